@@ -1,0 +1,86 @@
+// Communicator: a group of ranks and the operations among them.
+//
+// A communicator is a queue: its operations run in the order in which they were started, on a thread
+// of its own, while the caller computes. Every rank of the group has to start the same operations in
+// the same order. Buffers stay the caller's and must stay alive, untouched, until the Pending is
+// waited for. Every wait has a deadline; when it passes, Hang names the operation, its number, the
+// peers and their hosts. Owned by the training loop (or a test); not for several threads at once.
+//
+// Sums are taken in tree order: the canonical tree over 0..n-1 splits [lo,hi) at (lo+hi)/2
+// (src/parallel/reduction_tree.h continues it inside a rank), so that the bits do not depend on the
+// number of ranks that the leaves are spread over, where that is a power of two.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/device/device.h"
+
+namespace trireme {
+
+enum class ReduceOp { sum, max, min };
+
+// An operation under way. wait() returns when it has finished, or throws what went wrong; it must be
+// called before the end. wait() may be called again.
+class Pending {
+ public:
+  class Operation {
+   public:
+    virtual ~Operation() = default;
+    virtual void wait() = 0;
+    virtual bool done() = 0;
+  };
+  Pending() = default;
+  explicit Pending(std::shared_ptr<Operation> operation) : operation_(std::move(operation)) {}
+  void wait() {
+    if (operation_ != nullptr) {
+      operation_->wait();
+    }
+  }
+  bool done() const { return operation_ == nullptr || operation_->done(); }
+
+ private:
+  std::shared_ptr<Operation> operation_;
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // The host of a rank of this group.
+  virtual const std::string& host(int rank) const = 0;
+
+  // In place. f32, f64, i32, i64; bf16 is summed in f32.
+  [[nodiscard]] virtual Pending all_reduce(View data, ReduceOp op) = 0;
+  // data holds size() equal blocks; this rank's own block (number rank()) is reduced, the others end
+  // undefined.
+  [[nodiscard]] virtual Pending reduce_scatter(View data, ReduceOp op) = 0;
+  // data holds size() equal blocks; this rank's own is given, all are filled.
+  [[nodiscard]] virtual Pending all_gather(View data) = 0;
+  [[nodiscard]] virtual Pending broadcast(View data, int root) = 0;
+  [[nodiscard]] virtual Pending send(ConstView data, int to, int tag) = 0;
+  [[nodiscard]] virtual Pending recv(View data, int from, int tag) = 0;
+  [[nodiscard]] virtual Pending barrier() = 0;
+
+  // Ranks of one colour form a group, ordered by key, then by rank.
+  virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
+  // How long later operations may take.
+  virtual void set_deadline(std::chrono::duration<double> deadline) = 0;
+  // Ends every rank of the job with this exit code. Does not return.
+  [[noreturn]] virtual void abort(ExitCode code) = 0;
+};
+
+// Small conveniences over the operations above; each waits.
+double all_reduce_value(Communicator& comm, double value, ReduceOp op);
+std::int64_t all_reduce_value(Communicator& comm, std::int64_t value, ReduceOp op);
+// Every rank's text (of any length), in rank order, on every rank.
+std::vector<std::string> all_gather_text(Communicator& comm, const std::string& text);
+// Rank root's text on every rank.
+std::string broadcast_text(Communicator& comm, const std::string& text, int root);
+
+}  // namespace trireme

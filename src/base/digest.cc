@@ -1,0 +1,77 @@
+#include "src/base/digest.h"
+
+#include <openssl/evp.h>
+#include <xxhash.h>
+
+#include <charconv>
+
+#include "src/base/check.h"
+
+namespace trireme {
+
+struct Sha256::State {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  ~State() { EVP_MD_CTX_free(context); }
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  check(EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1, "SHA-256 starts");
+}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::update(const void* data, std::int64_t bytes) {
+  check(EVP_DigestUpdate(state_->context, data, static_cast<std::size_t>(bytes)) == 1,
+        "SHA-256 goes on");
+}
+
+std::string Sha256::finish_hex() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> raw{};
+  unsigned length = 0;
+  check(EVP_DigestFinal_ex(state_->context, raw.data(), &length) == 1, "SHA-256 ends");
+  std::string hex;
+  for (unsigned i = 0; i < length; ++i) {
+    hex += fmt::format("{:02x}", raw[i]);
+  }
+  return hex;
+}
+
+std::string sha256_hex(std::string_view text) {
+  Sha256 digest;
+  digest.update(text);
+  return digest.finish_hex();
+}
+
+std::uint64_t xxh3(const void* data, std::int64_t bytes) {
+  return XXH3_64bits(data, static_cast<std::size_t>(bytes));
+}
+
+struct Xxh3::State {
+  XXH3_state_t* state = XXH3_createState();
+  ~State() { XXH3_freeState(state); }
+};
+
+Xxh3::Xxh3() : state_(std::make_unique<State>()) { XXH3_64bits_reset(state_->state); }
+Xxh3::~Xxh3() = default;
+Xxh3::Xxh3(Xxh3&&) noexcept = default;
+Xxh3& Xxh3::operator=(Xxh3&&) noexcept = default;
+
+void Xxh3::update(const void* data, std::int64_t bytes) {
+  XXH3_64bits_update(state_->state, data, static_cast<std::size_t>(bytes));
+}
+
+std::uint64_t Xxh3::value() const { return XXH3_64bits_digest(state_->state); }
+
+std::string hex64(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+std::uint64_t parse_hex64(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (text.size() != 16 || code != std::errc() || end != text.data() + text.size()) {
+    throw DataError(fmt::format("'{}' is not a digest of 16 hexadecimal digits", text));
+  }
+  return value;
+}
+
+}  // namespace trireme

@@ -1,0 +1,52 @@
+// Digests: SHA-256 (OpenSSL) for what people compare and archive, XXH3-64 for blocks on the data path.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace trireme {
+
+// Incremental SHA-256 (FIPS 180-4). One thread at a time.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+  void update(const void* data, std::int64_t bytes);
+  void update(std::string_view text) { update(text.data(), static_cast<std::int64_t>(text.size())); }
+  // The 64 hexadecimal digits; ends the computation.
+  std::string finish_hex();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+std::string sha256_hex(std::string_view text);
+
+// XXH3, 64 bits, seed 0.
+std::uint64_t xxh3(const void* data, std::int64_t bytes);
+// Incremental form of the same.
+class Xxh3 {
+ public:
+  Xxh3();
+  ~Xxh3();
+  Xxh3(Xxh3&&) noexcept;
+  Xxh3& operator=(Xxh3&&) noexcept;
+  void update(const void* data, std::int64_t bytes);
+  std::uint64_t value() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// 16 lower-case digits, and back (DataError for anything else).
+std::string hex64(std::uint64_t value);
+std::uint64_t parse_hex64(std::string_view text);
+
+}  // namespace trireme

@@ -1,0 +1,83 @@
+#include "src/base/units.h"
+
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "src/base/error.h"
+
+namespace trireme {
+
+std::int64_t parse_bytes(std::string_view text) {
+  const auto fail = [&] {
+    throw ConfigError(
+        fmt::format("'{}' is not a size: write a number and K, M, G or T, as in 64K or 4GiB", text));
+  };
+  double number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  while (!rest.empty() && rest.front() == ' ') {
+    rest.remove_prefix(1);
+  }
+  double scale = 1;
+  if (!rest.empty()) {
+    constexpr std::string_view kSuffixes = "KMGT";
+    const auto power = kSuffixes.find(static_cast<char>(std::toupper(rest.front())));
+    if (power != std::string_view::npos) {
+      scale = std::ldexp(1.0, static_cast<int>(10 * (power + 1)));
+      rest.remove_prefix(1);
+    }
+    if (!rest.empty() && rest.front() == 'i') {
+      rest.remove_prefix(1);
+    }
+    if (!rest.empty() && (rest.front() == 'B' || rest.front() == 'b')) {
+      rest.remove_prefix(1);
+    }
+  }
+  const double bytes = number * scale;
+  if (code != std::errc() || !rest.empty() || !(bytes >= 0) || bytes >= 0x1p62) {
+    fail();
+  }
+  return static_cast<std::int64_t>(bytes);
+}
+
+std::string format_bytes(std::int64_t bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (std::abs(value) >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", value, kUnits[unit]);
+}
+
+std::string format_seconds(double seconds) {
+  if (!(seconds < 1e9)) {
+    return "?";
+  }
+  const auto whole = static_cast<std::int64_t>(seconds);
+  if (seconds < 10) {
+    return fmt::format("{:.1f}s", seconds);
+  }
+  if (whole < 60) {
+    return fmt::format("{}s", whole);
+  }
+  if (whole < 3600) {
+    return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  }
+  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+}
+
+std::string format_count(double count) {
+  constexpr std::array kUnits = {"", "k", "M", "G", "T", "P"};
+  std::size_t unit = 0;
+  while (std::abs(count) >= 1000 && unit + 1 < kUnits.size()) {
+    count /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.4g}{}", count, kUnits[unit]);
+}
+
+}  // namespace trireme

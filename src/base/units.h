@@ -1,0 +1,19 @@
+// Sizes and durations, for people and from people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace trireme {
+
+// "64K", "4 MiB", "1.5GiB", "512" -> bytes. Suffixes are binary; anything else is a ConfigError.
+std::int64_t parse_bytes(std::string_view text);
+// 1536 -> "1.5 KiB".
+std::string format_bytes(std::int64_t bytes);
+// 3725.0 -> "1h02m", 75.2 -> "1m15s", 0.5 -> "0.5s".
+std::string format_seconds(double seconds);
+// 12345678 -> "12.3M" (decimal, for counts and rates).
+std::string format_count(double count);
+
+}  // namespace trireme

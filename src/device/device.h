@@ -1,0 +1,96 @@
+// Where memory lives and work runs.
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/check.h"
+#include "src/device/dtype.h"
+
+namespace trireme {
+
+enum class DeviceKind : std::uint8_t { cpu, cuda };
+
+struct Device {
+  DeviceKind kind = DeviceKind::cpu;
+  int index = 0;
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+// Ordered work on one device. On the CPU a kernel runs at once, on `threads` threads, and has
+// finished when the call returns. Owned by the training loop; used by one thread at a time.
+class Stream {
+ public:
+  Stream(Device device, int threads) : device_(device), threads_(threads) {}
+  Device device() const { return device_; }
+  int threads() const { return threads_; }
+
+ private:
+  Device device_;
+  int threads_;
+};
+
+// Elements of one type on one device, owned by somebody else.
+struct View {
+  void* data = nullptr;
+  std::int64_t count = 0;
+  DType dtype = DType::f32;
+  Device device;
+
+  bool empty() const { return data == nullptr; }
+  std::int64_t bytes() const { return count * size_of(dtype); }
+  View slice(std::int64_t first, std::int64_t n) const {
+    check(first >= 0 && n >= 0 && first + n <= count, "a slice lies within its view");
+    return {static_cast<char*>(data) + first * size_of(dtype), n, dtype, device};
+  }
+};
+
+struct ConstView {
+  const void* data = nullptr;
+  std::int64_t count = 0;
+  DType dtype = DType::f32;
+  Device device;
+
+  ConstView() = default;
+  ConstView(const void* at, std::int64_t n, DType type, Device where = {})
+      : data(at), count(n), dtype(type), device(where) {}
+  ConstView(const View& v) : data(v.data), count(v.count), dtype(v.dtype), device(v.device) {}
+  bool empty() const { return data == nullptr; }
+  std::int64_t bytes() const { return count * size_of(dtype); }
+  ConstView slice(std::int64_t first, std::int64_t n) const {
+    check(first >= 0 && n >= 0 && first + n <= count, "a slice lies within its view");
+    return {static_cast<const char*>(data) + first * size_of(dtype), n, dtype, device};
+  }
+};
+
+// Typed access; the caller has to know the type, and is held to it.
+template <class T>
+constexpr DType dtype_of();
+template <>
+constexpr DType dtype_of<float>() { return DType::f32; }
+template <>
+constexpr DType dtype_of<double>() { return DType::f64; }
+template <>
+constexpr DType dtype_of<bf16>() { return DType::bf16; }
+template <>
+constexpr DType dtype_of<std::int32_t>() { return DType::i32; }
+template <>
+constexpr DType dtype_of<std::int64_t>() { return DType::i64; }
+template <>
+constexpr DType dtype_of<std::uint8_t>() { return DType::u8; }
+template <>
+constexpr DType dtype_of<std::uint16_t>() { return DType::u16; }
+template <>
+constexpr DType dtype_of<std::uint32_t>() { return DType::u32; }
+
+template <class T>
+T* as(const View& view) {
+  check(view.empty() || view.dtype == dtype_of<T>(), "a view is read as the type it has");
+  return static_cast<T*>(view.data);
+}
+template <class T>
+const T* as(const ConstView& view) {
+  check(view.empty() || view.dtype == dtype_of<T>(), "a view is read as the type it has");
+  return static_cast<const T*>(view.data);
+}
+
+}  // namespace trireme

@@ -1,0 +1,129 @@
+#include "src/device/pool.h"
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kSmallAlignment = 64;
+constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
+
+// Sizes are rounded up to an eighth of their power of two, so that near sizes share a block and at
+// most 12.5 % is lost.
+std::int64_t rounded(std::int64_t bytes) {
+  const std::int64_t least = std::max<std::int64_t>(bytes, kSmallAlignment);
+  const auto power = std::bit_floor(static_cast<std::uint64_t>(least));
+  const std::int64_t step = std::max(static_cast<std::int64_t>(power / 8), kSmallAlignment);
+  return (least + step - 1) / step * step;
+}
+
+void* take_from_system(std::int64_t bytes) {
+  const std::int64_t alignment = bytes >= kHugePage ? kHugePage : kSmallAlignment;
+  void* data = nullptr;
+  if (::posix_memalign(&data, static_cast<std::size_t>(alignment),
+                       static_cast<std::size_t>(bytes)) != 0) {
+    throw DeviceError(fmt::format("out of memory: {} more were asked for; take a smaller "
+                                  "micro-batch or model, or fewer ranks on this host",
+                                  format_bytes(bytes)));
+  }
+  if (bytes >= kHugePage) {
+    (void)::madvise(data, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+  }
+  return data;
+}
+
+}  // namespace
+
+struct Pool::State {
+  mutable std::mutex mutex;
+  std::map<std::int64_t, std::vector<void*>> free;  // by capacity
+  std::int64_t reserved = 0;
+  std::int64_t used = 0;
+  std::int64_t peak = 0;
+};
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      capacity_(std::exchange(other.capacity_, 0)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  if (this != &other) {
+    give_back();
+    pool_ = std::exchange(other.pool_, nullptr);
+    data_ = std::exchange(other.data_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
+  }
+  return *this;
+}
+
+Buffer::~Buffer() { give_back(); }
+
+Device Buffer::device() const { return pool_ == nullptr ? Device{} : pool_->device(); }
+
+void Buffer::give_back() {
+  if (pool_ != nullptr) {
+    pool_->give_back(data_, capacity_);
+    pool_ = nullptr;
+  }
+}
+
+Pool::Pool(Device device) : device_(device), state_(std::make_unique<State>()) {
+  if (device.kind != DeviceKind::cpu) {
+    throw DeviceError("this program was built without CUDA: configure with the preset 'cuda'");
+  }
+}
+
+Pool::~Pool() {
+  for (auto& [capacity, blocks] : state_->free) {
+    for (void* block : blocks) {
+      std::free(block);
+    }
+  }
+}
+
+Buffer Pool::allocate(std::int64_t bytes) {
+  const std::int64_t capacity = rounded(bytes);
+  void* data = nullptr;
+  const std::lock_guard lock(state_->mutex);
+  auto& blocks = state_->free[capacity];
+  if (!blocks.empty()) {
+    data = blocks.back();
+    blocks.pop_back();
+  } else {
+    data = take_from_system(capacity);
+    state_->reserved += capacity;
+  }
+  state_->used += capacity;
+  state_->peak = std::max(state_->peak, state_->used);
+  return {this, data, bytes, capacity};
+}
+
+void Pool::give_back(void* data, std::int64_t capacity) {
+  const std::lock_guard lock(state_->mutex);
+  state_->free[capacity].push_back(data);
+  state_->used -= capacity;
+}
+
+std::int64_t Pool::reserved_bytes() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->reserved;
+}
+
+std::int64_t Pool::peak_bytes() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->peak;
+}
+
+}  // namespace trireme

@@ -1,0 +1,65 @@
+// Pool: a caching allocator for one device. A training step asks for the same sizes each time, so
+// that after the first step nothing is taken from the system. Buffers are aligned to 64 bytes, large
+// ones to 2 MiB with huge pages where the system grants them. Safe to use from several threads.
+// Buffers may outlive neither their pool nor the device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "src/device/device.h"
+
+namespace trireme {
+
+class Pool;
+
+// Sole owner of a piece of a pool's memory; goes back to the pool when it ends. Not initialized.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer();
+
+  void* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+  Device device() const;
+  View view(DType dtype) const { return {data_, bytes_ / size_of(dtype), dtype, device()}; }
+
+ private:
+  friend class Pool;
+  Buffer(Pool* pool, void* data, std::int64_t bytes, std::int64_t capacity)
+      : pool_(pool), data_(data), bytes_(bytes), capacity_(capacity) {}
+  void give_back();
+
+  Pool* pool_ = nullptr;
+  void* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+  std::int64_t capacity_ = 0;
+};
+
+class Pool {
+ public:
+  explicit Pool(Device device);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  Buffer allocate(std::int64_t bytes);
+  Device device() const { return device_; }
+  // Bytes taken from the system, and the largest sum ever handed out at one time.
+  std::int64_t reserved_bytes() const;
+  std::int64_t peak_bytes() const;
+
+ private:
+  friend class Buffer;
+  struct State;
+  void give_back(void* data, std::int64_t capacity);
+
+  Device device_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,70 @@
+// The kernel table: every operation that a layer or an optimizer runs on a device, as plain function
+// pointers. One table an implementation: reference (plain loops, double where it matters), cpu
+// (oneDNN and own fused kernels, per instruction set), cuda. Chosen once, by kernels_for().
+//
+// Rules for every entry:
+// - Work is ordered on the stream; on the CPU it has finished when the call returns.
+// - Views are dense and row-major unless a stride says otherwise; strides count elements.
+// - Activations ("T" below) are f32 or bf16, all of one call alike; sums are taken in f32 or better.
+//   Weights have the activations' type. Gradients of parameters are always f32 and are overwritten
+//   unless `accumulate` says otherwise.
+// - Results depend on the arguments and the instruction set, not on the number of threads.
+// Shape letters: B batch, T time, C channels, H heads, D head dimension, V vocabulary, R = B*T rows.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/device/device.h"
+#include "src/kernels/kernel_arguments.h"
+
+namespace trireme {
+
+struct Kernels {
+  std::string_view name;
+
+  // C = op(A) op(B) (+ bias) (+ C), then the epilogue.
+  void (*matmul)(Stream&, const Matmul&);
+  // sum[N] (f32) = the sum over the rows of x[M, N]: the gradient of a bias.
+  void (*column_sum)(Stream&, const ColumnSum&);
+
+  void (*embedding_forward)(Stream&, const EmbeddingForward&);
+  void (*embedding_backward)(Stream&, const EmbeddingBackward&);
+  void (*layer_norm_forward)(Stream&, const NormForward&);
+  void (*layer_norm_backward)(Stream&, const NormBackward&);
+  void (*rms_norm_forward)(Stream&, const NormForward&);
+  void (*rms_norm_backward)(Stream&, const NormBackward&);
+  void (*rope)(Stream&, const Rope&);
+  void (*attention_forward)(Stream&, const AttentionForward&);
+  void (*attention_backward)(Stream&, const AttentionBackward&);
+  // GELU in its tanh form (Hendrycks and Gimpel, 2016): y = gelu(x); dx = dy gelu'(x).
+  void (*gelu_forward)(Stream&, View y, ConstView x);
+  void (*gelu_backward)(Stream&, View dx, ConstView dy, ConstView x);
+  // SwiGLU (Shazeer, 2020): y = silu(gate) * up.
+  void (*swiglu_forward)(Stream&, View y, ConstView gate, ConstView up);
+  void (*swiglu_backward)(Stream&, View dgate, View dup, ConstView dy, ConstView gate,
+                          ConstView up);
+  void (*dropout)(Stream&, const Dropout&);
+  void (*cross_entropy)(Stream&, const CrossEntropy&);
+
+  void (*adamw)(Stream&, const AdamW&);
+  // *result (a double on the host) = the sum of x[i]^2 over an f32 view, in double, over blocks of
+  // kSumBlock elements, each summed in a fixed order, the blocks added in order.
+  void (*sum_of_squares)(Stream&, double* result, ConstView x);
+  // y += x, both f32.
+  void (*add)(Stream&, View y, ConstView x);
+  // y = x, converting between f32 and bf16 (nearest, ties to even).
+  void (*cast)(Stream&, View y, ConstView x);
+  void (*fill)(Stream&, View y, float value);
+};
+
+inline constexpr std::int64_t kSumBlock = 65536;
+
+// The best table for the device. On the CPU the environment variable TRIREME_KERNELS =
+// reference|baseline|avx2|avx512 overrides the choice; ConfigError for another word, or for an
+// instruction set that this processor lacks.
+const Kernels& kernels_for(Device device);
+// By the name of a table, as above; for tests and benchmarks.
+const Kernels& kernels_named(std::string_view name);
+
+}  // namespace trireme
