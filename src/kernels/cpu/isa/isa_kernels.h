@@ -1,0 +1,34 @@
+// The kernels whose sources are compiled once for each instruction set (baseline, avx2, avx512):
+// the macro TRIREME_ISA names the set and the namespace. Code under cpu/isa must not call inline
+// functions of other namespaces that stay out of line: the linker would keep one copy of them, for
+// the richest set, and a plain processor would meet it. tests/kernels/isa_symbols.sh watches that.
+// Types are checked by the table's entries (table.cc) through as<T>(), which the compiler inlines.
+#pragma once
+
+#include "src/kernels/kernels.h"
+
+namespace trireme::cpu::TRIREME_ISA {
+
+void column_sum(Stream&, const ColumnSum&);
+void embedding_forward(Stream&, const EmbeddingForward&);
+void embedding_backward(Stream&, const EmbeddingBackward&);
+void layer_norm_forward(Stream&, const NormForward&);
+void layer_norm_backward(Stream&, const NormBackward&);
+void rms_norm_forward(Stream&, const NormForward&);
+void rms_norm_backward(Stream&, const NormBackward&);
+void rope(Stream&, const Rope&);
+void attention_forward(Stream&, const AttentionForward&);
+void attention_backward(Stream&, const AttentionBackward&);
+void gelu_forward(Stream&, View y, ConstView x);
+void gelu_backward(Stream&, View dx, ConstView dy, ConstView x);
+void swiglu_forward(Stream&, View y, ConstView gate, ConstView up);
+void swiglu_backward(Stream&, View dgate, View dup, ConstView dy, ConstView gate, ConstView up);
+void dropout(Stream&, const Dropout&);
+void cross_entropy(Stream&, const CrossEntropy&);
+void adamw(Stream&, const AdamW&);
+void sum_of_squares(Stream&, double* result, ConstView x);
+void add(Stream&, View y, ConstView x);
+void cast(Stream&, View y, ConstView x);
+void fill(Stream&, View y, float value);
+
+}  // namespace trireme::cpu::TRIREME_ISA

@@ -1,0 +1,148 @@
+// A thin vector of floats, as wide as the instruction set's registers, made of the compiler's
+// vector extensions: arithmetic and comparisons are the plain operators. All functions are pure and
+// inline. bf16 is converted on load and store, exactly as to_float() and to_bf16() do.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include <immintrin.h>
+
+#include "src/device/dtype.h"
+
+namespace trireme::cpu::TRIREME_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int kLanes = 16;
+// The masked forms of the intrinsics: GCC 12 warns about its own plain ones.
+inline constexpr __mmask16 kAllLanes = 0xFFFF;
+#elif defined(__AVX2__)
+inline constexpr int kLanes = 8;
+#else
+inline constexpr int kLanes = 4;
+#endif
+
+typedef float Floats __attribute__((vector_size(4 * kLanes)));
+typedef std::int32_t Ints __attribute__((vector_size(4 * kLanes)));
+typedef std::uint32_t Words __attribute__((vector_size(4 * kLanes)));
+typedef std::uint16_t Halves __attribute__((vector_size(2 * kLanes)));
+
+#define TRIREME_INLINE [[gnu::always_inline]] inline
+
+TRIREME_INLINE Floats splat(float x) { return Floats{} + x; }
+TRIREME_INLINE Words bits_of(Floats x) { return reinterpret_cast<Words>(x); }
+TRIREME_INLINE Floats floats_of(Words x) { return reinterpret_cast<Floats>(x); }
+
+TRIREME_INLINE Floats load(const float* p) {
+  Floats x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
+}
+TRIREME_INLINE void store(float* p, Floats x) { std::memcpy(p, &x, sizeof x); }
+
+TRIREME_INLINE Words widened(Halves x) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Words>(
+      _mm512_maskz_cvtepu16_epi32(kAllLanes, reinterpret_cast<__m256i>(x)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Words>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(x)));
+#else
+  return __builtin_convertvector(x, Words);
+#endif
+}
+TRIREME_INLINE Floats load(const bf16* p) {
+  Halves x;
+  std::memcpy(&x, p, sizeof x);
+  return floats_of(widened(x) << 16);
+}
+
+// The upper halves, rounded to nearest, ties to even; a NaN stays one.
+TRIREME_INLINE Words rounded_to_bf16(Floats x) {
+  const Words bits = bits_of(x);
+  const Words rounded = bits + 0x7FFF + ((bits >> 16) & 1);
+  return (x == x ? rounded : (bits | 0x400000)) >> 16;
+}
+
+TRIREME_INLINE Halves narrowed(Words x) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Halves>(
+      _mm512_maskz_cvtepi32_epi16(kAllLanes, reinterpret_cast<__m512i>(x)));
+#else
+  // Sign-extended 16-bit values pass the saturating pack unchanged.
+  const Ints wide = reinterpret_cast<Ints>(x << 16) >> 16;
+#if defined(__AVX2__)
+  const __m256i all = reinterpret_cast<__m256i>(wide);
+  return reinterpret_cast<Halves>(
+      _mm_packs_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1)));
+#else
+  const __m128i packed = _mm_packs_epi32(reinterpret_cast<__m128i>(wide), _mm_setzero_si128());
+  Halves low;
+  std::memcpy(&low, &packed, sizeof low);
+  return low;
+#endif
+#endif
+}
+
+TRIREME_INLINE void store(bf16* p, Floats x) {
+  const Halves half = narrowed(rounded_to_bf16(x));
+  std::memcpy(p, &half, sizeof half);
+}
+
+// The first n < kLanes elements; the other lanes are zero (load) or left alone (store).
+template <class T>
+TRIREME_INLINE Floats load_part(const T* p, std::int64_t n) {
+  T lanes[kLanes] = {};
+  std::memcpy(lanes, p, static_cast<std::size_t>(n) * sizeof(T));
+  return load(lanes);
+}
+template <class T>
+TRIREME_INLINE void store_part(T* p, Floats x, std::int64_t n) {
+  T lanes[kLanes];
+  store(lanes, x);
+  std::memcpy(p, lanes, static_cast<std::size_t>(n) * sizeof(T));
+}
+
+TRIREME_INLINE Floats max(Floats a, Floats b) { return a > b ? a : b; }
+TRIREME_INLINE Floats min(Floats a, Floats b) { return a < b ? a : b; }
+
+TRIREME_INLINE Floats sqrt(Floats x) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Floats>(_mm512_maskz_sqrt_ps(kAllLanes, reinterpret_cast<__m512>(x)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Floats>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x)));
+#else
+  return reinterpret_cast<Floats>(_mm_sqrt_ps(reinterpret_cast<__m128>(x)));
+#endif
+}
+
+// Lane i of the result is lane i ^ distance of x.
+template <int distance>
+TRIREME_INLINE Floats exchanged(Floats x) {
+  Ints from{};
+  for (int i = 0; i < kLanes; ++i) {
+    from[i] = i ^ distance;
+  }
+  return __builtin_shuffle(x, from);
+}
+
+// The lanes' sum and maximum, by halving: lane i with lane i + half.
+template <int half = kLanes / 2>
+TRIREME_INLINE float sum_of_lanes(Floats x) {
+  const Floats y = x + exchanged<half>(x);
+  if constexpr (half == 1) {
+    return y[0];
+  } else {
+    return sum_of_lanes<half / 2>(y);
+  }
+}
+template <int half = kLanes / 2>
+TRIREME_INLINE float max_of_lanes(Floats x) {
+  const Floats y = max(x, exchanged<half>(x));
+  if constexpr (half == 1) {
+    return y[0];
+  } else {
+    return max_of_lanes<half / 2>(y);
+  }
+}
+
+}  // namespace trireme::cpu::TRIREME_ISA

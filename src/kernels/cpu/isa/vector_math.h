@@ -1,0 +1,38 @@
+// exp and the logistic function on vectors of floats. Pure and inline.
+#pragma once
+
+#include "src/kernels/cpu/isa/vector.h"
+
+namespace trireme::cpu::TRIREME_ISA {
+
+// e^x by Cody and Waite's reduction (Software Manual for the Elementary Functions, 1980, ch. 6):
+// x = n ln2 + r, |r| <= ln2/2, e^x = 2^n e^r, with a minimax polynomial for e^r. About 1 ulp. Above
+// 88.72 infinity; below -86.6 (2^-125) zero, so that exp(-inf) is exactly 0; NaN stays NaN.
+TRIREME_INLINE Floats exp(Floats x) {
+  constexpr float kLog2E = 1.44269504F;
+  constexpr float kLn2High = 0.693359375F;  // 9 bits: n times it is exact
+  constexpr float kLn2Low = -2.12194440e-4F;
+  constexpr float kShift = 12582912.0F;  // 1.5 * 2^23: adding it leaves n in the low bits
+  constexpr float kLeast = -86.6F;
+  constexpr float kMost = 89.0F;
+  const Floats inside = min(splat(kMost), max(splat(kLeast), x));  // a NaN passes
+  const Floats shifted = inside * kLog2E + kShift;
+  const Floats n = shifted - kShift;
+  const Floats r = (inside - n * kLn2High) - n * kLn2Low;
+  Floats p = splat(1.9875691500e-4F);
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = (p * r) * r + r + 1.0F;
+  // 2^n in two factors, 2^(n-1) and 2, so that the largest results don't overflow on the way.
+  const Floats scale = floats_of((bits_of(shifted) << 23) + (126U << 23));
+  const Floats y = (p + p) * scale;
+  return x < kLeast ? Floats{} : y;
+}
+
+// 1 / (1 + e^-x), good to a few ulp also where it is small.
+TRIREME_INLINE Floats logistic(Floats x) { return 1.0F / (1.0F + exp(-x)); }
+
+}  // namespace trireme::cpu::TRIREME_ISA
