@@ -1,10 +1,11 @@
 // Communicator: a group of ranks and the operations among them.
 //
-// A communicator is a queue: its operations run in the order in which they were started, on a thread
-// of its own, while the caller computes. Every rank of the group has to start the same operations in
-// the same order. Buffers stay the caller's and must stay alive, untouched, until the Pending is
-// waited for. Every wait has a deadline; when it passes, Hang names the operation, its number, the
-// peers and their hosts. Owned by the training loop (or a test); not for several threads at once.
+// A communicator is a queue: its operations run in the order in which they were started, on a
+// thread of its own, while the caller computes. Every rank of the group has to start the same
+// operations in the same order. Buffers stay the caller's and must stay alive, untouched, until the
+// Pending is waited for. Every wait has a deadline; when it passes, Hang names the operation, its
+// number, the peers and their hosts. Owned by the training loop (or a test); not for several
+// threads at once.
 //
 // Sums are taken in tree order: the canonical tree over 0..n-1 splits [lo,hi) at (lo+hi)/2
 // (src/parallel/reduction_tree.h continues it inside a rank), so that the bits do not depend on the
@@ -23,8 +24,8 @@ namespace trireme {
 
 enum class ReduceOp { sum, max, min };
 
-// An operation under way. wait() returns when it has finished, or throws what went wrong; it must be
-// called before the end. wait() may be called again.
+// An operation under way. wait() returns when it has finished, or throws what went wrong; it must
+// be called before the end. wait() may be called again.
 class Pending {
  public:
   class Operation {
@@ -32,6 +33,7 @@ class Pending {
     virtual ~Operation() = default;
     virtual void wait() = 0;
     virtual bool done() = 0;
+    virtual void abandon() noexcept = 0;
   };
   Pending() = default;
   explicit Pending(std::shared_ptr<Operation> operation) : operation_(std::move(operation)) {}
@@ -41,6 +43,13 @@ class Pending {
     }
   }
   bool done() const { return operation_ == nullptr || operation_->done(); }
+  // For destructors on the way out of an error: gives up this operation and with it the whole
+  // communicator, and returns when no buffer is touched any more. Nothing for a finished one.
+  void abandon() noexcept {
+    if (operation_ != nullptr) {
+      operation_->abandon();
+    }
+  }
 
  private:
   std::shared_ptr<Operation> operation_;
@@ -57,8 +66,8 @@ class Communicator {
 
   // In place. f32, f64, i32, i64; bf16 is summed in f32.
   [[nodiscard]] virtual Pending all_reduce(View data, ReduceOp op) = 0;
-  // data holds size() equal blocks; this rank's own block (number rank()) is reduced, the others end
-  // undefined.
+  // data holds size() equal blocks; this rank's own block (number rank()) is reduced, the others
+  // end undefined.
   [[nodiscard]] virtual Pending reduce_scatter(View data, ReduceOp op) = 0;
   // data holds size() equal blocks; this rank's own is given, all are filled.
   [[nodiscard]] virtual Pending all_gather(View data) = 0;

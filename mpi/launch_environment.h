@@ -1,0 +1,32 @@
+// LaunchEnvironment: who started this process, read from the environment before MPI is touched; and
+// the cores that this process may run on. Pure functions of what they are given, but for the last.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace trireme {
+
+// How an environment variable is looked up: std::nullopt where it is not set.
+using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
+EnvironmentLookup process_environment();
+
+enum class Launcher {
+  alone,   // nobody: one rank, no MPI
+  mpirun,  // Open MPI's mpirun, also inside a Slurm job
+  srun,    // srun --mpi=pmix
+};
+
+// ConfigError, saying what to type instead, where a launcher started several processes that MPI
+// could not connect: each of them would believe to be rank 0 of 1.
+Launcher detect_launcher(const EnvironmentLookup& environment);
+
+// What the operating system lets this process run on.
+struct CoreBinding {
+  int cores = 1;     // physical cores
+  std::string cpus;  // hardware threads, as a list: "0-3,8"
+};
+CoreBinding current_binding();
+
+}  // namespace trireme

@@ -1,0 +1,59 @@
+// MpiSession: starts MPI, holds the world communicator, ends MPI. One a process, made and ended by
+// main(), whose only `try` stands inside its scope: an error there is printed and handed to
+// abort(). When the destructor runs because an exception passes through, it aborts the job: a clean
+// end would wait for ranks that never come. Communicators made from the world must end before the
+// session.
+//
+// Without a launcher there is no MPI: the world is one rank.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mpi/communicator.h"
+#include "mpi/launch_environment.h"
+
+namespace trireme {
+
+// Where a rank of the world lives.
+struct RankPlace {
+  int rank = 0;
+  std::string host;
+  int local_rank = 0;  // among the ranks of this host
+  int local_size = 1;
+  CoreBinding binding;
+  // Ranks of this host that may run on exactly the same cores, this one included: 1 where each has
+  // its own, local_size where nobody was bound.
+  int sharers = 1;
+
+  // Compute threads that use the rank's cores once: its share of them, at least one.
+  int threads() const { return binding.cores > sharers ? binding.cores / sharers : 1; }
+};
+
+class MpiSession {
+ public:
+  // ConfigError where the launcher can't connect the ranks (see detect_launcher).
+  MpiSession();
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  Communicator& world();
+  Launcher launcher() const { return launcher_; }
+  // One entry a rank, in rank order, the same on every rank; and this rank's own.
+  const std::vector<RankPlace>& places() const { return places_; }
+  const RankPlace& place() const;
+  // "Open MPI v4.1.4 ..." or "none".
+  std::string library_version() const;
+  // Ends every rank of the job with this code, now.
+  [[noreturn]] void abort(ExitCode code);
+
+ private:
+  Launcher launcher_;
+  int uncaught_at_start_;
+  std::unique_ptr<Communicator> world_;
+  std::vector<RankPlace> places_;
+};
+
+}  // namespace trireme

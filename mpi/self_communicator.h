@@ -1,0 +1,34 @@
+// SelfCommunicator: the group of one rank. Every operation has finished when its call returns;
+// there is nobody to send to. For runs without a launcher, and for groups that a layout makes
+// trivial.
+#pragma once
+
+#include "mpi/communicator.h"
+
+namespace trireme {
+
+class SelfCommunicator : public Communicator {
+ public:
+  SelfCommunicator();
+
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  const std::string& host(int rank) const override;
+
+  Pending all_reduce(View data, ReduceOp op) override;
+  Pending reduce_scatter(View data, ReduceOp op) override;
+  Pending all_gather(View data) override;
+  Pending broadcast(View data, int root) override;
+  Pending send(ConstView data, int to, int tag) override;
+  Pending recv(View data, int from, int tag) override;
+  Pending barrier() override;
+
+  std::unique_ptr<Communicator> split(int color, int key) override;
+  void set_deadline(std::chrono::duration<double>) override {}
+  [[noreturn]] void abort(ExitCode code) override;
+
+ private:
+  std::string host_;
+};
+
+}  // namespace trireme
