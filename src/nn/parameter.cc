@@ -19,9 +19,8 @@ constexpr std::int64_t kAlignment = 64;
 void fill_normal(float* x, std::int64_t n, PhiloxKey key, float deviation) {
 #pragma omp parallel for schedule(static)
   for (std::int64_t block = 0; block < (n + 3) / 4; ++block) {
-    const PhiloxCounter bits = philox({static_cast<std::uint32_t>(block),
-                                       static_cast<std::uint32_t>(block >> 32), 0, 0},
-                                      key);
+    const PhiloxCounter bits = philox(
+        {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0}, key);
     for (std::int64_t pair = 0; pair < 2; ++pair) {
       const auto i = static_cast<std::size_t>(2 * pair);
       const double u = (bits[i] + 0.5) * 0x1p-32;
@@ -38,16 +37,17 @@ void fill_normal(float* x, std::int64_t n, PhiloxKey key, float deviation) {
   }
 }
 
-void zero(const View& view) {
-  std::memset(view.data, 0, static_cast<std::size_t>(view.bytes()));
-}
+void zero(const View& view) { std::memset(view.data, 0, static_cast<std::size_t>(view.bytes())); }
 
 }  // namespace
 
 ParameterId ParameterStore::add(Parameter parameter) {
   check(values_.empty(), "parameters are declared before they are allocated");
-  parameter.offset = flat_elements_;
-  flat_elements_ += (parameter.elements() + kAlignment - 1) / kAlignment * kAlignment;
+  check(!parameter.joined || !parameters_.empty(), "a joined parameter has one before it");
+  parameter.offset =
+      parameter.joined ? parameters_.back().offset + parameters_.back().elements() : flat_elements_;
+  const std::int64_t end = parameter.offset + parameter.elements();
+  flat_elements_ = (end + kAlignment - 1) / kAlignment * kAlignment;
   parameters_.push_back(std::move(parameter));
   return count() - 1;
 }

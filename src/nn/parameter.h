@@ -1,6 +1,7 @@
 // ParameterStore: all parameters of a rank. They lie in flat buffers, one behind the other in model
-// order (embeddings, layers from the first to the last, output), each at a multiple of 64 elements:
-// gradient buckets, optimizer shards and checkpoints are plain ranges of them. The gaps stay zero.
+// order (embeddings, layers from the first to the last, output), each at a multiple of 64 elements
+// unless it is joined to the one before: gradient buckets, optimizer shards and checkpoints are
+// plain ranges of them. The gaps stay zero.
 //
 //   values    f32   the master copy that the optimizer updates
 //   computes  bf16  what the layers multiply with; with f32 compute it is `values` itself
@@ -25,6 +26,7 @@ struct Parameter {
   Shape shape;
   Initializer initializer;
   bool decays = false;      // whether weight decay applies: matrices only
+  bool joined = false;      // lies without a gap behind the one before: parts of one matrix
   std::int64_t offset = 0;  // first element in the flat buffers
   std::int64_t elements() const { return shape.elements(); }
 };
@@ -55,6 +57,7 @@ class ParameterStore {
   std::int64_t flat_elements() const { return flat_elements_; }
   std::int64_t parameter_elements() const;
 
+  Pool& pool() const { return pool_; }
   DType compute_dtype() const { return compute_dtype_; }
   View values() const { return values_.view(); }
   View computes() const { return compute_dtype_ == DType::f32 ? values_.view() : computes_.view(); }

@@ -8,6 +8,8 @@
 
 namespace trireme {
 
+class KeyValueCache;
+
 struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
@@ -24,6 +26,8 @@ struct Run {
   std::int64_t first_sample = 0;  // of this micro-batch, within the step's global batch
   // Called by backward when a parameter's gradient is final, in backward order. May be empty.
   std::function<void(ParameterId)> gradient_ready;
+  // Decoding only: the tokens before this pass.
+  KeyValueCache* cache = nullptr;
 };
 
 // One micro-batch of token sequences. Pointers are borrowed for the call.

@@ -1,0 +1,27 @@
+// Head: final norm, logits and their cross entropy with the targets. Only a chunk of logits
+// [logits_rows, V] exists at a time; cross entropy turns it in place into its gradient, from which
+// both products of backward are made at once. So forward and backward of the head are one call.
+#pragma once
+
+#include "src/nn/layer.h"
+#include "src/nn/norm.h"
+
+namespace trireme {
+
+struct Head {
+  Norm norm;
+  Linear output;      // W [V,C], transposed
+  bool tied = false;  // W is the token embedding, which announces the gradient itself
+
+  struct Result {
+    double loss = 0;  // the sum over all tokens
+    Tensor d;         // [B,T,C]: gradient of the stream
+  };
+  // targets i32 [B,T]; the gradients are those of scale x loss.
+  Result forward_backward(Residual stream, const ConstView& targets, float scale, Run& run) const;
+  double loss(Residual stream, const ConstView& targets, Run& run) const;
+  // f32 [V] of the last token of a stream [1,T,C].
+  Tensor last_logits(Residual stream, Run& run) const;
+};
+
+}  // namespace trireme

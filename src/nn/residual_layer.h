@@ -1,0 +1,36 @@
+// ResidualLayer: stream += dropout(branch(norm(stream))). Every transformer block here is two of
+// these: one with attention, one with an MLP.
+#pragma once
+
+#include <memory>
+
+#include "src/nn/norm.h"
+
+namespace trireme {
+
+struct ResidualDropout {
+  float probability = 0;
+  std::uint32_t site = 0;  // number of this dropout in the model: 0 is the embedding's
+};
+
+// y = dropout(x), T [B,T,C], as run says; y may be x. Backward is the same on the gradient.
+void apply_dropout(const ResidualDropout& dropout, const Tensor& x, const Tensor& y, Run& run);
+inline bool drops(const ResidualDropout& dropout, const Run& run) {
+  return run.training && dropout.probability > 0;
+}
+
+class ResidualLayer : public Layer {
+ public:
+  ResidualLayer(const Norm& norm, std::unique_ptr<Branch> branch, const ResidualDropout& dropout)
+      : norm_(norm), branch_(std::move(branch)), dropout_(dropout) {}
+
+  Residual forward(Residual stream, Saved& saved, Run& run) const override;
+  void backward(const Tensor& d, Saved& saved, Run& run) const override;
+
+ private:
+  Norm norm_;
+  std::unique_ptr<Branch> branch_;
+  ResidualDropout dropout_;
+};
+
+}  // namespace trireme
