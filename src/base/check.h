@@ -7,12 +7,13 @@
 
 namespace trireme {
 
+// Throws the InternalError that names the invariant and the place.
+[[noreturn]] void invariant_broken(const char* what, const char* file, int line);
+
 inline void check(bool holds, const char* what, const char* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   if (!holds) {
-    throw InternalError(fmt::format("{}:{}: invariant broken: {} (a defect of trireme: please "
-                                    "report it with the command that led here)",
-                                    file, line, what));
+    invariant_broken(what, file, line);
   }
 }
 
