@@ -1,0 +1,263 @@
+#include "src/base/config_tree.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <set>
+#include <sstream>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kMaxKeyBytes = 200;
+
+// Flattens the parser's events. Frames: a mapping waits for a key, then for its value.
+class Flattener : public YAML::EventHandler {
+ public:
+  explicit Flattener(std::string origin) : origin_(std::move(origin)) {}
+  std::vector<ConfigEntry> take() { return std::move(entries_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) {
+      fail(mark, "a second YAML document: a configuration is one");
+    }
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    value(mark, "", anchor, nullptr);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    value(mark, tag, anchor, &text);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    fail(mark, "an alias (*name): write the value out");
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    refuse_extras(mark, tag, anchor);
+    if (in_list_ || frames_.empty() || !frames_.back().has_key) {
+      fail(mark, in_list_ ? "a list within a list" : "a list where `key: value` is expected");
+    }
+    in_list_ = true;
+    list_ = {full_key(), ConfigValue::list({}), mark.line + 1};
+  }
+  void OnSequenceEnd() override {
+    in_list_ = false;
+    frames_.back().has_key = false;
+    add(std::move(list_));
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    refuse_extras(mark, tag, anchor);
+    if (in_list_ || (!frames_.empty() && !frames_.back().has_key)) {
+      fail(mark, "a mapping where a value is expected");
+    }
+    if (frames_.size() >= kMaxConfigDepth) {
+      fail(mark, fmt::format("nested deeper than {} levels", kMaxConfigDepth));
+    }
+    frames_.push_back({frames_.empty() ? "" : full_key() + ".", "", false, {}});
+  }
+  void OnMapEnd() override {
+    frames_.pop_back();
+    if (!frames_.empty()) {
+      frames_.back().has_key = false;
+    }
+  }
+
+ private:
+  struct Frame {
+    std::string prefix;
+    std::string key;
+    bool has_key;
+    std::set<std::string> seen;
+  };
+
+  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& what) const {
+    throw ConfigError(fmt::format("{}:{}: {}", origin_, mark.line + 1, what));
+  }
+
+  void refuse_extras(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) const {
+    if (anchor != 0) {
+      fail(mark, "an anchor (&name): write the value out where it is used");
+    }
+    if (tag.size() > 1) {  // "?" plain, "!" quoted
+      fail(mark, fmt::format("the tag {}: tags mean nothing here", tag));
+    }
+  }
+
+  std::string full_key() const { return frames_.back().prefix + frames_.back().key; }
+
+  // text is null for YAML's null.
+  void value(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+             const std::string* text) {
+    refuse_extras(mark, tag, anchor);
+    if (in_list_) {
+      list_.value.items.push_back(text == nullptr ? "" : *text);
+      if (list_.value.items.size() > kMaxConfigEntries) {
+        fail(mark, fmt::format("a list of more than {} items", kMaxConfigEntries));
+      }
+    } else if (frames_.empty()) {
+      if (text != nullptr) {
+        fail(mark, fmt::format("'{}' where `key: value` is expected", *text));
+      }
+    } else if (!frames_.back().has_key) {
+      begin_key(mark, text == nullptr ? "" : *text);
+    } else {
+      frames_.back().has_key = false;
+      add({full_key(), text == nullptr ? ConfigValue{} : ConfigValue::scalar(*text),
+           mark.line + 1});
+    }
+  }
+
+  void begin_key(const YAML::Mark& mark, const std::string& key) {
+    const bool legal = std::all_of(key.begin(), key.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+    });
+    if (key.empty() || !legal || key.size() > kMaxKeyBytes) {
+      fail(mark, fmt::format("'{}' is not a key: keys are letters, digits, '_', '-' and '.'",
+                             key.substr(0, kMaxKeyBytes)));
+    }
+    Frame& frame = frames_.back();
+    if (!frame.seen.insert(key).second) {
+      fail(mark, fmt::format("the key {}{} stands here twice", frame.prefix, key));
+    }
+    frame.key = key;
+    frame.has_key = true;
+  }
+
+  void add(ConfigEntry entry) {
+    if (!keys_.insert(entry.key).second) {
+      throw ConfigError(
+          fmt::format("{}:{}: the key {} stands here twice", origin_, entry.line, entry.key));
+    }
+    if (entries_.size() >= kMaxConfigEntries) {
+      throw ConfigError(
+          fmt::format("{}:{}: more than {} keys", origin_, entry.line, kMaxConfigEntries));
+    }
+    entries_.push_back(std::move(entry));
+  }
+
+  std::string origin_;
+  std::vector<Frame> frames_;
+  std::vector<ConfigEntry> entries_;
+  std::set<std::string> keys_;
+  ConfigEntry list_;
+  bool in_list_ = false;
+  int documents_ = 0;
+};
+
+void refuse_binary(std::string_view yaml, const std::string& origin) {
+  if (static_cast<std::int64_t>(yaml.size()) > kMaxConfigBytes) {
+    throw ConfigError(fmt::format("{}: {} bytes are too many for a configuration (at most {})",
+                                  origin, yaml.size(), kMaxConfigBytes));
+  }
+  int line = 1;
+  for (const char c : yaml) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\r' && c != '\t') || byte == 0x7F) {
+      throw ConfigError(
+          fmt::format("{}:{}: the byte 0x{:02x}: this is not a text file", origin, line, byte));
+    }
+    line += c == '\n' ? 1 : 0;
+  }
+}
+
+bool plain(const std::string& text) {
+  const bool safe = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '+' || c == '.' || c == '/';
+  });
+  return safe && !text.empty() && text != "null" && text != "Null" && text != "NULL" &&
+         text != "-" && text != "---" && text != "...";
+}
+
+std::string quoted(const std::string& text) {
+  if (plain(text)) {
+    return text;
+  }
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+// Levenshtein's distance (insertions, deletions, substitutions).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string_view last_part(std::string_view key) { return key.substr(key.rfind('.') + 1); }
+
+}  // namespace
+
+std::string ConfigValue::to_yaml() const {
+  if (kind == Kind::null) {
+    return "~";
+  }
+  if (kind == Kind::scalar) {
+    return quoted(items.at(0));
+  }
+  std::string out;
+  for (const std::string& item : items) {
+    out += (out.empty() ? "" : ", ") + quoted(item);
+  }
+  return "[" + out + "]";
+}
+
+std::vector<ConfigEntry> parse_config(std::string_view yaml, const std::string& origin) {
+  refuse_binary(yaml, origin);
+  std::istringstream stream{std::string(yaml)};
+  Flattener flattener(origin);
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(flattener)) {
+    }
+  } catch (const YAML::Exception& e) {
+    throw ConfigError(fmt::format("{}:{}: not valid YAML: {} (column {})", origin, e.mark.line + 1,
+                                  e.msg, e.mark.column + 1));
+  }
+  return flattener.take();
+}
+
+std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
+  std::string nearest;
+  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    // A right name in the wrong section counts as one change.
+    const std::size_t distance = std::min(edit_distance(word, candidate),
+                                          edit_distance(last_part(word), last_part(candidate)) + 1);
+    if (distance < least) {
+      least = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+}  // namespace trireme
