@@ -1,0 +1,36 @@
+#include "src/train/ceiling.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace trireme {
+
+double measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, DType dtype,
+                            std::int64_t size, int rounds) {
+  const Tensor a(pool, {size, size}, dtype);
+  const Tensor b(pool, {size, size}, dtype);
+  const Tensor c(pool, {size, size}, dtype);
+  kernels.fill(stream, a.view(), 0.5F);
+  kernels.fill(stream, b.view(), 0.25F);
+  Matmul product;
+  product.m = product.n = product.k = size;
+  product.a = a.view();
+  product.b = b.view();
+  product.c = c.view();
+
+  std::vector<double> seconds;
+  for (int round = 0; round <= rounds; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    kernels.matmul(stream, product);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    if (round > 0) {
+      seconds.push_back(elapsed.count());
+    }
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + rounds / 2, seconds.end());
+  const auto n = static_cast<double>(size);
+  return 2 * n * n * n / seconds[static_cast<std::size_t>(rounds / 2)];
+}
+
+}  // namespace trireme

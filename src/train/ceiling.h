@@ -1,0 +1,14 @@
+// The machine's own ceilings, measured: what a step's speed is compared with.
+#pragma once
+
+#include "src/kernels/kernels.h"
+#include "src/tensor/tensor.h"
+
+namespace trireme {
+
+// FLOP/s of a square product, size x size x size, in the given type, by the table's own matmul: the
+// median of `rounds` timed calls after one that warms up.
+double measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, DType dtype,
+                            std::int64_t size, int rounds);
+
+}  // namespace trireme

@@ -1,0 +1,55 @@
+// MetricsLog: what a run shows of itself, step by step: metrics.jsonl, TensorBoard scalars, the
+// step line that sites' tools parse, and a progress bar on a terminal. Rank 0 owns one; the main
+// thread uses it. A full disk never stops the training: what can't be written is counted and
+// reported once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "src/train/run_directory.h"
+
+namespace trireme {
+
+class Log;
+
+// One logged step. Times cover the steps since the last logged one, as an average a step.
+struct StepMetrics {
+  std::int64_t step = 0;
+  double loss = 0;  // mean over the tokens of the global batch
+  double grad_norm = 0;
+  double lr = 0;
+  std::int64_t samples = 0;  // consumed so far
+  std::int64_t tokens = 0;   // seen so far
+  double tokens_per_s = 0;
+  double step_ms = 0;
+  double flops_per_s_a_rank = 0;  // model FLOPs, 6N + 6LCT, causal
+  double mfu = 0;                 // of the measured product rate of all ranks
+  double data_wait_ms = 0;
+  double comm_exposed_ms = 0;
+  double checkpoint_stall_ms = 0;
+  std::int64_t memory_bytes = 0;  // resident, the largest of all ranks
+  std::int64_t skipped_steps = 0;
+  std::optional<double> val_loss;
+};
+
+class MetricsLog {
+ public:
+  MetricsLog(const RunDirectory& run, Log& log, std::int64_t last_step, std::int64_t global_batch);
+  ~MetricsLog();
+  MetricsLog(const MetricsLog&) = delete;
+  MetricsLog& operator=(const MetricsLog&) = delete;
+
+  // Forgets lines beyond `step`: they belong to work that a restart does again.
+  void rewind_to(std::int64_t step);
+  void write(const StepMetrics& metrics);
+  // For the progress bar between logged steps.
+  void tick(std::int64_t step, double loss);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,192 @@
+#include "src/train/run_config.h"
+
+#include "src/base/error.h"
+#include "src/train/model_presets.h"
+
+namespace trireme {
+namespace {
+
+void bind(ConfigBinder& b, DataConfig& c) {
+  b.path("data.train", c.train, "folder of the training dataset (trireme data pack)").required();
+  b.path("data.validation", c.validation, "folder of the validation dataset; empty: none");
+  b.integer("data.sequence", c.sequence, "tokens a sample; 0: the model's context").at_least(0);
+  b.text("data.shuffle", c.shuffle,
+         "block: blocks of neighbouring samples, then within a window; global: all samples")
+      .one_of({"block", "global", "none"});
+  b.integer("data.seed", c.seed, "seed of the sample order");
+}
+
+void bind(ConfigBinder& b, TrainConfig& c) {
+  b.integer("train.steps", c.steps, "optimizer steps of the whole run").required().at_least(1);
+  b.integer("train.global_batch", c.global_batch, "sequences a step, over all ranks")
+      .required()
+      .at_least(1);
+  b.integer("train.micro_batch", c.micro_batch, "sequences a rank computes at a time").at_least(1);
+  b.text("train.precision", c.precision, "of activations and products; sums and masters are fp32")
+      .one_of({"bf16", "fp32"});
+  b.integer("train.seed", c.seed, "seed of initial weights and dropout");
+  b.integer("train.log_every", c.log_every, "steps between logged steps").at_least(1);
+  b.integer("train.eval_every", c.eval_every, "steps between evaluations; 0: only at the end")
+      .at_least(0);
+  b.integer("train.eval_samples", c.eval_samples, "sequences of the validation set an evaluation")
+      .at_least(1);
+  b.integer("train.max_skipped_steps", c.max_skipped_steps,
+            "steps in a row that may be skipped because loss or gradient is not finite")
+      .at_least(0);
+  b.integer_or_word("train.threads", c.threads, {"auto"},
+                    "compute threads a rank; auto: its share of the cores it is bound to")
+      .at_least(1);
+}
+
+void bind(ConfigBinder& b, OptimizerConfig& c) {
+  b.text("optimizer.name", c.name, "the optimizer").one_of({"adamw"});
+  b.real("optimizer.lr", c.lr, "peak learning rate").above(0);
+  b.real_pair("optimizer.betas", c.betas, "decay rates of the two moments").at_least(0).below(1);
+  b.real("optimizer.eps", c.eps, "added to the root of the second moment").above(0);
+  b.real("optimizer.weight_decay", c.weight_decay, "decoupled, on matrices only").at_least(0);
+  b.real("optimizer.clip", c.clip, "largest norm of the global gradient; 0: no clipping")
+      .at_least(0);
+  std::string kind(schedule_name(c.schedule.kind));
+  b.text("optimizer.schedule.kind", kind, "how the rate changes after warmup")
+      .one_of({"cosine", "linear", "constant", "wsd"});
+  c.schedule.kind = parse_schedule(kind);
+  b.integer("optimizer.schedule.warmup", c.schedule.warmup, "steps of linear growth").at_least(0);
+  b.real("optimizer.schedule.min_lr", c.schedule.min_lr, "where the decay ends").at_least(0);
+  b.integer("optimizer.schedule.decay", c.schedule.decay, "wsd: steps of decay at the end")
+      .at_least(0);
+  b.integer("optimizer.schedule.steps", c.schedule.steps,
+            "length of the schedule in steps; 0: train.steps")
+      .at_least(0);
+}
+
+void bind(ConfigBinder& b, ParallelConfig& c) {
+  b.integer_or_word("parallel.dp", c.dp, {"auto"}, "data-parallel replicas; auto: all ranks")
+      .at_least(1);
+  b.integer("parallel.tp", c.tp, "tensor-parallel ranks a replica (1 in this version)")
+      .at_least(1)
+      .at_most(1);
+  b.integer("parallel.pp", c.pp, "pipeline stages a replica (1 in this version)")
+      .at_least(1)
+      .at_most(1);
+  b.bytes("parallel.bucket_bytes", c.bucket_bytes, "gradients reduced at a time").at_least(1);
+}
+
+void bind(ConfigBinder& b, CheckpointConfig& c) {
+  b.path("checkpoint.dir", c.dir, "where checkpoints are; empty: <run>/checkpoints");
+  b.integer("checkpoint.every", c.every, "steps between saves; 0: at the end and when stopped")
+      .at_least(0);
+  b.integer("checkpoint.keep", c.keep, "newest checkpoints to keep").at_least(2);
+  b.integer("checkpoint.keep_every", c.keep_every, "keep steps divisible by this for good; 0: none")
+      .at_least(0);
+  b.integer_or_word("checkpoint.resume", c.resume, {"auto", "never"},
+                    "auto: from the newest valid checkpoint, if there is any; never; or a step")
+      .at_least(1);
+  b.boolean("checkpoint.async", c.async, "write in the background while training goes on");
+  b.boolean("checkpoint.force_lock", c.force_lock,
+            "take over the folder from a run on another host that is known to be dead");
+  b.texts("checkpoint.allow_change", c.allow_change,
+          "configuration fields that may differ from the checkpoint's");
+}
+
+void bind(ConfigBinder& b, RunConfig& c) {
+  b.text("numerics.reproducibility", c.reproducibility,
+         "elastic: the same bits for every dp that is a power of two; layout: for the same layout; "
+         "fast: no promise")
+      .one_of({"elastic", "layout", "fast"});
+  b.text("comm.backend", c.comm_backend, "transport between ranks").one_of({"auto", "mpi"});
+  b.real("comm.deadline.start", c.deadline.start, "seconds before a wait at start is a hang")
+      .above(0);
+  b.real("comm.deadline.step", c.deadline.step, "the same within a step").above(0);
+  b.real("comm.deadline.checkpoint", c.deadline.checkpoint, "the same around a save or load")
+      .above(0);
+  b.real("comm.deadline.evaluate", c.deadline.evaluate, "the same within an evaluation").above(0);
+  b.path("run.dir", c.run_dir, "folder of this run's files").required();
+  b.text("run.name", c.run_name, "a name for people");
+}
+
+// What can only be judged with several keys in view.
+void check_together(ConfigBinder& b, RunConfig& c) {
+  const TrainConfig& t = c.train;
+  if (t.global_batch % t.micro_batch != 0) {
+    b.refuse("train.global_batch",
+             fmt::format("{} sequences can't be cut into micro-batches of {}: global_batch must be "
+                         "a multiple of micro_batch",
+                         t.global_batch, t.micro_batch));
+  }
+  if (c.data.sequence > c.model.context && c.model.context > 0) {
+    b.refuse("data.sequence", fmt::format("{} tokens are longer than the model's context of {}: "
+                                          "lower data.sequence or raise model.context",
+                                          c.data.sequence, c.model.context));
+  }
+  if (c.data.sequence == 0) {
+    c.data.sequence = c.model.context;
+  }
+  c.optimizer.schedule.lr = c.optimizer.lr;
+  if (c.optimizer.schedule.steps == 0) {
+    c.optimizer.schedule.steps = t.steps;
+  }
+}
+
+}  // namespace
+
+void bind(ConfigBinder& b, ModelConfig& c) {
+  std::string preset;
+  if (const auto named = b.given_text("model.preset"); named && !named->empty()) {
+    b.include_defaults("model", model_preset(*named).yaml, "preset " + *named);
+  }
+  b.text("model.preset", preset, "a model of configs/model/; other keys change parts of it");
+  std::string family(family_name(c.family));
+  b.text("model.family", family, "kind of transformer").one_of({"gpt2", "llama"});
+  if (family == "gpt2" || family == "llama") {
+    c.family = parse_family(family);
+  }
+  b.integer("model.layers", c.layers, "transformer blocks").required().at_least(1);
+  b.integer("model.hidden", c.hidden, "width of the residual stream").required().at_least(1);
+  b.integer("model.heads", c.heads, "query heads").required().at_least(1);
+  b.integer("model.kv_heads", c.kv_heads, "key and value heads; 0: as many as heads").at_least(0);
+  b.integer("model.head_dim", c.head_dim, "width of a head; 0: hidden / heads").at_least(0);
+  b.integer("model.ffn", c.ffn, "width inside the MLP; 0: 4 x hidden (gpt2)").at_least(0);
+  b.integer("model.vocab", c.vocab, "token ids").required().at_least(1);
+  b.integer("model.context", c.context, "longest sequence, in tokens").required().at_least(1);
+  b.boolean("model.tie_embeddings", c.tie_embeddings, "output matrix = token embedding");
+  b.real("model.norm_epsilon", c.norm_epsilon, "inside the norms").above(0);
+  b.real("model.rope_theta", c.rope_theta, "base of the rotary frequencies (llama)").above(0);
+  b.real("model.rope_scaling.factor", c.rope_scaling.factor, "Llama 3's scaling; 0: none")
+      .at_least(0);
+  b.real("model.rope_scaling.low_frequency", c.rope_scaling.low_freq_factor, "below: scaled fully")
+      .above(0);
+  b.real("model.rope_scaling.high_frequency", c.rope_scaling.high_freq_factor, "above: unscaled")
+      .above(0);
+  b.integer("model.rope_scaling.original_context", c.rope_scaling.original_context,
+            "context before scaling")
+      .at_least(1);
+  b.real("model.dropout", c.dropout, "of embedding and residual branches").at_least(0).below(1);
+  b.real("model.initializer_range", c.initializer_range, "deviation of initial weights").above(0);
+}
+
+LoadedConfig load_run_config(const ConfigSources& sources) {
+  LoadedConfig loaded;
+  ConfigBinder& b = loaded.binder;
+  RunConfig& c = loaded.config;
+  b.add_site_files(sources.site);
+  b.add_file(sources.file);
+  if (sources.environment != nullptr) {
+    b.add_environment(sources.environment);
+  }
+  b.add_arguments(sources.arguments);
+  bind(b, c.model);
+  bind(b, c.data);
+  bind(b, c.train);
+  bind(b, c.optimizer);
+  bind(b, c.parallel);
+  bind(b, c.checkpoint);
+  bind(b, c);
+  check_together(b, c);
+  b.finish();
+  c.model.complete();
+  c.model.validate();
+  c.optimizer.schedule.validate();
+  return loaded;
+}
+
+}  // namespace trireme

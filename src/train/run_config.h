@@ -1,0 +1,114 @@
+// RunConfig: everything that a run is asked to be, as plain structs, one a section of the YAML
+// file. load_run_config joins the sources (src/base/config_binder.h), checks every value, and keeps
+// where each came from. docs/configuration.md is the user's view of the same keys.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/config_binder.h"
+#include "src/nn/model_config.h"
+#include "src/optim/schedule.h"
+
+namespace trireme {
+
+struct DataConfig {
+  std::filesystem::path train;
+  std::filesystem::path validation;  // empty: no evaluation
+  std::int64_t sequence = 0;         // tokens; 0: the model's context
+  std::string shuffle = "block";
+  std::uint64_t seed = 1;
+};
+
+struct TrainConfig {
+  std::int64_t steps = 0;
+  std::int64_t global_batch = 0;  // sequences
+  std::int64_t micro_batch = 1;   // sequences
+  std::string precision = "bf16";
+  std::uint64_t seed = 1;
+  std::int64_t log_every = 10;         // steps
+  std::int64_t eval_every = 0;         // steps; 0: only at the end
+  std::int64_t eval_samples = 128;     // sequences of the validation set
+  std::int64_t max_skipped_steps = 3;  // in a row, for a loss or gradient that is not finite
+  IntegerOrWord threads{0, "auto"};    // a rank
+};
+
+struct OptimizerConfig {
+  std::string name = "adamw";
+  float lr = 3e-4F;
+  std::array<double, 2> betas = {0.9, 0.95};
+  float eps = 1e-8F;
+  float weight_decay = 0.1F;
+  float clip = 1.0F;  // of the global gradient norm; 0: none
+  Schedule schedule;  // lr and steps are filled in from above
+};
+
+struct ParallelConfig {
+  IntegerOrWord dp{0, "auto"};
+  int tp = 1;
+  int pp = 1;
+  std::int64_t bucket_bytes = std::int64_t{25} << 20;
+};
+
+struct CheckpointConfig {
+  std::filesystem::path dir;  // empty: <run>/checkpoints
+  std::int64_t every = 0;     // steps; 0: only at the end and when asked to stop
+  int keep = 2;
+  std::int64_t keep_every = 0;  // steps whose checkpoints stay for good; 0: none
+  IntegerOrWord resume{0, "auto"};
+  bool async = true;
+  bool force_lock = false;
+  std::vector<std::string> allow_change;  // fingerprint fields that may differ at resume
+};
+
+struct DeadlineConfig {  // seconds
+  double start = 600;
+  double step = 600;
+  double checkpoint = 1800;
+  double evaluate = 1800;
+};
+
+struct RunConfig {
+  ModelConfig model;
+  DataConfig data;
+  TrainConfig train;
+  OptimizerConfig optimizer;
+  ParallelConfig parallel;
+  CheckpointConfig checkpoint;
+  std::string reproducibility = "elastic";
+  std::string comm_backend = "auto";
+  DeadlineConfig deadline;
+  std::filesystem::path run_dir;
+  std::string run_name;
+
+  DType compute_dtype() const { return train.precision == "bf16" ? DType::bf16 : DType::f32; }
+  std::int64_t micro_batches() const { return train.global_batch / train.micro_batch; }
+  std::filesystem::path checkpoint_dir() const {
+    return checkpoint.dir.empty() ? run_dir / "checkpoints" : checkpoint.dir;
+  }
+};
+
+struct LoadedConfig {
+  RunConfig config;
+  ConfigBinder binder;  // where each value came from
+};
+
+// Sources of a configuration beside the run's file.
+struct ConfigSources {
+  std::filesystem::path file;
+  std::vector<std::string> arguments;        // key=value
+  const char* const* environment = nullptr;  // as environ
+  std::filesystem::path site = site_folder();
+};
+
+// ConfigError with all that is wrong.
+LoadedConfig load_run_config(const ConfigSources& sources);
+
+// Binds the keys of the section `model`; also completes a preset, if one is named.
+void bind(ConfigBinder& binder, ModelConfig& model);
+
+}  // namespace trireme
