@@ -1,0 +1,94 @@
+#include "io/h5/h5_file.h"
+
+#include "io/h5/h5_check.h"
+#include "src/base/check.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+namespace {
+
+static_assert(sizeof(hid_t) == sizeof(std::int64_t));
+
+// Smaller objects are HDF5's own headers, which need no alignment.
+constexpr hsize_t kAlignFromBytes = 1024;
+
+H5Handle access_properties(const fs::path& path) {
+  H5Handle list(h5_check(H5Pcreate(H5P_FILE_ACCESS), "prepare", path));
+  h5_check(H5Pset_file_locking(list.get(), 0, 1), "turn locks off for", path);
+  h5_check(H5Pset_fclose_degree(list.get(), H5F_CLOSE_STRONG), "prepare", path);
+  return list;
+}
+
+hid_t stored_type(H5Type type) {
+  switch (type) {
+    case H5Type::u16:
+      return H5T_STD_U16LE;
+    case H5Type::u32:
+      return H5T_STD_U32LE;
+    case H5Type::u64:
+      return H5T_STD_U64LE;
+  }
+  return H5T_STD_U64LE;
+}
+
+H5Handle contiguous_properties(const fs::path& path) {
+  H5Handle list(h5_check(H5Pcreate(H5P_DATASET_CREATE), "prepare", path));
+  h5_check(H5Pset_layout(list.get(), H5D_CONTIGUOUS), "prepare", path);
+  h5_check(H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY), "prepare", path);
+  h5_check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "prepare", path);
+  h5_check(H5Pset_obj_track_times(list.get(), false), "prepare", path);
+  return list;
+}
+
+}  // namespace
+
+void H5HandleTraits::close(Handle handle) { (void)H5Idec_ref(handle); }
+
+H5File H5File::create(const fs::path& path, std::int64_t alignment_bytes) {
+  h5_silence();
+  // Met here, a missing folder or a read-only disk has a plain message.
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  File::create_new(path).close();
+  const H5Handle access = access_properties(path);
+  h5_check(H5Pset_alignment(access.get(), kAlignFromBytes, static_cast<hsize_t>(alignment_bytes)),
+           "align", path);
+  const H5Handle creation(h5_check(H5Pcreate(H5P_FILE_CREATE), "prepare", path));
+  h5_check(H5Pset_obj_track_times(creation.get(), false), "prepare", path);
+  H5Handle file(h5_check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
+                         "create", path));
+  return {std::move(file), path};
+}
+
+H5File H5File::open_to_read(const fs::path& path) {
+  h5_silence();
+  File::open_to_read(path).close();
+  const H5Handle access = access_properties(path);
+  H5Handle file(h5_check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open", path));
+  return {std::move(file), path};
+}
+
+std::int64_t H5File::create_contiguous(const std::string& name, H5Type type,
+                                       std::int64_t elements) {
+  check(elements >= 0, "a dataset has a number of elements");
+  const auto extent = static_cast<hsize_t>(elements);
+  const H5Handle space(h5_check(H5Screate_simple(1, &extent, nullptr), "lay out", path_));
+  const H5Handle creation = contiguous_properties(path_);
+  const H5Handle dataset(h5_check(H5Dcreate2(handle_.get(), name.c_str(), stored_type(type),
+                                             space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
+                                  "create a dataset in", path_));
+  const haddr_t offset = H5Dget_offset(dataset.get());
+  check(offset != HADDR_UNDEF || elements == 0, "early allocation gives an offset");
+  return offset == HADDR_UNDEF ? -1 : static_cast<std::int64_t>(offset);
+}
+
+void H5File::close() {
+  if (handle_) {
+    h5_check(H5Fflush(handle_.get(), H5F_SCOPE_GLOBAL), "flush", path_);
+    h5_check(H5Fclose(handle_.release()), "close", path_);
+  }
+}
+
+}  // namespace trireme
