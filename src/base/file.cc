@@ -85,6 +85,10 @@ File File::open_to_append(const fs::path& path) {
   return File(open_file(path, O_WRONLY | O_CREAT | O_APPEND, "open"), path);
 }
 
+File File::open_to_update(const fs::path& path) {
+  return File(open_file(path, O_RDWR, "open"), path);
+}
+
 std::int64_t File::read_at(std::int64_t offset, void* to, std::int64_t bytes) const {
   std::int64_t done = 0;
   while (done < bytes) {

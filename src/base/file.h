@@ -27,6 +27,8 @@ class File {
   // Fails if the path exists already.
   static File create_new(const std::filesystem::path& path);
   static File open_to_append(const std::filesystem::path& path);
+  // An existing file, to read and write at offsets.
+  static File open_to_update(const std::filesystem::path& path);
 
   // Reads up to `bytes` at `offset`; fewer only at the end of the file.
   std::int64_t read_at(std::int64_t offset, void* to, std::int64_t bytes) const;
