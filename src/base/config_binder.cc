@@ -78,9 +78,9 @@ const std::string* text_of(const ConfigValue& value) {
 }  // namespace
 
 ConfigRule& ConfigRule::bound(std::string_view words, double bound, bool (*holds)(double, double)) {
-  std::string& allowed = binder_.resolved_[index_].allowed;
-  allowed +=
-      fmt::format("{} {} {}", allowed.find(',') == std::string::npos ? "," : " and", words, bound);
+  binder_.resolved_[index_].allowed +=
+      fmt::format("{} {} {}", narrowed_ ? " and" : ",", words, bound);
+  narrowed_ = true;
   for (const double number : numbers_) {
     if (!holds(number, bound)) {
       binder_.unfit_.insert(index_);

@@ -63,6 +63,7 @@ class ConfigRule {
   ConfigBinder& binder_;
   std::size_t index_;            // of the resolved key
   std::vector<double> numbers_;  // what a source gave, where that is numbers
+  bool narrowed_ = false;
 };
 
 class ConfigBinder {

@@ -4,8 +4,6 @@
 #include <cctype>
 #include <cstdlib>
 
-#include <fmt/ranges.h>
-
 #include "src/base/config_binder.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -43,6 +41,14 @@ std::vector<ConfigEntry> parse_assignment(const std::string& key, const std::str
     return {{key, ConfigValue{}, 1}};
   }
   return {{key, ConfigValue::scalar(text), 1}};
+}
+
+// A path may hold anything; a comment may not.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, '?');
+  return text;
 }
 
 std::string shown(const ConfigValue& value) {
@@ -237,8 +243,8 @@ void write_section(const std::vector<ResolvedKey>& keys, const std::string& pref
     const std::string rest = key.key.substr(prefix.size());
     const std::size_t dot = rest.find('.');
     if (dot == std::string::npos) {
-      out += fmt::format("{}{}: {}  # {}\n", indent, rest, key.value.to_yaml(),
-                         replaced(key.origin, "\n", " "));
+      out +=
+          fmt::format("{}{}: {}  # {}\n", indent, rest, key.value.to_yaml(), printable(key.origin));
     } else if (sections_done.insert(rest.substr(0, dot)).second) {
       out += fmt::format("{}{}:\n", indent, rest.substr(0, dot));
       write_section(keys, prefix + rest.substr(0, dot + 1), depth + 1, out);

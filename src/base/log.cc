@@ -1,0 +1,184 @@
+#include "src/base/log.h"
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <mutex>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
+
+#include "src/base/append_file.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning", "error"};
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  constexpr std::array kSame = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                spdlog::level::err};
+  return kSame[static_cast<std::size_t>(level)];
+}
+
+std::string_view level_word(spdlog::level::level_enum level) {
+  return level >= spdlog::level::err    ? kLevels[3]
+         : level >= spdlog::level::warn ? kLevels[2]
+         : level >= spdlog::level::info ? kLevels[1]
+                                        : kLevels[0];
+}
+
+// write(2) to a pipe without a reader raises SIGPIPE; here that must not end the process, and other
+// code's handling of the signal must stay as it is.
+void write_ignoring_errors(int fd, std::string_view text) {
+  sigset_t pipe_signal;
+  sigset_t before;
+  sigset_t pending;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  sigpending(&pending);
+  const bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+  pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  while (!text.empty()) {
+    const ssize_t put = ::write(fd, text.data(), text.size());
+    if (put < 0 && errno == EINTR) {
+      continue;
+    }
+    if (put <= 0) {
+      break;
+    }
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+  if (!was_pending) {
+    const timespec now{};
+    while (sigtimedwait(&pipe_signal, nullptr, &now) < 0 && errno == EINTR) {
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+std::string clock_text(spdlog::log_clock::time_point time) {
+  const std::time_t seconds = spdlog::log_clock::to_time_t(time);
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  std::array<char, 16> text{};
+  (void)std::strftime(text.data(), text.size(), "%H:%M:%S", &local);
+  return text.data();
+}
+
+// "12:34:56 rank 3 on node7: warning: ..."; on a terminal in colour, over a progress bar.
+class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit TerminalSink(std::string who) : who_(std::move(who)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const bool serious = message.level >= spdlog::level::warn;
+    const std::string word =
+        message.level == spdlog::level::info ? "" : fmt::format("{}: ", level_word(message.level));
+    const std::string text =
+        fmt::format("{} {}{}{}", clock_text(message.time), who_, word,
+                    std::string_view(message.payload.data(), message.payload.size()));
+    if (::isatty(STDERR_FILENO) == 0) {
+      write_ignoring_errors(STDERR_FILENO, text + "\n");
+    } else {
+      write_ignoring_errors(STDERR_FILENO,
+                            fmt::format("\r\x1b[K{}{}{}\n", serious ? "\x1b[33m" : "", text,
+                                        serious ? "\x1b[0m" : ""));
+    }
+  }
+  void flush_() override {}
+
+ private:
+  std::string who_;
+};
+
+}  // namespace
+
+struct Log::State {
+  State(const LogOptions& the_options, std::string who)
+      : options(the_options), terminal("trireme", std::make_shared<TerminalSink>(std::move(who))) {}
+
+  // Fields in a fixed order: time, level, rank, host, then the line's own.
+  void append(std::string_view level, nlohmann::ordered_json own) {
+    if (file == nullptr) {
+      return;
+    }
+    const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+    nlohmann::ordered_json line = {
+        {"time", now.count()}, {"level", level}, {"rank", options.rank}, {"host", options.host}};
+    line.update(own);
+    using Handler = nlohmann::ordered_json::error_handler_t;
+    const std::string text = line.dump(-1, ' ', false, Handler::replace) + "\n";
+    const std::lock_guard lock(mutex);
+    file->append(text);
+  }
+
+  LogOptions options;
+  spdlog::logger terminal;
+  std::mutex mutex;
+  std::unique_ptr<AppendFile> file;
+};
+
+LogLevel parse_log_level(std::string_view word) {
+  for (std::size_t i = 0; i < kLevels.size(); ++i) {
+    if (kLevels[i] == word) {
+      return static_cast<LogLevel>(i);
+    }
+  }
+  throw ConfigError(fmt::format("'{}' is not a log level: debug, info, warning or error", word));
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown-host";
+}
+
+std::filesystem::path log_file(const std::filesystem::path& folder, int rank) {
+  return folder / fmt::format("rank-{:05}.jsonl", rank);
+}
+
+Log::Log(const LogOptions& options) {
+  LogOptions complete = options;
+  if (complete.host.empty()) {
+    complete.host = host_name();
+  }
+  state_ = std::make_unique<State>(complete,
+                                   options.ranks > 1 ? fmt::format("rank {}: ", options.rank) : "");
+  // Other ranks' information is in their files; their warnings are everybody's business.
+  const LogLevel least = options.rank == 0 ? options.terminal_level
+                                           : std::max(options.terminal_level, LogLevel::warning);
+  state_->terminal.set_level(spdlog_level(least));
+  if (!options.folder.empty()) {
+    make_directories(options.folder);
+    state_->file = std::make_unique<AppendFile>(
+        AppendFile::open_lines(log_file(options.folder, options.rank)));
+  }
+  event("start", {{"pid", ::getpid()}, {"ranks", options.ranks}});
+}
+
+Log::~Log() = default;
+
+void Log::write(LogLevel level, std::string_view message) {
+  state_->terminal.log(spdlog_level(level), message);
+  state_->append(kLevels[static_cast<std::size_t>(level)], {{"message", message}});
+}
+
+void Log::event(std::string_view name, const nlohmann::json& fields) {
+  nlohmann::ordered_json own = {{"event", name}};
+  for (const auto& [key, value] : fields.items()) {
+    own[key] = value;
+  }
+  state_->append(kLevels[1], own);
+}
+
+std::int64_t Log::dropped_lines() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->file == nullptr ? 0 : state_->file->dropped();
+}
+
+}  // namespace trireme

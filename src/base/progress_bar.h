@@ -1,0 +1,47 @@
+// ProgressBar: one line on a terminal that is drawn over itself; elsewhere nothing, or a plain line
+// once an interval. Owned by whoever works; one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace trireme {
+
+class ProgressBar {
+ public:
+  // `total` in the caller's units. `plain_interval`: between lines where stderr is no terminal;
+  // zero for none.
+  ProgressBar(std::string label, std::int64_t total, std::chrono::seconds plain_interval = {});
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // Draws at most ten times a second. `detail` stands behind the bar: "loss 3.21  12.3k tokens/s".
+  void update(std::int64_t done, std::string_view detail = {});
+  // Draws the last state and ends the line.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw(bool last);
+
+  std::string label_;
+  std::int64_t total_;
+  std::chrono::seconds plain_interval_;
+  bool terminal_;
+  std::int64_t first_ = -1;  // done at the first update: a resumed run starts later than 0
+  std::int64_t done_ = 0;
+  std::string detail_;
+  Clock::time_point start_;
+  Clock::time_point drawn_;
+  bool finished_ = false;
+};
+
+// "train  42% |########            | 420/1000  2m10s left  loss 3.21", at most `width` characters.
+// first: where this process began counting, `seconds` ago.
+std::string progress_text(std::string_view label, std::int64_t first, std::int64_t done,
+                          std::int64_t total, double seconds, std::string_view detail, int width);
+
+}  // namespace trireme
