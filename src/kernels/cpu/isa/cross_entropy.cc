@@ -1,0 +1,88 @@
+#include <cfloat>
+
+#include "src/kernels/cpu/isa/isa_kernels.h"
+#include "src/kernels/cpu/isa/loops.h"
+#include "src/kernels/cpu/isa/vector_math.h"
+
+namespace trireme::cpu::TRIREME_ISA {
+namespace {
+
+// Logits read at a time: their maximum and their exponentials are taken while they are in the first
+// cache, so that a row is read from memory once.
+constexpr std::int64_t kChunk = 2048;
+
+template <class T>
+TRIREME_INLINE float largest(const T* x, std::int64_t n, float least) {
+  Floats most = splat(least);
+  each_vector(n, [&](std::int64_t i, auto part) {
+    const Floats logits = load(x + i, part);
+    most = max(most, kept(logits - least, part) + least);
+  });
+  return max_of_lanes(most);
+}
+
+// Of one row: the maximum so far, and the sum of exp(x - maximum).
+struct Softmax {
+  float maximum = -FLT_MAX;
+  double sum = 0;
+};
+
+template <class T>
+Softmax softmax_of(const T* x, std::int64_t vocabulary) {
+  Softmax s;
+  for (std::int64_t first = 0; first < vocabulary; first += kChunk) {
+    const T* chunk = x + first;
+    const std::int64_t n = vocabulary - first < kChunk ? vocabulary - first : kChunk;
+    const float most = largest(chunk, n, s.maximum);
+    if (most > s.maximum) {
+      s.sum *= __builtin_exp(static_cast<double>(s.maximum) - static_cast<double>(most));
+      s.maximum = most;
+    }
+    s.sum += static_cast<double>(sum_of_vectors(n, [=](std::int64_t i, auto part) {
+      return kept(exp(load(chunk + i, part) - most), part);
+    }));
+  }
+  return s;
+}
+
+// x = softmax(x) * scale.
+template <class T>
+void scale_to_softmax(T* x, std::int64_t vocabulary, const Softmax& s, float scale) {
+  const auto factor = static_cast<float>(static_cast<double>(scale) / s.sum);
+  each_vector(vocabulary, [=](std::int64_t i, auto part) {
+    store(x + i, exp(load(x + i, part) - s.maximum) * factor, part);
+  });
+}
+
+template <class T>
+float row_loss(const CrossEntropy& p, T* x, std::int64_t target) {
+  const Softmax s = softmax_of(x, p.vocabulary);
+  const T chosen[kLanes] = {x[target]};
+  // The logit of the target less the logarithm of the sum.
+  const double log_chosen =
+      static_cast<double>(load(chosen)[0]) - static_cast<double>(s.maximum) - __builtin_log(s.sum);
+  if (!p.forward_only) {
+    scale_to_softmax(x, p.vocabulary, s, p.scale);
+    const double slope = (__builtin_exp(log_chosen) - 1) * static_cast<double>(p.scale);
+    store(x + target, splat(static_cast<float>(slope)), Part{1});
+  }
+  return static_cast<float>(-log_chosen);
+}
+
+}  // namespace
+
+void cross_entropy(Stream& stream, const CrossEntropy& p) {
+  by_type(p.logits.dtype, [&]<class T>(T) {
+    T* logits = as<T>(p.logits);
+    const std::int32_t* targets = as<std::int32_t>(p.targets);
+    float* losses = as<float>(p.losses);
+    each_range(stream, p.rows, 1, p.rows * p.vocabulary,
+               [=, &p](std::int64_t first, std::int64_t last) {
+                 for (std::int64_t r = first; r < last; ++r) {
+                   losses[r] = row_loss(p, logits + r * p.vocabulary, targets[r]);
+                 }
+               });
+  });
+}
+
+}  // namespace trireme::cpu::TRIREME_ISA

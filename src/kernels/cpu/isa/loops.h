@@ -1,0 +1,124 @@
+// Loops of the cpu kernels: over vectors with a tail, and over the stream's threads. Which thread
+// does a piece of work never changes its result: kernels give each output to one piece, and sum
+// over blocks whose size depends on the shape alone.
+#pragma once
+
+#include <omp.h>
+
+#include "src/device/device.h"
+#include "src/kernels/cpu/isa/vector.h"
+
+namespace trireme::cpu::TRIREME_ISA {
+
+// How many lanes of a vector count: all, or the first `lanes` of them.
+struct All {};
+struct Part {
+  std::int64_t lanes;
+};
+
+template <class T>
+TRIREME_INLINE Floats load(const T* p, All) {
+  return load(p);
+}
+template <class T>
+TRIREME_INLINE Floats load(const T* p, Part part) {
+  return load_part(p, part.lanes);
+}
+template <class T>
+TRIREME_INLINE void store(T* p, Floats x, All) {
+  store(p, x);
+}
+template <class T>
+TRIREME_INLINE void store(T* p, Floats x, Part part) {
+  store_part(p, x, part.lanes);
+}
+// x, and zero in the lanes that don't count.
+TRIREME_INLINE Floats kept(Floats x, All) { return x; }
+TRIREME_INLINE Floats kept(Floats x, Part part) {
+  Ints lane{};
+  for (int i = 0; i < kLanes; ++i) {
+    lane[i] = i;
+  }
+  return lane < static_cast<std::int32_t>(part.lanes) ? x : Floats{};
+}
+
+// f(i, All or Part) for each vector of n elements.
+template <class F>
+TRIREME_INLINE void each_vector(std::int64_t n, F f) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    f(i, All{});
+  }
+  if (i < n) {
+    f(i, Part{n - i});
+  }
+}
+
+// The sum over all i < n of the lanes of f(i, All or Part), which must be zero where they don't
+// count. Four chains of vectors: vector number j goes to chain j % 4.
+template <class F>
+TRIREME_INLINE float sum_of_vectors(std::int64_t n, F f) {
+  Floats chains[4] = {};
+  std::int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      chains[j] += f(i + j * kLanes, All{});
+    }
+  }
+  for (; i + kLanes <= n; i += kLanes) {
+    chains[0] += f(i, All{});
+  }
+  if (i < n) {
+    chains[1] += f(i, Part{n - i});
+  }
+  return sum_of_lanes((chains[0] + chains[1]) + (chains[2] + chains[3]));
+}
+
+// Below this many bytes or so a second thread costs more than it brings.
+inline constexpr std::int64_t kElementsForThreads = 16384;
+
+// f(first, last) over ranges that make up [0, n), one a thread, their ends at multiples of `grain`;
+// `elements` is the size of the whole work. f must not throw.
+template <class F>
+void each_range(const Stream& stream, std::int64_t n, std::int64_t grain, std::int64_t elements,
+                F f) {
+  const int threads = stream.threads();
+  if (threads <= 1 || elements < kElementsForThreads || n <= grain) {
+    f(std::int64_t{0}, n);
+    return;
+  }
+  const std::int64_t grains = (n + grain - 1) / grain;
+#pragma omp parallel num_threads(threads)
+  {
+    const std::int64_t team = omp_get_num_threads();
+    const std::int64_t me = omp_get_thread_num();
+    const std::int64_t first = grains * me / team * grain;
+    const std::int64_t end = grains * (me + 1) / team * grain;
+    const std::int64_t last = end < n ? end : n;
+    if (first < last) {
+      f(first, last);
+    }
+  }
+}
+
+// f(i, All or Part) for each vector of n elements, over the stream's threads.
+template <class F>
+TRIREME_INLINE void each_vector(const Stream& stream, std::int64_t n, F f) {
+  each_range(stream, n, 16 * kLanes, n, [&](std::int64_t first, std::int64_t last) {
+    each_vector(last - first, [&](std::int64_t i, auto part) { f(first + i, part); });
+  });
+}
+
+// f(T{}) for the element type T of activations: float or bf16.
+template <class F>
+void by_type(DType dtype, F f) {
+  if (dtype == DType::bf16) {
+    f(bf16{});
+  } else {
+    check(dtype == DType::f32, "activations are f32 or bf16");
+    f(float{});
+  }
+}
+
+}  // namespace trireme::cpu::TRIREME_ISA

@@ -1,0 +1,35 @@
+#include "src/kernels/cpu/isa/isa_kernels.h"
+
+#define TRIREME_QUOTED(word) #word
+#define TRIREME_NAME(word) TRIREME_QUOTED(word)
+
+namespace trireme::cpu::TRIREME_ISA {
+
+extern const Kernels kTable;
+const Kernels kTable = {
+    .name = TRIREME_NAME(TRIREME_ISA),
+    .matmul = matmul,
+    .column_sum = column_sum,
+    .embedding_forward = embedding_forward,
+    .embedding_backward = embedding_backward,
+    .layer_norm_forward = layer_norm_forward,
+    .layer_norm_backward = layer_norm_backward,
+    .rms_norm_forward = rms_norm_forward,
+    .rms_norm_backward = rms_norm_backward,
+    .rope = rope,
+    .attention_forward = attention_forward,
+    .attention_backward = attention_backward,
+    .gelu_forward = gelu_forward,
+    .gelu_backward = gelu_backward,
+    .swiglu_forward = swiglu_forward,
+    .swiglu_backward = swiglu_backward,
+    .dropout = dropout,
+    .cross_entropy = cross_entropy,
+    .adamw = adamw,
+    .sum_of_squares = sum_of_squares,
+    .add = add,
+    .cast = cast,
+    .fill = fill,
+};
+
+}  // namespace trireme::cpu::TRIREME_ISA

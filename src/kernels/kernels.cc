@@ -1,0 +1,85 @@
+#include "src/kernels/kernels.h"
+
+#include <array>
+#include <cstdlib>
+
+#include "src/kernels/cuda_kernels.h"
+#include "src/kernels/reference/reference.h"
+
+namespace trireme {
+
+// Defined by cpu/isa/table.cc, once for each instruction set.
+namespace cpu::baseline {
+extern const Kernels kTable;
+}
+namespace cpu::avx2 {
+extern const Kernels kTable;
+}
+namespace cpu::avx512 {
+extern const Kernels kTable;
+}
+
+namespace {
+
+// What -march=x86-64-v3 and x86-64-v4 may use, as far as the compiler can ask the processor.
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
+         __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0;
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
+         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512cd") != 0 &&
+         __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+}
+bool always() { return true; }
+
+struct Choice {
+  const Kernels* table;
+  bool (*runs_here)();
+};
+
+// From the slowest to the fastest.
+constexpr std::array<Choice, 4> kChoices = {{{&reference::kTable, always},
+                                             {&cpu::baseline::kTable, always},
+                                             {&cpu::avx2::kTable, has_avx2},
+                                             {&cpu::avx512::kTable, has_avx512}}};
+
+}  // namespace
+
+const Kernels& kernels_named(std::string_view name) {
+  for (const Choice& choice : kChoices) {
+    if (choice.table->name != name) {
+      continue;
+    }
+    if (!choice.runs_here()) {
+      throw ConfigError(
+          fmt::format("kernels '{}' (TRIREME_KERNELS): this processor lacks the "
+                      "instruction set; unset it to get the best this one has",
+                      name));
+    }
+    return *choice.table;
+  }
+  throw ConfigError(
+      fmt::format("unknown kernels '{}' (TRIREME_KERNELS): allowed are reference, "
+                  "baseline, avx2 and avx512; unset it to get the best",
+                  name));
+}
+
+const Kernels& kernels_for(Device device) {
+  if (device.kind == DeviceKind::cuda) {
+    return cuda_kernels();
+  }
+  const char* asked = std::getenv("TRIREME_KERNELS");
+  if (asked != nullptr && *asked != '\0') {
+    return kernels_named(asked);
+  }
+  const Kernels* best = nullptr;
+  for (const Choice& choice : kChoices) {
+    if (choice.runs_here()) {
+      best = choice.table;
+    }
+  }
+  return *best;
+}
+
+}  // namespace trireme

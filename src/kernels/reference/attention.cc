@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "src/kernels/reference/reference.h"
+
+namespace trireme::reference {
+namespace {
+
+// One query of one head, and the keys it sees.
+struct Query {
+  std::int64_t q = 0;     // first element of the query in q
+  std::int64_t out = 0;   // the same in out
+  std::int64_t lse = 0;   // index in lse
+  std::int64_t kv = 0;    // first element of key 0 of its kv head in k and v
+  std::int64_t keys = 0;  // causal: positions 0 .. keys-1
+};
+
+Query query(const AttentionForward& p, std::int64_t batch, std::int64_t head, std::int64_t time) {
+  const std::int64_t row = batch * p.time + time;
+  const std::int64_t kv_head = head / (p.heads / p.kv_heads);
+  return {.q = row * p.q_stride + head * p.head_dim,
+          .out = (row * p.heads + head) * p.head_dim,
+          .lse = (batch * p.heads + head) * p.time + time,
+          .kv = batch * p.kv_batch_rows * p.kv_stride + kv_head * p.head_dim,
+          .keys = p.kv_time - p.time + time + 1};
+}
+
+template <class F>
+void each_query(const AttentionForward& p, F f) {
+  for (std::int64_t batch = 0; batch < p.batch; ++batch) {
+    for (std::int64_t head = 0; head < p.heads; ++head) {
+      for (std::int64_t time = 0; time < p.time; ++time) {
+        f(query(p, batch, head, time));
+      }
+    }
+  }
+}
+
+double dot(const ConstView& a, std::int64_t i, const ConstView& b, std::int64_t j, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t d = 0; d < n; ++d) {
+    sum += at(a, i + d) * at(b, j + d);
+  }
+  return sum;
+}
+
+double scale(const AttentionForward& p) { return 1 / std::sqrt(static_cast<double>(p.head_dim)); }
+
+void forward_query(const AttentionForward& p, const Query& q) {
+  std::vector<double> scores(static_cast<std::size_t>(q.keys));
+  double most = -std::numeric_limits<double>::infinity();
+  for (std::int64_t key = 0; key < q.keys; ++key) {
+    const double score = scale(p) * dot(p.q, q.q, p.k, q.kv + key * p.kv_stride, p.head_dim);
+    scores[static_cast<std::size_t>(key)] = score;
+    most = std::max(most, score);
+  }
+  double sum = 0;
+  for (double& score : scores) {
+    score = std::exp(score - most);
+    sum += score;
+  }
+  for (std::int64_t d = 0; d < p.head_dim; ++d) {
+    double mixed = 0;
+    for (std::int64_t key = 0; key < q.keys; ++key) {
+      mixed += scores[static_cast<std::size_t>(key)] * at(p.v, q.kv + key * p.kv_stride + d);
+    }
+    put(p.out, q.out + d, mixed / sum);
+  }
+  if (!p.lse.empty()) {
+    put(p.lse, q.lse, most + std::log(sum));
+  }
+}
+
+// Sums of gradients in double, rounded once at the end.
+struct Sums {
+  std::vector<double> dq;
+  std::vector<double> dk;
+  std::vector<double> dv;
+};
+
+// With P = exp(scale q k - lse) and D = dout out: dv += P dout; dS = P (dout v - D);
+// dq += scale dS k; dk += scale dS q (Dao et al., 2022, appendix B).
+void backward_query(const AttentionBackward& b, const Query& q, Sums& sums) {
+  const AttentionForward& p = b.forward;
+  const double delta = dot(b.dout, q.out, p.out, q.out, p.head_dim);
+  for (std::int64_t key = 0; key < q.keys; ++key) {
+    const std::int64_t kv = q.kv + key * p.kv_stride;
+    const double weight =
+        std::exp(scale(p) * dot(p.q, q.q, p.k, kv, p.head_dim) - at(p.lse, q.lse));
+    const double ds = scale(p) * weight * (dot(b.dout, q.out, p.v, kv, p.head_dim) - delta);
+    for (std::int64_t d = 0; d < p.head_dim; ++d) {
+      sums.dv[static_cast<std::size_t>(kv + d)] += weight * at(b.dout, q.out + d);
+      sums.dq[static_cast<std::size_t>(q.q + d)] += ds * at(p.k, kv + d);
+      sums.dk[static_cast<std::size_t>(kv + d)] += ds * at(p.q, q.q + d);
+    }
+  }
+}
+
+// Only the heads of each token row: what lies between them belongs to others.
+void put_rows(const View& to, const std::vector<double>& sums, std::int64_t rows,
+              std::int64_t stride, std::int64_t width) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t i = row * stride; i < row * stride + width; ++i) {
+      put(to, i, sums[static_cast<std::size_t>(i)]);
+    }
+  }
+}
+
+}  // namespace
+
+void attention_forward(Stream&, const AttentionForward& p) {
+  each_query(p, [&](const Query& q) { forward_query(p, q); });
+}
+
+void attention_backward(Stream&, const AttentionBackward& b) {
+  const AttentionForward& p = b.forward;
+  const std::int64_t rows = p.batch * p.time;
+  Sums sums;
+  sums.dq.resize(static_cast<std::size_t>(rows * p.q_stride));
+  sums.dk.resize(static_cast<std::size_t>(rows * p.kv_stride));
+  sums.dv.resize(sums.dk.size());
+  each_query(p, [&](const Query& q) { backward_query(b, q, sums); });
+  put_rows(b.dq, sums.dq, rows, p.q_stride, p.heads * p.head_dim);
+  put_rows(b.dk, sums.dk, rows, p.kv_stride, p.kv_heads * p.head_dim);
+  put_rows(b.dv, sums.dv, rows, p.kv_stride, p.kv_heads * p.head_dim);
+}
+
+}  // namespace trireme::reference

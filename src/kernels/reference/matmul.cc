@@ -1,0 +1,67 @@
+#include <vector>
+
+#include "src/kernels/reference/reference.h"
+
+namespace trireme::reference {
+namespace {
+
+// The operand as [rows, columns] doubles, turned round if it is stored [columns, rows].
+std::vector<double> operand(const ConstView& stored, std::int64_t rows, std::int64_t columns,
+                            bool transposed) {
+  std::vector<double> result(static_cast<std::size_t>(rows * columns));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      result[static_cast<std::size_t>(i * columns + j)] =
+          at(stored, transposed ? j * rows + i : i * columns + j);
+    }
+  }
+  return result;
+}
+
+void put_with_epilogue(const Matmul& p, std::int64_t index, double sum) {
+  if (p.epilogue == Epilogue::gelu) {
+    put(p.aux, index, sum);
+    sum = gelu(at(p.aux, index));
+  } else if (p.epilogue == Epilogue::gelu_backward) {
+    sum *= gelu_slope(at(p.aux, index));
+  }
+  if (p.accumulate) {
+    sum += at(p.c, index);
+  }
+  put(p.c, index, sum);
+}
+
+}  // namespace
+
+void matmul(Stream&, const Matmul& p) {
+  const std::vector<double> a = operand(p.a, p.m, p.k, p.transpose_a);
+  const std::vector<double> b = operand(p.b, p.k, p.n, p.transpose_b);
+  std::vector<double> row(static_cast<std::size_t>(p.n));
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      row[static_cast<std::size_t>(j)] = p.bias.empty() ? 0 : at(p.bias, j);
+    }
+    for (std::int64_t k = 0; k < p.k; ++k) {
+      const double factor = a[static_cast<std::size_t>(i * p.k + k)];
+      const double* b_row = b.data() + k * p.n;
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        row[static_cast<std::size_t>(j)] += factor * b_row[j];
+      }
+    }
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      put_with_epilogue(p, i * p.n + j, row[static_cast<std::size_t>(j)]);
+    }
+  }
+}
+
+void column_sum(Stream&, const ColumnSum& p) {
+  for (std::int64_t j = 0; j < p.n; ++j) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      sum += at(p.x, i * p.n + j);
+    }
+    put(p.sum, j, sum);
+  }
+}
+
+}  // namespace trireme::reference

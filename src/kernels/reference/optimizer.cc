@@ -1,0 +1,58 @@
+#include <algorithm>
+
+#include "src/kernels/reference/reference.h"
+
+namespace trireme::reference {
+
+void adamw(Stream&, const AdamW& p) {
+  const auto beta1 = static_cast<double>(p.beta1);
+  const auto beta2 = static_cast<double>(p.beta2);
+  const double correction1 = 1 - std::pow(beta1, static_cast<double>(p.step));
+  const double correction2 = 1 - std::pow(beta2, static_cast<double>(p.step));
+  const auto lr = static_cast<double>(p.lr);
+  for (std::int64_t i = 0; i < p.value.count; ++i) {
+    const double g = at(p.gradient, i) * static_cast<double>(p.gradient_scale);
+    const double m = beta1 * at(p.m, i) + (1 - beta1) * g;
+    const double v = beta2 * at(p.v, i) + (1 - beta2) * g * g;
+    const double decayed = at(p.value, i) * (1 - lr * static_cast<double>(p.weight_decay));
+    const double step =
+        m / correction1 / (std::sqrt(v / correction2) + static_cast<double>(p.epsilon));
+    put(p.m, i, m);
+    put(p.v, i, v);
+    put(p.value, i, decayed - lr * step);
+    if (!p.compute.empty()) {
+      put(p.compute, i, at(p.value, i));
+    }
+  }
+}
+
+void sum_of_squares(Stream&, double* result, ConstView x) {
+  *result = 0;
+  for (std::int64_t block = 0; block < x.count; block += kSumBlock) {
+    double sum = 0;
+    for (std::int64_t i = block; i < std::min(x.count, block + kSumBlock); ++i) {
+      sum += at(x, i) * at(x, i);
+    }
+    *result += sum;
+  }
+}
+
+void add(Stream&, View y, ConstView x) {
+  for (std::int64_t i = 0; i < y.count; ++i) {
+    put(y, i, at(y, i) + at(x, i));
+  }
+}
+
+void cast(Stream&, View y, ConstView x) {
+  for (std::int64_t i = 0; i < y.count; ++i) {
+    put(y, i, at(x, i));
+  }
+}
+
+void fill(Stream&, View y, float value) {
+  for (std::int64_t i = 0; i < y.count; ++i) {
+    put(y, i, static_cast<double>(value));
+  }
+}
+
+}  // namespace trireme::reference

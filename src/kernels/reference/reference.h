@@ -1,0 +1,60 @@
+// The reference table: plain loops in double, one thread, one rounding at each store. It is the
+// oracle that the other tables are tested against; slow. Stateless; safe from any thread.
+#pragma once
+
+#include <cmath>
+
+#include "src/kernels/kernels.h"
+
+namespace trireme::reference {
+
+extern const Kernels kTable;
+
+// Element i of an f32 or bf16 view.
+inline double at(const ConstView& view, std::int64_t i) {
+  if (view.dtype == DType::bf16) {
+    return static_cast<double>(to_float(static_cast<const bf16*>(view.data)[i]));
+  }
+  return static_cast<double>(as<float>(view)[i]);
+}
+inline void put(const View& view, std::int64_t i, double value) {
+  if (view.dtype == DType::bf16) {
+    static_cast<bf16*>(view.data)[i] = to_bf16(static_cast<float>(value));
+  } else {
+    as<float>(view)[i] = static_cast<float>(value);
+  }
+}
+
+// sqrt(2/pi) (x + 0.044715 x^3), and GELU and its derivative by it.
+inline double gelu_argument(double x) { return 0.7978845608028654 * (x + 0.044715 * x * x * x); }
+inline double gelu(double x) { return 0.5 * x * (1 + std::tanh(gelu_argument(x))); }
+inline double gelu_slope(double x) {
+  const double t = std::tanh(gelu_argument(x));
+  const double slope = 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope;
+}
+
+void matmul(Stream&, const Matmul&);
+void column_sum(Stream&, const ColumnSum&);
+void embedding_forward(Stream&, const EmbeddingForward&);
+void embedding_backward(Stream&, const EmbeddingBackward&);
+void layer_norm_forward(Stream&, const NormForward&);
+void layer_norm_backward(Stream&, const NormBackward&);
+void rms_norm_forward(Stream&, const NormForward&);
+void rms_norm_backward(Stream&, const NormBackward&);
+void rope(Stream&, const Rope&);
+void attention_forward(Stream&, const AttentionForward&);
+void attention_backward(Stream&, const AttentionBackward&);
+void gelu_forward(Stream&, View y, ConstView x);
+void gelu_backward(Stream&, View dx, ConstView dy, ConstView x);
+void swiglu_forward(Stream&, View y, ConstView gate, ConstView up);
+void swiglu_backward(Stream&, View dgate, View dup, ConstView dy, ConstView gate, ConstView up);
+void dropout(Stream&, const Dropout&);
+void cross_entropy(Stream&, const CrossEntropy&);
+void adamw(Stream&, const AdamW&);
+void sum_of_squares(Stream&, double* result, ConstView x);
+void add(Stream&, View y, ConstView x);
+void cast(Stream&, View y, ConstView x);
+void fill(Stream&, View y, float value);
+
+}  // namespace trireme::reference

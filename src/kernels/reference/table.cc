@@ -1,0 +1,31 @@
+#include "src/kernels/reference/reference.h"
+
+namespace trireme::reference {
+
+const Kernels kTable = {
+    .name = "reference",
+    .matmul = matmul,
+    .column_sum = column_sum,
+    .embedding_forward = embedding_forward,
+    .embedding_backward = embedding_backward,
+    .layer_norm_forward = layer_norm_forward,
+    .layer_norm_backward = layer_norm_backward,
+    .rms_norm_forward = rms_norm_forward,
+    .rms_norm_backward = rms_norm_backward,
+    .rope = rope,
+    .attention_forward = attention_forward,
+    .attention_backward = attention_backward,
+    .gelu_forward = gelu_forward,
+    .gelu_backward = gelu_backward,
+    .swiglu_forward = swiglu_forward,
+    .swiglu_backward = swiglu_backward,
+    .dropout = dropout,
+    .cross_entropy = cross_entropy,
+    .adamw = adamw,
+    .sum_of_squares = sum_of_squares,
+    .add = add,
+    .cast = cast,
+    .fill = fill,
+};
+
+}  // namespace trireme::reference
