@@ -1,0 +1,253 @@
+#include "src/base/line_plot.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace trireme {
+namespace {
+
+// Everything in pixels of a figure of fixed size.
+constexpr double kWidth = 800;
+constexpr double kHeight = 480;
+constexpr double kLeft = 72;
+constexpr double kRight = kWidth - 24;
+constexpr double kTop = 48;
+constexpr double kBottom = kHeight - 56;
+constexpr double kLegendRow = 18;
+constexpr double kLabelHeight = 14;
+// Colours that stay apart for colour-blind readers (Okabe and Ito, 2008).
+constexpr std::array<std::string_view, 6> kColours = {"#0072b2", "#d55e00", "#009e73",
+                                                      "#cc79a7", "#e69f00", "#56b4e9"};
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+  void include(double value) {
+    if (std::isfinite(value)) {
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  }
+  // Never empty, never of no extent.
+  Range padded(double part) const {
+    if (!(low <= high)) {
+      return {0, 1};
+    }
+    const double extent = high - low;
+    const double pad = extent > 0 ? extent * part : std::max(std::abs(low) * 0.5, 0.5);
+    return {low - pad, high + pad};
+  }
+};
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return out;
+}
+
+// 1000 -> 1k; few enough digits to stay narrow.
+std::string tick_text(double value) {
+  if (std::abs(value) >= 1e6) {
+    return fmt::format("{:.4g}M", value / 1e6);
+  }
+  if (std::abs(value) >= 1e4) {
+    return fmt::format("{:.4g}k", value / 1e3);
+  }
+  return fmt::format("{:.4g}", value);
+}
+
+class Figure {
+ public:
+  explicit Figure(const LinePlot& plot) : plot_(plot) {
+    Range x;
+    Range y;
+    for (const PlotSeries& series : plot.series) {
+      for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
+        if (std::isfinite(series.y[i])) {
+          x.include(series.x[i]);
+          y.include(series.y[i]);
+        }
+      }
+    }
+    for (const PlotMark& level : plot.levels) {
+      y.include(level.at);
+    }
+    x_ = x.padded(0);
+    y_ = y.padded(0.05);
+  }
+
+  std::string draw() {
+    out_ = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+        "height=\"{1}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
+        "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+        kWidth, kHeight);
+    text((kLeft + kRight) / 2, 26, "middle", plot_.title, "font-size=\"16\"");
+    draw_axes();
+    draw_marks();
+    for (std::size_t i = 0; i < plot_.series.size(); ++i) {
+      draw_series(plot_.series[i], kColours[i % kColours.size()]);
+    }
+    draw_legend();
+    return out_ + "</svg>\n";
+  }
+
+ private:
+  double across(double x) const {
+    return kLeft + (x - x_.low) / (x_.high - x_.low) * (kRight - kLeft);
+  }
+  double down(double y) const {
+    return kBottom - (y - y_.low) / (y_.high - y_.low) * (kBottom - kTop);
+  }
+
+  void text(double x, double y, std::string_view anchor, std::string_view words,
+            std::string_view more = "") {
+    out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y,
+                        anchor, more, escaped(words));
+  }
+
+  void line(double x1, double y1, double x2, double y2, std::string_view style) {
+    out_ += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1,
+                        y1, x2, y2, style);
+  }
+
+  void draw_axes() {
+    for (const double tick : axis_ticks(y_.low, y_.high, 6)) {
+      line(kLeft, down(tick), kRight, down(tick), "stroke=\"#e5e5e5\"");
+      text(kLeft - 8, down(tick) + 4, "end", tick_text(tick));
+    }
+    for (const double tick : axis_ticks(x_.low, x_.high, 8)) {
+      line(across(tick), kBottom, across(tick), kBottom + 5, "stroke=\"#888\"");
+      text(across(tick), kBottom + 19, "middle", tick_text(tick));
+    }
+    line(kLeft, kBottom, kRight, kBottom, "stroke=\"#888\"");
+    text((kLeft + kRight) / 2, kHeight - 14, "middle", plot_.x_label);
+    text(20, (kTop + kBottom) / 2, "middle", plot_.y_label,
+         fmt::format("transform=\"rotate(-90 20 {:.1f})\"", (kTop + kBottom) / 2));
+  }
+
+  void draw_marks() {
+    for (const PlotMark& level : plot_.levels) {
+      line(kLeft, down(level.at), kRight, down(level.at),
+           "stroke=\"#888\" stroke-dasharray=\"6 4\"");
+      text(kRight - 4, down(level.at) - 5, "end", level.label);
+    }
+    double free_from = kLeft;  // labels stand left of their lines and must not touch each other
+    for (const PlotMark& event : plot_.events) {
+      const double x = std::clamp(across(event.at), kLeft, kRight);
+      line(x, kTop, x, kBottom, "stroke=\"#b00\" stroke-dasharray=\"2 3\"");
+      const double at = std::max(x - 4, free_from + kLabelHeight);
+      text(at, kTop + 4, "end", event.label,
+           fmt::format("fill=\"#b00\" transform=\"rotate(-90 {:.1f} {:.1f})\"", at, kTop + 4));
+      free_from = at;
+    }
+  }
+
+  // More points than pixels are drawn as each pixel column's first, lowest, highest and last.
+  void draw_series(const PlotSeries& series, std::string_view colour) {
+    const std::size_t count = std::min(series.x.size(), series.y.size());
+    std::string path;
+    bool pen_down = false;
+    std::size_t i = 0;
+    while (i < count) {
+      if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) {
+        pen_down = false;
+        ++i;
+        continue;
+      }
+      std::size_t end = i + 1;
+      std::size_t lowest = i;
+      std::size_t highest = i;
+      while (end < count && std::isfinite(series.y[end]) &&
+             std::floor(across(series.x[end])) == std::floor(across(series.x[i]))) {
+        lowest = series.y[end] < series.y[lowest] ? end : lowest;
+        highest = series.y[end] > series.y[highest] ? end : highest;
+        ++end;
+      }
+      std::array<std::size_t, 4> kept = {i, lowest, highest, end - 1};
+      std::sort(kept.begin(), kept.end());
+      const auto kept_end = std::unique(kept.begin(), kept.end());
+      for (auto k = kept.begin(); k != kept_end; ++k) {
+        path += fmt::format("{}{:.1f} {:.1f} ", pen_down ? "L" : "M", across(series.x[*k]),
+                            down(series.y[*k]));
+        pen_down = true;
+      }
+      i = end;
+    }
+    if (!path.empty()) {
+      path.pop_back();
+    }
+    out_ += fmt::format(
+        "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" "
+        "stroke-linejoin=\"round\" stroke-linecap=\"round\"/>\n",
+        path, colour);
+  }
+
+  void draw_legend() {
+    std::size_t longest = 0;
+    for (const PlotSeries& series : plot_.series) {
+      longest = std::max(longest, series.name.size());
+    }
+    const double x = kRight - 40 - 7.0 * static_cast<double>(longest);
+    for (std::size_t i = 0; i < plot_.series.size() && plot_.series.size() > 1; ++i) {
+      const double y = kTop + 14 + kLegendRow * static_cast<double>(i);
+      line(x, y - 4, x + 24, y - 4,
+           fmt::format("stroke=\"{}\" stroke-width=\"2.5\"", kColours[i % kColours.size()]));
+      text(x + 32, y, "start", plot_.series[i].name);
+    }
+  }
+
+  const LinePlot& plot_;
+  Range x_;
+  Range y_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::vector<double> axis_ticks(double low, double high, int count) {
+  const double rough = (high - low) / std::max(count, 1);
+  if (!(rough > 0) || !std::isfinite(rough)) {
+    return {};
+  }
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  double step = power * 10;
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (rough <= factor * power * 1.0001) {
+      step = factor * power;
+      break;
+    }
+  }
+  std::vector<double> ticks;
+  const double first = std::ceil(low / step - 1e-9);
+  for (double k = first; k * step <= high + step * 1e-9 && ticks.size() < 100; k += 1) {
+    ticks.push_back(k == 0 ? 0 : k * step);
+  }
+  return ticks;
+}
+
+std::string to_svg(const LinePlot& plot) { return Figure(plot).draw(); }
+
+}  // namespace trireme

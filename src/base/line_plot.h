@@ -1,0 +1,36 @@
+// LinePlot: a figure with lines over one pair of axes, as SVG text that needs nothing else.
+// A pure function of its data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace trireme {
+
+struct PlotSeries {
+  std::string name;  // for the legend
+  std::vector<double> x;
+  std::vector<double> y;  // as many; NaN and infinity leave a gap
+};
+
+// A vertical line at an event ("killed"), or a horizontal one at a level ("unigram entropy").
+struct PlotMark {
+  double at = 0;
+  std::string label;
+};
+
+struct LinePlot {
+  std::string title;
+  std::string x_label;
+  std::string y_label;
+  std::vector<PlotSeries> series;
+  std::vector<PlotMark> events = {};
+  std::vector<PlotMark> levels = {};
+};
+
+std::string to_svg(const LinePlot& plot);
+
+// Round numbers (1, 2 or 5 times a power of ten) within [low, high], about `count` of them.
+std::vector<double> axis_ticks(double low, double high, int count);
+
+}  // namespace trireme
