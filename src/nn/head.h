@@ -10,8 +10,9 @@ namespace trireme {
 
 struct Head {
   Norm norm;
-  Linear output;      // W [V,C], transposed
-  bool tied = false;  // W is the token embedding, which announces the gradient itself
+  Linear output;                  // W [V,C], transposed
+  bool tied = false;              // W is the token embedding, which announces the gradient itself
+  std::int64_t rows_at_once = 1;  // see logits_rows
 
   struct Result {
     double loss = 0;  // the sum over all tokens
@@ -22,6 +23,10 @@ struct Head {
   double loss(Residual stream, const ConstView& targets, Run& run) const;
   // f32 [V] of the last token of a stream [1,T,C].
   Tensor last_logits(Residual stream, Run& run) const;
+
+ private:
+  struct Chunks;
+  CrossEntropy entropy(const Chunks& chunks, std::int64_t first, const ConstView& targets) const;
 };
 
 }  // namespace trireme

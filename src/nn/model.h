@@ -4,23 +4,10 @@
 // order. Many micro-batches may be in flight; calls are not for several threads at once.
 #pragma once
 
-#include <memory>
-#include <vector>
-
-#include "src/nn/embedding.h"
-#include "src/nn/head.h"
 #include "src/nn/key_value_cache.h"
-#include "src/nn/layer.h"
-#include "src/nn/model_config.h"
+#include "src/nn/model_parts.h"
 
 namespace trireme {
-
-// A pipeline stage will hold a slice of this: two layers are one transformer block.
-struct ModelParts {
-  Embedding embedding;
-  std::vector<std::unique_ptr<Layer>> layers;
-  Head head;
-};
 
 class Model {
  public:
@@ -42,7 +29,7 @@ class Model {
 
  private:
   Residual forward(const MicroBatch& micro_batch, Saved& saved, Run& run) const;
-  void check_ids(const ConstView& ids, const char* what) const;
+  void check_ids(const ConstView& ids) const;
 
   ModelConfig config_;
   ModelParts parts_;

@@ -17,9 +17,9 @@ std::int64_t parameter_count(const ModelConfig& config);
 // a row up costs nothing; the output product is counted once in either case); C = heads x head_dim.
 double flops_per_token(const ModelConfig& config, std::int64_t sequence);
 
-// Rows of logits that the head holds at one time, of `rows` tokens: at most 2^26 elements, which
-// are 256 MiB in f32. A function of the shape alone.
-std::int64_t logits_rows(const ModelConfig& config, std::int64_t rows);
+// The most rows of logits that the head holds at one time: 2^26 elements, which are 256 MiB in f32
+// (or one row). A function of the shape alone.
+std::int64_t logits_rows(const ModelConfig& config);
 
 // Bytes that forward keeps for backward for one micro-batch, all layers (what Saved holds).
 std::int64_t saved_bytes(const ModelConfig& config, std::int64_t micro_batch, std::int64_t sequence,

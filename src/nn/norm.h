@@ -17,8 +17,6 @@ struct Norm {
   // dx = norm'(dy) + dresidual, all T [B,T,C]; dresidual may be empty; dx may be either.
   void backward(const View& dy, const ConstView& dresidual, const View& dx, Saved& saved,
                 Run& run) const;
-  // y T [R,C] from x T [R,C], keeping nothing.
-  void apply(const ConstView& x, const View& y, Run& run) const;
 
  private:
   NormForward arguments(const ConstView& x, const View& y, const Run& run) const;

@@ -44,7 +44,7 @@ class AdamWOptimizer {
 
  private:
   // A range of the flat buffers whose parameters all decay or all don't.
-  struct Run {
+  struct DecayRange {
     std::int64_t first = 0;
     std::int64_t end = 0;
     bool decays = false;
@@ -57,7 +57,7 @@ class AdamWOptimizer {
   AdamWOptions options_;
   Tensor m_;
   Tensor v_;
-  std::vector<Run> runs_;
+  std::vector<DecayRange> ranges_;
 };
 
 }  // namespace trireme

@@ -1,0 +1,124 @@
+#include "src/nn/model_config.h"
+
+#include <string>
+#include <vector>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+// Token ids are i32; the other limits keep every product of sizes far from 2^63.
+constexpr std::int64_t kMostTokens = 2147483647;
+constexpr std::int64_t kLargest = std::int64_t{1} << 24;
+
+class Problems {
+ public:
+  template <class... Args>
+  void unless(bool holds, fmt::format_string<Args...> text, Args&&... args) {
+    if (!holds) {
+      texts_.push_back(fmt::format(text, std::forward<Args>(args)...));
+    }
+  }
+  void range(std::string_view name, std::int64_t value, std::int64_t most) {
+    unless(value >= 1 && value <= most, "model.{} is {}: it has to lie within 1 and {}", name,
+           value, most);
+  }
+  void raise() const {
+    if (!texts_.empty()) {
+      throw ConfigError(fmt::format("the model can't be built: {}", fmt::join(texts_, "; ")));
+    }
+  }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+void check_sizes(const ModelConfig& c, Problems& problems) {
+  problems.range("layers", c.layers, 1 << 16);
+  problems.range("hidden", c.hidden, kLargest);
+  problems.range("heads", c.heads, 1 << 16);
+  problems.range("kv_heads", c.kv_heads, 1 << 16);
+  problems.range("head_dim", c.head_dim, 1 << 16);
+  problems.range("ffn", c.ffn, kLargest);
+  problems.range("vocab", c.vocab, kMostTokens);
+  problems.range("context", c.context, kMostTokens);
+}
+
+void check_heads(const ModelConfig& c, Problems& problems) {
+  if (c.heads < 1 || c.kv_heads < 1) {
+    return;
+  }
+  problems.unless(
+      c.heads % c.kv_heads == 0,
+      "heads {} % kv_heads {} = {}: each key-value head serves equally many query heads", c.heads,
+      c.kv_heads, c.heads % c.kv_heads);
+  if (c.family == Family::gpt2) {
+    problems.unless(c.heads * c.head_dim == c.hidden, "heads {} x head_dim {} = {} != hidden {}",
+                    c.heads, c.head_dim, c.heads * c.head_dim, c.hidden);
+    problems.unless(c.kv_heads == c.heads, "kv_heads {} != heads {}: GPT-2 has no grouped queries",
+                    c.kv_heads, c.heads);
+  } else {
+    problems.unless(c.head_dim % 2 == 0,
+                    "head_dim {} % 2 != 0: rotary positions turn pairs of channels", c.head_dim);
+  }
+}
+
+void check_reals(const ModelConfig& c, Problems& problems) {
+  problems.unless(c.norm_epsilon > 0 && c.norm_epsilon < 1,
+                  "model.norm_epsilon is {}: it has to lie between 0 and 1", c.norm_epsilon);
+  problems.unless(c.dropout >= 0 && c.dropout < 1, "model.dropout is {}: 0 <= dropout < 1",
+                  c.dropout);
+  problems.unless(c.initializer_range >= 0 && c.initializer_range < 10,
+                  "model.initializer_range is {}: 0 <= initializer_range < 10",
+                  c.initializer_range);
+  problems.unless(c.rope_theta > 1, "model.rope_theta is {}: it has to be above 1", c.rope_theta);
+  const RopeScaling& s = c.rope_scaling;
+  problems.unless(s.factor == 0 || s.factor >= 1,
+                  "model.rope_scaling.factor is {}: 0 (off) or >= 1", s.factor);
+  problems.unless(
+      s.factor == 0 || (s.low_freq_factor > 0 && s.high_freq_factor > s.low_freq_factor),
+      "model.rope_scaling needs 0 < low_freq_factor {} < high_freq_factor {}", s.low_freq_factor,
+      s.high_freq_factor);
+  problems.unless(s.factor == 0 || s.original_context >= 1,
+                  "model.rope_scaling.original_context is {}: it has to be at least 1",
+                  s.original_context);
+}
+
+}  // namespace
+
+Family parse_family(std::string_view name) {
+  if (name == "gpt2") {
+    return Family::gpt2;
+  }
+  if (name == "llama") {
+    return Family::llama;
+  }
+  throw ConfigError(fmt::format("model.family is '{}': gpt2 and llama are known", name));
+}
+
+std::string_view family_name(Family family) { return family == Family::gpt2 ? "gpt2" : "llama"; }
+
+void ModelConfig::complete() {
+  if (kv_heads == 0) {
+    kv_heads = heads;
+  }
+  if (head_dim == 0 && heads > 0 && hidden % heads == 0) {
+    head_dim = hidden / heads;
+  }
+  if (ffn == 0 && family == Family::gpt2) {
+    ffn = 4 * hidden;
+  }
+}
+
+void ModelConfig::validate() const {
+  Problems problems;
+  problems.unless(head_dim != 0 || heads < 1, "hidden {} % heads {} != 0 and no head_dim is given",
+                  hidden, heads);
+  check_sizes(*this, problems);
+  check_heads(*this, problems);
+  check_reals(*this, problems);
+  problems.raise();
+}
+
+}  // namespace trireme
