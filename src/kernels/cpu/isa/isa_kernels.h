@@ -9,6 +9,7 @@
 
 namespace trireme::cpu::TRIREME_ISA {
 
+void matmul(Stream&, const Matmul&);
 void column_sum(Stream&, const ColumnSum&);
 void embedding_forward(Stream&, const EmbeddingForward&);
 void embedding_backward(Stream&, const EmbeddingBackward&);

@@ -1,0 +1,226 @@
+#include "src/kernels/cpu/product.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+#include <dnnl.hpp>
+#include <omp.h>
+
+#include "src/base/check.h"
+#include "src/base/error.h"
+#include "src/base/philox.h"
+#include "src/device/pool.h"
+
+namespace trireme::cpu {
+namespace {
+
+using Type = dnnl::memory::data_type;
+
+// A tile of the implementations that can't be trusted to keep the order of sums.
+constexpr std::int64_t kTileRows = 128;
+constexpr std::int64_t kTileColumns = 256;
+// Primitives kept by a thread; a model uses a few dozen.
+constexpr std::size_t kMostPrimitives = 512;
+
+struct HashOfProduct {
+  std::size_t operator()(const Product& p) const {
+    std::uint64_t hash = 0;
+    for (const std::int64_t x : {p.m, p.n, p.k, p.lda, p.ldb, p.ldc, std::int64_t{p.threads}}) {
+      hash = mix64(hash ^ static_cast<std::uint64_t>(x));
+    }
+    return static_cast<std::size_t>(mix64(hash ^ (p.transpose_a ? 1U : 0U) ^
+                                          (p.transpose_b ? 2U : 0U) ^ (p.bias ? 4U : 0U) ^
+                                          (p.accumulate ? 8U : 0U)));
+  }
+};
+
+struct Primitive {
+  dnnl::matmul run;
+  dnnl::memory::desc a, b, bias, c, scratchpad;
+  bool keeps_order = false;
+};
+
+// Everything of oneDNN that a thread owns.
+struct Session {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  std::unordered_map<Product, Primitive, HashOfProduct> primitives;
+};
+
+Session& session() {
+  thread_local Session mine;
+  return mine;
+}
+
+Type type_of(DType dtype) { return dtype == DType::bf16 ? Type::bf16 : Type::f32; }
+
+dnnl::memory::desc matrix(std::int64_t rows, std::int64_t columns, DType type, std::int64_t ld,
+                          bool transposed) {
+  const dnnl::memory::dims strides =
+      transposed ? dnnl::memory::dims{1, ld} : dnnl::memory::dims{ld, 1};
+  return {{rows, columns}, type_of(type), strides};
+}
+
+dnnl::matmul::primitive_desc describe(const Primitive& p, bool bias,
+                                      const dnnl::primitive_attr& attr,
+                                      const dnnl::engine& engine) {
+#if DNNL_VERSION_MAJOR >= 3
+  return bias ? dnnl::matmul::primitive_desc(engine, p.a, p.b, p.bias, p.c, attr)
+              : dnnl::matmul::primitive_desc(engine, p.a, p.b, p.c, attr);
+#else
+  return {bias ? dnnl::matmul::desc(p.a, p.b, p.bias, p.c) : dnnl::matmul::desc(p.a, p.b, p.c),
+          attr, engine};
+#endif
+}
+
+Primitive make_primitive(const Product& p, const dnnl::engine& engine) {
+  Primitive made;
+  made.a = matrix(p.m, p.k, p.type, p.lda, p.transpose_a);
+  made.b = matrix(p.k, p.n, p.type, p.ldb, p.transpose_b);
+  made.bias = {{1, p.n}, type_of(p.type), dnnl::memory::dims{p.n, 1}};
+  made.c = matrix(p.m, p.n, p.out, p.ldc, false);
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (p.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0F);
+    attr.set_post_ops(sum);
+  }
+  const auto description = describe(made, p.bias, attr, engine);
+  made.run = dnnl::matmul(description);
+  made.scratchpad = description.scratchpad_desc();
+  made.keeps_order = std::string_view(description.impl_info_str()).starts_with("brg");
+  return made;
+}
+
+const Primitive& primitive_for(const Product& p) {
+  Session& mine = session();
+  if (const auto found = mine.primitives.find(p); found != mine.primitives.end()) {
+    return found->second;
+  }
+  if (mine.primitives.size() >= kMostPrimitives) {
+    mine.primitives.clear();
+  }
+  try {
+    return mine.primitives.emplace(p, make_primitive(p, mine.engine)).first->second;
+  } catch (const dnnl::error& error) {
+    throw InternalError(fmt::format("oneDNN refuses a {} product of {} x {} x {}: {}",
+                                    dtype_name(p.type), p.m, p.n, p.k, error.what()));
+  }
+}
+
+struct Operands {
+  const char* a;
+  const char* b;
+  const char* bias;
+  char* c;
+};
+
+void execute(const Primitive& primitive, const Operands& at, void* scratchpad) {
+  Session& mine = session();
+  const auto memory = [&](const dnnl::memory::desc& desc, const void* data) {
+    return dnnl::memory(desc, mine.engine, const_cast<void*>(data));
+  };
+  std::unordered_map<int, dnnl::memory> arguments = {
+      {DNNL_ARG_SRC, memory(primitive.a, at.a)},
+      {DNNL_ARG_WEIGHTS, memory(primitive.b, at.b)},
+      {DNNL_ARG_DST, memory(primitive.c, at.c)},
+      {DNNL_ARG_SCRATCHPAD, memory(primitive.scratchpad, scratchpad)}};
+  if (at.bias != nullptr) {
+    arguments.emplace(DNNL_ARG_BIAS, memory(primitive.bias, at.bias));
+  }
+  primitive.run.execute(mine.stream, arguments);
+}
+
+// Tiles of fixed size, each summed by one thread from its first k to its last. Tiles start at
+// multiples of the size, so at most four shapes occur.
+void run_tiles(const Product& whole, const Operands& at) {
+  const std::int64_t across = (whole.n + kTileColumns - 1) / kTileColumns;
+  const std::int64_t tiles = across * ((whole.m + kTileRows - 1) / kTileRows);
+  const std::int64_t in = size_of(whole.type);
+  const std::int64_t row_step = in * (whole.transpose_a ? 1 : whole.lda);
+  const std::int64_t column_step = in * (whole.transpose_b ? whole.ldb : 1);
+  std::exception_ptr failure;
+#pragma omp parallel for num_threads(whole.threads) schedule(static)
+  for (std::int64_t tile = 0; tile < tiles; ++tile) {
+    const std::int64_t row = tile / across * kTileRows;
+    const std::int64_t column = tile % across * kTileColumns;
+    Product part = whole;
+    part.threads = 1;
+    part.m = std::min(kTileRows, whole.m - row);
+    part.n = std::min(kTileColumns, whole.n - column);
+    try {
+      const Primitive& primitive = primitive_for(part);
+      const auto bytes = static_cast<std::int64_t>(primitive.scratchpad.get_size());
+      execute(primitive,
+              {at.a + row * row_step, at.b + column * column_step,
+               at.bias == nullptr ? nullptr : at.bias + column * in,
+               at.c + (row * whole.ldc + column) * size_of(whole.out)},
+              scratch(Scratch::onednn, bytes));
+    } catch (...) {
+#pragma omp critical(trireme_product_failure)
+      failure = std::current_exception();
+    }
+  }
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace
+
+bool has_product(DType type) {
+  if (type == DType::f32) {
+    return true;
+  }
+  static const bool has = [] {
+    const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+    try {
+      Primitive p;
+      p.a = p.b = p.c = matrix(64, 64, DType::bf16, 64, false);
+      const auto description = describe(p, false, {}, engine);
+      return !std::string_view(description.impl_info_str()).starts_with("ref");
+    } catch (const dnnl::error&) {
+      return false;
+    }
+  }();
+  return type == DType::bf16 && has;
+}
+
+void run_product(const Product& product, const void* a, const void* b, const void* bias, void* c) {
+  omp_set_num_threads(product.threads);
+  const Primitive& primitive = primitive_for(product);
+  const Operands at{static_cast<const char*>(a), static_cast<const char*>(b),
+                    static_cast<const char*>(bias), static_cast<char*>(c)};
+  if (primitive.keeps_order) {
+    const auto bytes = static_cast<std::int64_t>(primitive.scratchpad.get_size());
+    execute(primitive, at, scratch(Scratch::onednn, bytes));
+  } else {
+    run_tiles(product, at);
+  }
+}
+
+void* scratch(Scratch slot, std::int64_t bytes) {
+  thread_local Pool pool{Device{}};
+  thread_local std::array<Buffer, static_cast<std::size_t>(Scratch::count)> buffers;
+  Buffer& buffer = buffers[static_cast<std::size_t>(slot)];
+  if (buffer.bytes() < bytes) {
+    buffer = Buffer();
+    buffer = pool.allocate(bytes);
+  }
+  return buffer.data();
+}
+
+bool limit_product_instructions(std::string_view isa) {
+  if (isa == "avx512") {
+    return true;
+  }
+  const auto most = isa == "avx2" ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41;
+  return dnnl::set_max_cpu_isa(most) == dnnl::status::success;
+}
+
+}  // namespace trireme::cpu

@@ -1,0 +1,58 @@
+// One block of a matrix product through oneDNN. Primitives, their scratchpads and the work buffers
+// below belong to the calling thread (a rank has one), so that nothing is locked and, after the
+// first step, nothing large is allocated. The only file that knows oneDNN is product.cc.
+//
+// Results are the same bits for any number of threads as long as the caller keeps to the limits of
+// kTransposedK and kPlainK: oneDNN's blocked (brgemm) product then never splits the sum over K. Its
+// other implementations do split by the number of threads; they are run in tiles of a fixed size,
+// one thread each.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "src/device/dtype.h"
+
+namespace trireme::cpu {
+
+// The longest K of one block: beyond 1024 oneDNN shares the sum of a transposed A among threads.
+// 4096 for a plain A bounds the copy of A that oneDNN makes.
+inline constexpr std::int64_t kTransposedK = 1024;
+inline constexpr std::int64_t kPlainK = 4096;
+// The longest M and N of one block when the whole is longer than twice that. GPT-2's vocabulary:
+// products in blocks reach the rate of 2048^3, in one piece 0.75 to 0.85 of it.
+inline constexpr std::int64_t kSide = 2048;
+
+// C[m,n] = op(A) op(B) (+ bias) (+ C). Leading dimensions count elements of the stored rows.
+struct Product {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t lda = 0;
+  std::int64_t ldb = 0;
+  std::int64_t ldc = 0;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool bias = false;
+  bool accumulate = false;  // f32 C only
+  DType type = DType::f32;  // of A, B and bias
+  DType out = DType::f32;
+  int threads = 1;
+  friend bool operator==(const Product&, const Product&) = default;
+};
+
+// Whether this processor (or the instruction set that oneDNN was limited to) multiplies the type.
+bool has_product(DType type);
+// a, b, c point at the block's first element; bias: [n], or null.
+void run_product(const Product& product, const void* a, const void* b, const void* bias, void* c);
+
+// Work buffers of the calling thread, 64-byte aligned, kept between calls; the contents are lost
+// when the same slot is asked for again.
+enum class Scratch : std::uint8_t { onednn, a, b, c, bias, attention, count };
+void* scratch(Scratch slot, std::int64_t bytes);
+
+// Limits oneDNN to the instructions of "baseline" or "avx2" ("avx512": no limit). To be called
+// before the first product of the process; later calls change nothing and return false.
+bool limit_product_instructions(std::string_view isa);
+
+}  // namespace trireme::cpu

@@ -1,0 +1,204 @@
+// What the comparison with reference (every entry, elsewhere) leaves open about products: the same
+// bits for any number of threads, and the seams where a product is cut into blocks. CTest runs this
+// program again with oneDNN limited to AVX2 and SSE4.1, which takes the other paths.
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "src/base/philox.h"
+#include "src/kernels/kernels.h"
+
+namespace trireme {
+namespace {
+
+// Elements of one type, filled from the counter-based generator.
+class Array {
+ public:
+  Array(std::int64_t count, DType dtype, std::uint64_t seed = 0)
+      : count_(count), dtype_(dtype), bytes_(static_cast<std::size_t>(count * size_of(dtype))) {
+    for (std::int64_t i = 0; seed != 0 && i < count; ++i) {
+      const auto word = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, philox_key(seed))[0];
+      set(i, 2 * uniform_float(word) - 1);
+    }
+  }
+  View view() { return {bytes_.data(), count_, dtype_, {}}; }
+  float operator[](std::int64_t i) const {
+    if (dtype_ == DType::bf16) {
+      bf16 x;
+      std::memcpy(&x, bytes_.data() + i * 2, 2);
+      return to_float(x);
+    }
+    float x;
+    std::memcpy(&x, bytes_.data() + i * 4, 4);
+    return x;
+  }
+  void set(std::int64_t i, float x) {
+    const bf16 half = to_bf16(x);
+    dtype_ == DType::bf16 ? std::memcpy(bytes_.data() + i * 2, &half, 2)
+                          : std::memcpy(bytes_.data() + i * 4, &x, 4);
+  }
+  bool operator==(const Array& other) const { return bytes_ == other.bytes_; }
+
+ private:
+  std::int64_t count_;
+  DType dtype_;
+  std::vector<char> bytes_;
+};
+
+struct Case {
+  std::int64_t m, n, k;
+  bool transpose_a, transpose_b;
+  DType type, out;
+  bool accumulate = false;
+  bool bias = false;
+  std::string name() const {
+    return fmt::format("{}x{}x{} ta{} tb{} {}->{} accumulate{} bias{}", m, n, k, transpose_a,
+                       transpose_b, dtype_name(type), dtype_name(out), accumulate, bias);
+  }
+};
+
+struct Operands {
+  Array a, b, bias;
+  explicit Operands(const Case& c)
+      : a(c.m * c.k, c.type, 1), b(c.k * c.n, c.type, 2), bias(c.n, c.type, 3) {}
+};
+
+Array product(const Kernels& kernels, const Case& c, Operands& in, int threads) {
+  Array out(c.m * c.n, c.out, c.accumulate ? 4 : 0);
+  Stream stream(Device{}, threads);
+  kernels.matmul(stream, {.m = c.m,
+                          .n = c.n,
+                          .k = c.k,
+                          .a = in.a.view(),
+                          .b = in.b.view(),
+                          .c = out.view(),
+                          .bias = c.bias ? in.bias.view() : View{},
+                          .aux = {},
+                          .transpose_a = c.transpose_a,
+                          .transpose_b = c.transpose_b,
+                          .accumulate = c.accumulate});
+  return out;
+}
+
+void expect_same_bits(const Kernels& kernels, const Case& c, std::initializer_list<int> threads) {
+  Operands in(c);
+  const Array one = product(kernels, c, in, 1);
+  for (const int n : threads) {
+    EXPECT_TRUE(product(kernels, c, in, n) == one)
+        << kernels.name << " " << c.name() << " on " << n;
+  }
+}
+
+const std::vector<std::pair<DType, DType>> kTypes = {
+    {DType::f32, DType::f32}, {DType::bf16, DType::bf16}, {DType::bf16, DType::f32}};
+
+TEST(MatmulBits, DoNotDependOnThreadsAtOddShapes) {
+  const Kernels& kernels = kernels_for(Device{});
+  for (const auto& [type, out] : kTypes) {
+    for (const std::int64_t m : {1, 3, 16, 65, 200}) {
+      for (const std::int64_t n : {1, 7, 64, 130}) {
+        for (const std::int64_t k : {1, 33, 1000}) {
+          for (int transposes = 0; transposes < 4; ++transposes) {
+            expect_same_bits(kernels, {m, n, k, (transposes & 1) != 0, transposes > 1, type, out},
+                             {2, 3, 4});
+          }
+        }
+      }
+    }
+  }
+}
+
+// Where the sum is long and C small, oneDNN on its own shares the sum among threads.
+TEST(MatmulBits, DoNotDependOnThreadsWhenTheSumIsLong) {
+  const Kernels& kernels = kernels_for(Device{});
+  for (const auto& [type, out] : kTypes) {
+    for (const std::int64_t side : {1, 32, 96}) {
+      for (const std::int64_t k : {1025, 2048, 4097, 8192}) {
+        for (int transposes = 0; transposes < 4; ++transposes) {
+          expect_same_bits(kernels, {side, 96, k, (transposes & 1) != 0, transposes > 1, type, out},
+                           {2, 3, 4, 16});
+        }
+      }
+    }
+  }
+}
+
+// Weight gradients, as a tiny model and GPT-2 124M make them, stored and added.
+TEST(MatmulBits, DoNotDependOnThreadsForWeightGradients) {
+  const Kernels& kernels = kernels_for(Device{});
+  const std::vector<std::array<std::int64_t, 3>> shapes = {
+      {64, 192, 2048}, {64, 64, 2048}, {257, 64, 2048}, {768, 768, 1024}, {768, 2304, 256}};
+  for (const auto& [m, n, k] : shapes) {
+    for (const DType type : {DType::f32, DType::bf16}) {
+      for (const bool accumulate : {false, true}) {
+        expect_same_bits(kernels, {m, n, k, true, false, type, DType::f32, accumulate}, {2, 3, 4});
+      }
+    }
+  }
+}
+
+double expected(const Case& c, const Operands& in, std::int64_t row, std::int64_t column) {
+  double sum = c.bias ? static_cast<double>(in.bias[column]) : 0;
+  for (std::int64_t i = 0; i < c.k; ++i) {
+    sum += static_cast<double>(in.a[c.transpose_a ? i * c.m + row : row * c.k + i]) *
+           static_cast<double>(in.b[c.transpose_b ? column * c.k + i : i * c.n + column]);
+  }
+  return sum;
+}
+
+// Elements on both sides of every cut, in products longer than a block along M, N or K.
+TEST(Matmul, BlocksMeetWithoutSeams) {
+  const Kernels& kernels = kernels_for(Device{});
+  const Array before(5000 * 40, DType::f32, 4);
+  const std::vector<Case> cases = {
+      {5000, 3, 40, false, false, DType::f32, DType::f32, true},
+      {5000, 3, 40, true, true, DType::bf16, DType::f32, false, true},
+      {3, 5000, 40, false, true, DType::bf16, DType::bf16, false, true},
+      {3, 5000, 40, false, false, DType::f32, DType::f32, true},
+      {7, 9, 4500, false, true, DType::bf16, DType::bf16, false, true},
+      {7, 9, 4500, true, false, DType::bf16, DType::f32, true},
+      {7, 9, 4500, true, false, DType::f32, DType::f32, true, true},
+      {5000, 33, 1500, true, false, DType::bf16, DType::bf16, false, true},
+  };
+  for (const Case& c : cases) {
+    Operands in(c);
+    const Array out = product(kernels, c, in, 2);
+    const double tolerance = std::sqrt(static_cast<double>(c.k)) * 1e-6;
+    for (std::int64_t i = 0; i<c.m * c.n; i += c.m * c.n> 10000 ? 41 : 1) {
+      const double want =
+          expected(c, in, i / c.n, i % c.n) + (c.accumulate ? static_cast<double>(before[i]) : 0);
+      const double room = tolerance + (c.out == DType::bf16 ? std::abs(want) / 250 : 0);
+      ASSERT_NEAR(static_cast<double>(out[i]), want, room) << c.name() << " at " << i;
+    }
+  }
+}
+
+TEST(Matmul, GeluKeepsTheSumBefore) {
+  const Kernels& kernels = kernels_for(Device{});
+  const Case c{5, 37, 19, false, false, DType::f32, DType::f32, false, true};
+  Operands in(c);
+  Array out(c.m * c.n, c.out);
+  Array aux(c.m * c.n, c.type);
+  Stream stream(Device{}, 2);
+  kernels.matmul(stream, {.m = c.m,
+                          .n = c.n,
+                          .k = c.k,
+                          .a = in.a.view(),
+                          .b = in.b.view(),
+                          .c = out.view(),
+                          .bias = in.bias.view(),
+                          .aux = aux.view(),
+                          .epilogue = Epilogue::gelu});
+  EXPECT_TRUE(aux == product(kernels, c, in, 1));
+  for (std::int64_t i = 0; i < c.m * c.n; ++i) {
+    const double x = static_cast<double>(aux[i]);
+    const double gelu = x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    ASSERT_NEAR(static_cast<double>(out[i]), gelu, 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace trireme
