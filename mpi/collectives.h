@@ -1,0 +1,50 @@
+// The collective operations over a transport: one algorithm each, shared by every transport, so
+// that all give the same bits. They run on the progress thread and return when the result is there
+// (sends may still be under way: the operation ends when its exchange has settled).
+//
+// Sums follow the canonical halving tree over the ranks (communicator.h). With n ranks and S bytes,
+// each rank sends and receives:
+//   all_reduce      n a power of two: recursive halving, bit 0 first, then doubling back:
+//                   2 log2(n) steps, 2 S (n-1)/n bytes (Thakur, Rabenseifner, Gropp, 2005);
+//                   up to kSmallBytes: recursive doubling, log2(n) steps, S log2(n) bytes;
+//                   else up the tree to rank 0 and down again, in segments: 2 ceil(log2(n)) steps
+//   reduce_scatter  the halving alone; other n: as all_reduce
+//   all_gather      the doubling alone, S (n-1)/n bytes; other n: a ring, n-1 steps
+//   broadcast       down the halving tree, in segments: ceil(log2(n)) steps
+//   barrier         dissemination (Hensgen, Finkel, Manber, 1988): ceil(log2(n)) empty steps
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "mpi/communicator.h"
+#include "mpi/exchange.h"
+
+namespace trireme {
+
+// Memory for what is received and not yet added; grows to what the operations need (a few segments)
+// and stays. Belongs to the progress thread.
+class Scratch {
+ public:
+  std::byte* bytes(std::int64_t n);
+  float* widened(std::int64_t n);
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::vector<float> widened_;
+};
+
+inline constexpr std::int64_t kSmallBytes = 16 << 10;
+inline constexpr std::int64_t kSegmentBytes = 1 << 20;
+
+// In place on `data`, as the functions of Communicator of the same names.
+void run_all_reduce(Exchange& exchange, Scratch& scratch, View data, ReduceOp op);
+void run_reduce_scatter(Exchange& exchange, Scratch& scratch, View data, ReduceOp op);
+void run_all_gather(Exchange& exchange, View data);
+void run_broadcast(Exchange& exchange, View data, int root);
+void run_barrier(Exchange& exchange);
+// Starts the transfers; the operation ends when they have finished.
+void run_send(Exchange& exchange, ConstView data, int to, int tag);
+void run_recv(Exchange& exchange, View data, int from, int tag);
+
+}  // namespace trireme

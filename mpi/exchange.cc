@@ -1,0 +1,115 @@
+#include "mpi/exchange.h"
+
+#include <algorithm>
+
+#include <sched.h>
+
+#include "src/base/check.h"
+#include "src/base/units.h"
+
+namespace trireme {
+
+std::string describe_rank(const Transport& transport, int rank) {
+  return fmt::format("rank {} (host {})", transport.world_rank(rank), transport.host(rank));
+}
+
+std::string OperationLabel::text() const {
+  return fmt::format("{} #{} ({})", name, number, format_bytes(bytes));
+}
+
+std::chrono::microseconds Backoff::next() {
+  if (Clock::now() < spin_until_) {
+    ::sched_yield();
+    return std::chrono::microseconds(0);
+  }
+  const auto sleep = sleep_;
+  sleep_ = std::min(sleep_ * 3 / 2, std::chrono::microseconds(200));
+  return sleep;
+}
+
+TransferId Exchange::send(const void* data, std::int64_t bytes, int to, int tag) {
+  const TransferId id = transport_.start_send(data, bytes, to, tag);
+  transfers_.push_back({id, bytes, to, true});
+  return id;
+}
+
+TransferId Exchange::recv(void* data, std::int64_t bytes, int from, int tag) {
+  const TransferId id = transport_.start_recv(data, bytes, from, tag);
+  transfers_.push_back({id, bytes, from, false});
+  return id;
+}
+
+void Exchange::wait(TransferId id) {
+  const auto transfer = std::find_if(transfers_.begin(), transfers_.end(),
+                                     [id](const Transfer& t) { return t.id == id; });
+  check(transfer != transfers_.end(), "a transfer is waited for once, by who started it");
+  Backoff backoff;
+  while (!finished(id)) {
+    check_deadline();
+    meanwhile_();
+    const auto sleep = backoff.next();
+    if (sleep.count() > 0) {
+      transport_.pause(sleep);
+    }
+  }
+  transfers_.erase(transfer);
+}
+
+void Exchange::wait_all() {
+  while (!transfers_.empty()) {
+    wait(transfers_.front().id);
+  }
+}
+
+bool Exchange::settled() {
+  std::erase_if(transfers_, [this](const Transfer& t) { return finished(t.id); });
+  if (!transfers_.empty()) {
+    check_deadline();
+  }
+  return transfers_.empty();
+}
+
+bool Exchange::finished(TransferId id) {
+  try {
+    return transport_.finished(id);
+  } catch (const CommError& error) {
+    throw CommError(
+        fmt::format("{}: {}: {}", describe_rank(transport_, rank()), label_.text(), error.what()));
+  }
+}
+
+void Exchange::check_deadline() const {
+  if (Clock::now() < deadline_) {
+    return;
+  }
+  throw Hang(fmt::format(
+      "{}: {} in a group of {} ranks did not finish within {}: still waiting {}. Look at what "
+      "those "
+      "ranks did last (<run>/logs) and whether their hosts are alive; if such a wait is normal "
+      "here, raise comm.deadline",
+      describe_rank(transport_, rank()), label_.text(), size(),
+      format_seconds(std::chrono::duration<double>(limit_).count()), describe_transfers()));
+}
+
+// One phrase a peer and direction, in the order of the transfers.
+std::string Exchange::describe_transfers() const {
+  std::string text;
+  std::vector<std::pair<int, bool>> seen;
+  for (const Transfer& transfer : transfers_) {
+    const std::pair<int, bool> key{transfer.peer, transfer.sends};
+    if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+      continue;
+    }
+    seen.push_back(key);
+    std::int64_t bytes = 0;
+    for (const Transfer& other : transfers_) {
+      bytes += other.peer == key.first && other.sends == key.second ? other.bytes : 0;
+    }
+    text += fmt::format("{}{} {} {} {}", text.empty() ? "" : ", ",
+                        transfer.sends ? "to send" : "to receive", format_bytes(bytes),
+                        transfer.sends ? "to" : "from", describe_rank(transport_, transfer.peer));
+  }
+  return text;
+}
+
+}  // namespace trireme

@@ -1,0 +1,163 @@
+#include "mpi/mpi_communicator.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include <mpi.h>
+
+#include "mpi/mpi_check.h"
+#include "mpi/queued_communicator.h"
+#include "src/base/unique_handle.h"
+
+namespace trireme {
+namespace {
+
+struct CommTraits {
+  using Handle = MPI_Comm;
+  static MPI_Comm none() { return MPI_COMM_NULL; }
+  static void close(MPI_Comm comm) { (void)MPI_Comm_free(&comm); }
+};
+using CommHandle = UniqueHandle<CommTraits>;
+
+// A rank of the group: its number in the world and its host.
+struct Member {
+  int world_rank;
+  std::string host;
+};
+
+class MpiTransport : public Transport {
+ public:
+  MpiTransport(CommHandle comm, std::vector<Member> members)
+      : comm_(std::move(comm)), members_(std::move(members)) {
+    mpi_check(MPI_Comm_set_errhandler(comm_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    mpi_check(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(members_.size()); }
+  int world_rank(int rank) const override { return member(rank).world_rank; }
+  const std::string& host(int rank) const override { return member(rank).host; }
+
+  TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override;
+  TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override;
+  bool finished(TransferId id) override;
+  void cancel_all() noexcept override;
+  void pause(std::chrono::microseconds limit) override { std::this_thread::sleep_for(limit); }
+  std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
+  [[noreturn]] void abort(ExitCode code) override {
+    (void)MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+    std::_Exit(static_cast<int>(code));
+  }
+
+ private:
+  struct Transfer {
+    MPI_Request request = MPI_REQUEST_NULL;
+    int bytes = 0;
+    bool sends = false;
+  };
+  const Member& member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }
+  TransferId free_slot();
+  Transfer& transfer(TransferId id) { return transfers_[static_cast<std::size_t>(id)]; }
+
+  CommHandle comm_;
+  std::vector<Member> members_;
+  int rank_ = 0;
+  std::vector<Transfer> transfers_;  // by id; MPI_REQUEST_NULL where free
+  std::vector<TransferId> free_;
+};
+
+TransferId MpiTransport::free_slot() {
+  if (free_.empty()) {
+    transfers_.emplace_back();
+    return static_cast<TransferId>(transfers_.size()) - 1;
+  }
+  const TransferId id = free_.back();
+  free_.pop_back();
+  return id;
+}
+
+TransferId MpiTransport::start_send(const void* data, std::int64_t bytes, int to, int tag) {
+  check(bytes >= 0 && bytes <= kMaxTransferBytes, "a transfer fits MPI's counts");
+  const TransferId id = free_slot();
+  transfer(id) = {MPI_REQUEST_NULL, static_cast<int>(bytes), true};
+  mpi_check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, comm_.get(),
+                      &transfer(id).request),
+            "MPI_Isend");
+  return id;
+}
+
+TransferId MpiTransport::start_recv(void* data, std::int64_t bytes, int from, int tag) {
+  check(bytes >= 0 && bytes <= kMaxTransferBytes, "a transfer fits MPI's counts");
+  const TransferId id = free_slot();
+  transfer(id) = {MPI_REQUEST_NULL, static_cast<int>(bytes), false};
+  mpi_check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, comm_.get(),
+                      &transfer(id).request),
+            "MPI_Irecv");
+  return id;
+}
+
+bool MpiTransport::finished(TransferId id) {
+  int done = 0;
+  MPI_Status status;
+  mpi_check(MPI_Test(&transfer(id).request, &done, &status), "MPI_Test");
+  if (done == 0) {
+    return false;
+  }
+  if (!transfer(id).sends) {
+    int bytes = 0;
+    mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+    if (bytes != transfer(id).bytes) {
+      throw CommError(fmt::format(
+          "a message of {} bytes met a receive of {}: the ranks run different operations", bytes,
+          transfer(id).bytes));
+    }
+  }
+  free_.push_back(id);
+  return true;
+}
+
+// A receive that nobody has answered is taken back; what is half through stays MPI's, which touches
+// it only when called again. The communicator is left alone then: freeing it would wait for others.
+void MpiTransport::cancel_all() noexcept {
+  bool any = false;
+  for (Transfer& transfer : transfers_) {
+    if (transfer.request != MPI_REQUEST_NULL) {
+      any = true;
+      if (!transfer.sends) {
+        (void)MPI_Cancel(&transfer.request);
+      }
+      (void)MPI_Request_free(&transfer.request);
+    }
+  }
+  if (any) {
+    (void)comm_.release();
+  }
+}
+
+std::unique_ptr<Transport> MpiTransport::split_off(const std::vector<int>& members) {
+  const auto own = std::find(members.begin(), members.end(), rank_) - members.begin();
+  MPI_Comm comm = MPI_COMM_NULL;
+  mpi_check(MPI_Comm_split(comm_.get(), members.front(), static_cast<int>(own), &comm),
+            "MPI_Comm_split");
+  std::vector<Member> chosen;
+  for (const int r : members) {
+    chosen.push_back(member(r));
+  }
+  return std::make_unique<MpiTransport>(CommHandle(comm), std::move(chosen));
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_mpi_world(std::vector<std::string> hosts) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+  std::vector<Member> members;
+  for (std::string& host : hosts) {
+    members.push_back({static_cast<int>(members.size()), std::move(host)});
+  }
+  return std::make_unique<QueuedCommunicator>(
+      std::make_unique<MpiTransport>(CommHandle(comm), std::move(members)));
+}
+
+}  // namespace trireme

@@ -1,0 +1,128 @@
+#include "mpi/mpi_session.h"
+
+#include <array>
+#include <cstdlib>
+#include <exception>
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include "mpi/host_name.h"
+#include "mpi/mpi_check.h"
+#include "mpi/mpi_communicator.h"
+#include "mpi/self_communicator.h"
+
+namespace trireme {
+namespace {
+
+// The number of processes that the launcher says it started, where it says so.
+int promised_size() {
+  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  return size == nullptr ? 0 : static_cast<int>(std::strtol(size, nullptr, 10));
+}
+
+void start_mpi() {
+  int provided = 0;
+  mpi_check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  if (provided < MPI_THREAD_MULTIPLE) {
+    throw ConfigError(
+        "this MPI library gives no MPI_THREAD_MULTIPLE, which trireme needs: use an "
+        "Open MPI that was built with thread support (Debian's is)");
+  }
+  int size = 0;
+  mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  if (promised_size() > 1 && size != promised_size()) {
+    throw ConfigError(fmt::format(
+        "mpirun started {} processes but this MPI library connects {}: mpirun and the library "
+        "belong to different MPI installations (compare 'mpirun --version' with 'trireme "
+        "--version')",
+        promised_size(), size));
+  }
+}
+
+// Host names have a bounded length, so one blocking call at the start does.
+std::vector<std::string> all_hosts() {
+  using Name = std::array<char, 256>;
+  int size = 0;
+  mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  Name own{};
+  const std::string name = host_name();
+  name.copy(own.data(), own.size() - 1);
+  std::vector<Name> names(static_cast<std::size_t>(size));
+  mpi_check(MPI_Allgather(own.data(), sizeof(Name), MPI_BYTE, names.data(), sizeof(Name), MPI_BYTE,
+                          MPI_COMM_WORLD),
+            "MPI_Allgather");
+  std::vector<std::string> hosts;
+  for (const Name& each : names) {
+    hosts.emplace_back(each.data());
+  }
+  return hosts;
+}
+
+std::vector<RankPlace> all_places(Communicator& world) {
+  const CoreBinding own = current_binding();
+  const auto bindings = all_gather_text(world, fmt::format("{} {}", own.cores, own.cpus));
+  std::vector<RankPlace> places;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const std::string& text = bindings[static_cast<std::size_t>(rank)];
+    const auto space = text.find(' ');
+    const int cores = static_cast<int>(std::strtol(text.c_str(), nullptr, 10));
+    places.push_back({rank, world.host(rank), 0, 0, {cores, text.substr(space + 1)}, 0});
+  }
+  for (RankPlace& place : places) {
+    for (const RankPlace& other : places) {
+      if (other.host == place.host) {
+        place.local_size += 1;
+        place.local_rank += other.rank < place.rank ? 1 : 0;
+        place.sharers += other.binding.cpus == place.binding.cpus ? 1 : 0;
+      }
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+MpiSession::MpiSession()
+    : launcher_(detect_launcher(process_environment())),
+      uncaught_at_start_(std::uncaught_exceptions()) {
+  if (launcher_ == Launcher::alone) {
+    world_ = std::make_unique<SelfCommunicator>();
+  } else {
+    start_mpi();
+    world_ = make_mpi_world(all_hosts());
+  }
+  places_ = all_places(*world_);
+}
+
+MpiSession::~MpiSession() {
+  if (std::uncaught_exceptions() > uncaught_at_start_) {
+    abort(ExitCode::hang);
+  }
+  world_.reset();
+  if (launcher_ != Launcher::alone) {
+    (void)MPI_Finalize();
+  }
+}
+
+Communicator& MpiSession::world() { return *world_; }
+
+const RankPlace& MpiSession::place() const {
+  return places_[static_cast<std::size_t>(world_->rank())];
+}
+
+std::string MpiSession::library_version() const {
+  if (launcher_ == Launcher::alone) {
+    return "none";
+  }
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING + 1> text{};
+  int length = 0;
+  mpi_check(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+  const std::string all(text.data(), static_cast<std::size_t>(length));
+  return all.substr(0, all.find(','));
+}
+
+void MpiSession::abort(ExitCode code) { world_->abort(code); }
+
+}  // namespace trireme

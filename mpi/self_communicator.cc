@@ -1,0 +1,41 @@
+#include "mpi/self_communicator.h"
+
+#include <cstdlib>
+
+#include <unistd.h>
+
+#include "mpi/host_name.h"
+
+namespace trireme {
+
+SelfCommunicator::SelfCommunicator() : host_(host_name()) {}
+
+const std::string& SelfCommunicator::host(int rank) const {
+  check(rank == 0, "the group has one rank");
+  return host_;
+}
+
+Pending SelfCommunicator::all_reduce(View, ReduceOp) { return {}; }
+Pending SelfCommunicator::reduce_scatter(View, ReduceOp) { return {}; }
+Pending SelfCommunicator::all_gather(View) { return {}; }
+Pending SelfCommunicator::broadcast(View, int root) {
+  check(root == 0, "the root is a rank of the group");
+  return {};
+}
+Pending SelfCommunicator::send(ConstView, int, int) {
+  check(false, "a peer is another rank of the group");
+  return {};
+}
+Pending SelfCommunicator::recv(View, int, int) {
+  check(false, "a peer is another rank of the group");
+  return {};
+}
+Pending SelfCommunicator::barrier() { return {}; }
+
+std::unique_ptr<Communicator> SelfCommunicator::split(int, int) {
+  return std::make_unique<SelfCommunicator>();
+}
+
+void SelfCommunicator::abort(ExitCode code) { ::_exit(static_cast<int>(code)); }
+
+}  // namespace trireme

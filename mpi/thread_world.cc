@@ -1,0 +1,216 @@
+#include "mpi/thread_world.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <tuple>
+
+#include <unistd.h>
+
+#include "mpi/queued_communicator.h"
+
+namespace trireme {
+namespace {
+
+// Whose transfers may meet: the group, the sender's and the receiver's rank in the world, the tag.
+using Channel = std::tuple<int, int, int, int>;
+
+struct Transfer {
+  void* data;
+  std::int64_t bytes;
+  bool finished = false;
+  std::string error;
+};
+using TransferPtr = std::shared_ptr<Transfer>;
+
+struct Posted {
+  std::deque<TransferPtr> sends;
+  std::deque<TransferPtr> recvs;
+};
+
+}  // namespace
+
+struct ThreadWorld::Shared {
+  std::mutex mutex;  // guards everything below but the hosts
+  std::condition_variable changed;
+  std::map<Channel, Posted> posted;
+  std::map<std::tuple<int, int, int>, int> groups;  // parent, number of its split, first member
+  std::string death;                                // why a rank ended early
+  std::exception_ptr first_error;
+  std::vector<std::string> hosts;
+
+  // Completes what can be; the lock is held.
+  void match(Posted& both);
+  int group_of_split(int parent, int split, int first_member);
+  void report(int rank, std::exception_ptr error, const std::string& what);
+};
+
+void ThreadWorld::Shared::match(Posted& both) {
+  while (!both.sends.empty() && !both.recvs.empty()) {
+    Transfer& from = *both.sends.front();
+    Transfer& to = *both.recvs.front();
+    if (from.bytes != to.bytes) {
+      from.error = to.error = fmt::format(
+          "a message of {} bytes met a receive of {}: the ranks run different operations",
+          from.bytes, to.bytes);
+    } else if (from.bytes > 0) {
+      std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes));
+    }
+    from.finished = to.finished = true;
+    both.sends.pop_front();
+    both.recvs.pop_front();
+    changed.notify_all();
+  }
+}
+
+int ThreadWorld::Shared::group_of_split(int parent, int split, int first_member) {
+  const std::lock_guard lock(mutex);
+  const int next = static_cast<int>(groups.size()) + 1;
+  return groups.try_emplace({parent, split, first_member}, next).first->second;
+}
+
+void ThreadWorld::Shared::report(int rank, std::exception_ptr error, const std::string& what) {
+  const std::lock_guard lock(mutex);
+  if (first_error == nullptr) {
+    first_error = std::move(error);
+    death = fmt::format("rank {} (host {}) ended early: {}", rank,
+                        hosts[static_cast<std::size_t>(rank)], what);
+  }
+  changed.notify_all();
+}
+
+class ThreadWorld::Link : public Transport {
+ public:
+  Link(std::shared_ptr<Shared> shared, int group, std::vector<int> members, int rank)
+      : shared_(std::move(shared)), group_(group), members_(std::move(members)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(members_.size()); }
+  int world_rank(int rank) const override { return members_.at(static_cast<std::size_t>(rank)); }
+  const std::string& host(int rank) const override {
+    return shared_->hosts[static_cast<std::size_t>(world_rank(rank))];
+  }
+
+  TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override {
+    // The pointer is only read from: it is the sending half of the pair.
+    return post({group_, rank_, to, tag}, const_cast<void*>(data), bytes, &Posted::sends);
+  }
+  TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override {
+    return post({group_, from, rank_, tag}, data, bytes, &Posted::recvs);
+  }
+  bool finished(TransferId id) override;
+  void cancel_all() noexcept override;
+  void pause(std::chrono::microseconds limit) override {
+    std::unique_lock lock(shared_->mutex);
+    shared_->changed.wait_for(lock, limit);
+  }
+  std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
+  [[noreturn]] void abort(ExitCode code) override { ::_exit(static_cast<int>(code)); }
+
+ private:
+  TransferId post(const Channel& channel, void* data, std::int64_t bytes,
+                  std::deque<TransferPtr> Posted::*side);
+
+  std::shared_ptr<Shared> shared_;
+  int group_;
+  std::vector<int> members_;  // ranks of the world
+  int rank_;
+  int splits_ = 0;
+  TransferId next_id_ = 0;
+  std::map<TransferId, TransferPtr> transfers_;
+};
+
+TransferId ThreadWorld::Link::post(const Channel& channel, void* data, std::int64_t bytes,
+                                   std::deque<TransferPtr> Posted::*side) {
+  auto transfer = std::make_shared<Transfer>(Transfer{data, bytes, false, {}});
+  transfers_.emplace(next_id_, transfer);
+  const std::lock_guard lock(shared_->mutex);
+  Posted& both = shared_->posted[channel];
+  (both.*side).push_back(std::move(transfer));
+  shared_->match(both);
+  return next_id_++;
+}
+
+bool ThreadWorld::Link::finished(TransferId id) {
+  const auto at = transfers_.find(id);
+  check(at != transfers_.end(), "a transfer is asked for until it has finished");
+  const std::lock_guard lock(shared_->mutex);
+  if (!at->second->error.empty()) {
+    throw CommError(at->second->error);
+  }
+  if (at->second->finished) {
+    transfers_.erase(at);
+    return true;
+  }
+  if (!shared_->death.empty()) {
+    throw CommError(shared_->death);
+  }
+  return false;
+}
+
+void ThreadWorld::Link::cancel_all() noexcept {
+  const std::lock_guard lock(shared_->mutex);
+  const auto mine = [this](const TransferPtr& posted) {
+    return std::any_of(transfers_.begin(), transfers_.end(),
+                       [&](const auto& entry) { return entry.second == posted; });
+  };
+  for (auto& [channel, both] : shared_->posted) {
+    std::erase_if(both.sends, mine);
+    std::erase_if(both.recvs, mine);
+  }
+  transfers_.clear();
+}
+
+std::unique_ptr<Transport> ThreadWorld::Link::split_off(const std::vector<int>& members) {
+  std::vector<int> in_world;
+  for (const int member : members) {
+    in_world.push_back(world_rank(member));
+  }
+  const int group = shared_->group_of_split(group_, splits_++, in_world.front());
+  const auto own = std::find(members.begin(), members.end(), rank_) - members.begin();
+  return std::make_unique<Link>(shared_, group, std::move(in_world), static_cast<int>(own));
+}
+
+ThreadWorld::ThreadWorld(int size, std::vector<std::string> hosts)
+    : shared_(std::make_shared<Shared>()) {
+  check(size > 0, "a world has ranks");
+  for (int rank = static_cast<int>(hosts.size()); rank < size; ++rank) {
+    hosts.push_back(fmt::format("thread{}", rank));
+  }
+  hosts.resize(static_cast<std::size_t>(size));
+  shared_->hosts = std::move(hosts);
+}
+
+ThreadWorld::~ThreadWorld() = default;
+
+void ThreadWorld::run(const std::function<void(Communicator&)>& rank_function) {
+  const int size = static_cast<int>(shared_->hosts.size());
+  std::vector<int> everybody(static_cast<std::size_t>(size));
+  for (int rank = 0; rank < size; ++rank) {
+    everybody[static_cast<std::size_t>(rank)] = rank;
+  }
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([this, &rank_function, &everybody, rank] {
+      try {
+        QueuedCommunicator comm(std::make_unique<Link>(shared_, 0, everybody, rank));
+        rank_function(comm);
+      } catch (const std::exception& error) {
+        shared_->report(rank, std::current_exception(), error.what());
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  if (shared_->first_error != nullptr) {
+    std::rethrow_exception(shared_->first_error);
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,31 @@
+// ThreadWorld: ranks that are threads of one process, for tests. Data moves through the shared
+// memory under one lock; deadlines, order and errors are those of every other transport. When a
+// rank's function throws, the others' operations fail and name it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mpi/communicator.h"
+
+namespace trireme {
+
+class ThreadWorld {
+ public:
+  // Host names by rank; without them each rank has a made-up host of its own.
+  explicit ThreadWorld(int size, std::vector<std::string> hosts = {});
+  ~ThreadWorld();
+
+  // Runs the function once a rank, on a thread of its own, and waits for all. Throws what the first
+  // rank to fail threw. abort() ends the process.
+  void run(const std::function<void(Communicator&)>& rank_function);
+
+ private:
+  struct Shared;
+  class Link;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace trireme

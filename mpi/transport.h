@@ -1,0 +1,56 @@
+// Transport: moves bytes between the ranks of a group; all that collectives.h needs. A transfer is
+// matched by (sender, receiver, tag) in the order of posting, both ends giving the same bytes.
+// Used by one thread: the progress thread of the communicator that owns it; split_off() and abort()
+// by the communicator's caller. Nothing blocks, but for split_off().
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/error.h"
+
+namespace trireme {
+
+// Names a transfer from its start until finished() said so.
+using TransferId = std::int64_t;
+
+// Longest transfer, in bytes: what fits MPI's int counts with room to spare.
+inline constexpr std::int64_t kMaxTransferBytes = std::int64_t{1} << 30;
+
+// Tags: one for all collectives, whose transfers match by order; a user's tag t travels as t + 1.
+inline constexpr int kCollectiveTag = 0;
+inline constexpr int kMaxUserTag = 16382;
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual const std::string& host(int rank) const = 0;
+  // The number of a rank of this group in the world: the one that people know.
+  virtual int world_rank(int rank) const = 0;
+
+  // The buffers stay untouched by others until finished() or cancel_all().
+  virtual TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) = 0;
+  virtual TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) = 0;
+  // Asks once. After `true` the id is void. CommError for a lost peer or another message's length.
+  virtual bool finished(TransferId id) = 0;
+  // Takes back every unfinished transfer; no buffer is touched afterwards. The end of the group.
+  virtual void cancel_all() noexcept = 0;
+  // Sleeps until something may have happened, no longer than `limit`.
+  virtual void pause(std::chrono::microseconds limit) = 0;
+
+  // The group of these ranks of this group, in this order; this rank is one of them. Every rank
+  // of this group calls it at about the same time, each with its own group's members.
+  virtual std::unique_ptr<Transport> split_off(const std::vector<int>& members) = 0;
+  [[noreturn]] virtual void abort(ExitCode code) = 0;
+};
+
+// "rank 3 (host n2)", by the number in the world.
+std::string describe_rank(const Transport& transport, int rank);
+
+}  // namespace trireme
