@@ -123,6 +123,9 @@ std::string MpiSession::library_version() const {
   return all.substr(0, all.find(','));
 }
 
-void MpiSession::abort(ExitCode code) { world_->abort(code); }
+void MpiSession::abort(ExitCode code) {
+  world_->abort(code);
+  std::_Exit(static_cast<int>(code));
+}
 
 }  // namespace trireme

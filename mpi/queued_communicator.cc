@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "mpi/combine.h"
 
@@ -100,6 +101,10 @@ void QueuedCommunicator::set_deadline(std::chrono::duration<double> deadline) {
   deadline_ = std::chrono::duration_cast<Exchange::Clock::duration>(deadline);
 }
 
-void QueuedCommunicator::abort(ExitCode code) { transport_->abort(code); }
+// The compiler does not know that the virtual call does not return.
+void QueuedCommunicator::abort(ExitCode code) {
+  transport_->abort(code);
+  std::_Exit(static_cast<int>(code));
+}
 
 }  // namespace trireme
