@@ -154,8 +154,11 @@ class Figure {
            "stroke=\"#888\" stroke-dasharray=\"6 4\"");
       text(kRight - 4, down(level.at) - 5, "end", level.label);
     }
-    double free_from = kLeft;  // labels stand left of their lines and must not touch each other
-    for (const PlotMark& event : plot_.events) {
+    std::vector<PlotMark> events = plot_.events;
+    std::sort(events.begin(), events.end(),
+              [](const PlotMark& a, const PlotMark& b) { return a.at < b.at; });
+    double free_from = 0;  // labels stand left of their lines and must not touch each other
+    for (const PlotMark& event : events) {
       const double x = std::clamp(across(event.at), kLeft, kRight);
       line(x, kTop, x, kBottom, "stroke=\"#b00\" stroke-dasharray=\"2 3\"");
       const double at = std::max(x - 4, free_from + kLabelHeight);

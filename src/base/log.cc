@@ -6,6 +6,7 @@
 #include <ctime>
 #include <mutex>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
@@ -131,6 +132,17 @@ LogLevel parse_log_level(std::string_view word) {
     }
   }
   throw ConfigError(fmt::format("'{}' is not a log level: debug, info, warning or error", word));
+}
+
+void open_standard_streams() {
+  // open() takes the lowest free number.
+  int fd = ::open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO) {
+    fd = ::open("/dev/null", O_RDWR);
+  }
+  if (fd >= 0) {
+    ::close(fd);
+  }
 }
 
 std::string host_name() {

@@ -50,6 +50,10 @@ class Log {
   std::unique_ptr<State> state_;
 };
 
+// Where stdin, stdout or stderr is closed, opens /dev/null in its place: otherwise the next file
+// that is opened takes the number, and what is meant for people lands in it. main()'s first
+// statement.
+void open_standard_streams();
 // This machine's name.
 std::string host_name();
 // logs/rank-00042.jsonl

@@ -11,8 +11,8 @@ namespace trireme {
 
 std::int64_t parse_bytes(std::string_view text) {
   const auto fail = [&] {
-    throw ConfigError(
-        fmt::format("'{}' is not a size: write a number and K, M, G or T, as in 64K or 4GiB", text));
+    throw ConfigError(fmt::format(
+        "'{}' is not a size: write a number and K, M, G or T, as in 64K or 4GiB", text));
   };
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -23,13 +23,14 @@ std::int64_t parse_bytes(std::string_view text) {
   double scale = 1;
   if (!rest.empty()) {
     constexpr std::string_view kSuffixes = "KMGT";
-    const auto power = kSuffixes.find(static_cast<char>(std::toupper(rest.front())));
+    const auto power =
+        kSuffixes.find(static_cast<char>(std::toupper(static_cast<unsigned char>(rest.front()))));
     if (power != std::string_view::npos) {
       scale = std::ldexp(1.0, static_cast<int>(10 * (power + 1)));
       rest.remove_prefix(1);
-    }
-    if (!rest.empty() && rest.front() == 'i') {
-      rest.remove_prefix(1);
+      if (!rest.empty() && rest.front() == 'i') {
+        rest.remove_prefix(1);
+      }
     }
     if (!rest.empty() && (rest.front() == 'B' || rest.front() == 'b')) {
       rest.remove_prefix(1);
