@@ -1,0 +1,157 @@
+// Losses, gradients, logits and ten AdamW steps against the files that make_golden.py made with
+// PyTorch in float64; every table of kernels, in f32 and bf16.
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/file.h"
+#include "src/optim/adamw.h"
+#include "src/optim/gradient_norm.h"
+#include "tests/nn/tiny_model.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+const std::filesystem::path kFolder = std::filesystem::path(TRIREME_SOURCE_DIR) / "tests/golden";
+
+struct Tolerance {
+  double loss;      // relative
+  double gradient;  // of the difference's norm over the norm
+};
+Tolerance tolerance(DType compute) {
+  return compute == DType::f32 ? Tolerance{1e-5, 1e-4} : Tolerance{2e-2, 2e-2};
+}
+
+ModelConfig parse_config(const json& j) {
+  ModelConfig c;
+  c.family = parse_family(j.at("family").get<std::string>());
+  c.layers = j.at("layers");
+  c.hidden = j.at("hidden");
+  c.heads = j.at("heads");
+  c.kv_heads = j.at("kv_heads");
+  c.head_dim = j.at("head_dim");
+  c.ffn = j.at("ffn");
+  c.vocab = j.at("vocab");
+  c.context = j.at("context");
+  c.tie_embeddings = j.at("tie_embeddings");
+  c.norm_epsilon = j.at("norm_epsilon");
+  c.rope_theta = j.value("rope_theta", c.rope_theta);
+  if (j.contains("rope_scaling")) {
+    const json& s = j["rope_scaling"];
+    c.rope_scaling = {s.at("factor"), s.at("low_freq_factor"), s.at("high_freq_factor"),
+                      s.at("original_context")};
+  }
+  c.validate();
+  return c;
+}
+
+class GoldenTest : public testing::TestWithParam<std::tuple<std::string, std::string, DType>> {
+ protected:
+  std::string name() const { return std::get<0>(GetParam()); }
+  DType compute() const { return std::get<2>(GetParam()); }
+  json golden_ = json::parse(read_file(kFolder / (name() + ".json")));
+  TinyModel tiny_{parse_config(golden_.at("config")), compute(),
+                  kernels_named(std::get<1>(GetParam()))};
+
+  // The mean loss of a step's tokens; leaves the gradients of the mean.
+  double forward_backward(std::int64_t step) {
+    const std::int64_t batch = golden_.at("batch");
+    const std::int64_t time = golden_.at("time");
+    const Tokens tokens(batch, time, tiny_.model.config().vocab, step);
+    const auto count = static_cast<double>(batch * time);
+    return tiny_.model.forward_backward(tokens.micro_batch, static_cast<float>(1 / count),
+                                        tiny_.run) /
+           count;
+  }
+};
+
+TEST_P(GoldenTest, LossAndGradients) {
+  const Tolerance allowed = tolerance(compute());
+  const double loss = forward_backward(0);
+  EXPECT_NEAR(loss, golden_.at("loss"), allowed.loss * golden_.at("loss").get<double>());
+
+  const std::string file = read_file(kFolder / (name() + ".gradients.f32"));
+  ASSERT_EQ(golden_.at("parameters").size(), static_cast<std::size_t>(tiny_.store.count()));
+  const auto* expected = reinterpret_cast<const float*>(file.data());
+  double all_difference = 0;
+  double all = 0;
+  std::size_t index = 0;
+  for (const ParameterId id : tiny_.store.ids_by_name()) {
+    const json& parameter = golden_.at("parameters")[index++];
+    ASSERT_EQ(tiny_.store[id].name, parameter.at("name"));
+    ASSERT_EQ(tiny_.store[id].shape.to_vector(),
+              parameter.at("shape").get<std::vector<std::int64_t>>());
+    const auto* actual = as<float>(tiny_.store.gradient(id));
+    double difference = 0;
+    double norm = 0;
+    for (std::int64_t i = 0; i < tiny_.store[id].elements(); ++i, ++expected) {
+      difference += std::pow(actual[i] - *expected, 2);
+      norm += std::pow(*expected, 2);
+    }
+    // In bf16 a single small tensor may be rougher; their whole may not.
+    EXPECT_LE(std::sqrt(difference),
+              (compute() == DType::f32 ? 1 : 2) * allowed.gradient * std::sqrt(norm))
+        << tiny_.store[id].name;
+    all_difference += difference;
+    all += norm;
+  }
+  EXPECT_EQ(reinterpret_cast<const char*>(expected), file.data() + file.size());
+  EXPECT_LE(std::sqrt(all_difference / all), allowed.gradient);
+}
+
+TEST_P(GoldenTest, TenStepsOfAdamWWithClippingAndDecay) {
+  const json& o = golden_.at("optimizer");
+  AdamWOptimizer optimizer(tiny_.store,
+                           {o.at("beta1"), o.at("beta2"), o.at("eps"), o.at("weight_decay")});
+  const Kernels& kernels = tiny_.run.kernels;
+  for (std::size_t step = 0; step < golden_.at("losses").size(); ++step) {
+    const double expected = golden_.at("losses")[step];
+    const double expected_norm = golden_.at("gradient_norms")[step];
+    EXPECT_NEAR(forward_backward(static_cast<std::int64_t>(step)), expected,
+                tolerance(compute()).loss * expected)
+        << "step " << step;
+    const double norm = gradient_norm(tiny_.store, tiny_.gradients.view(), kernels, tiny_.stream);
+    EXPECT_NEAR(norm, expected_norm, tolerance(compute()).gradient * expected_norm);
+    const double scale = clip_factor(norm, o.at("clip"));
+    EXPECT_LT(scale, 1);
+    optimizer.step(tiny_.gradients.view(),
+                   {static_cast<std::int64_t>(step) + 1, o.at("lr"), static_cast<float>(scale)},
+                   kernels, tiny_.stream);
+  }
+}
+
+TEST_P(GoldenTest, LogitsOfADecodedSequence) {
+  const std::int64_t time = golden_.at("time");
+  const Tokens tokens(1, time, tiny_.model.config().vocab, 0);
+  KeyValueCache cache(tiny_.pool, tiny_.model.config(), time, compute());
+  // A prompt at once, then token by token.
+  const std::int64_t prompt = 5;
+  Tensor logits = tiny_.model.decode(tokens.micro_batch.ids.slice(0, prompt), cache, tiny_.run);
+  for (std::int64_t t = prompt; t < time; ++t) {
+    logits = tiny_.model.decode(tokens.micro_batch.ids.slice(t, 1), cache, tiny_.run);
+  }
+  double difference = 0;
+  double norm = 0;
+  for (std::int64_t i = 0; i < logits.elements(); ++i) {
+    const double expected = golden_.at("last_logits")[static_cast<std::size_t>(i)];
+    difference += std::pow(as<float>(logits.view())[i] - expected, 2);
+    norm += std::pow(expected, 2);
+  }
+  EXPECT_LE(std::sqrt(difference / norm), tolerance(compute()).gradient);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, GoldenTest,
+    testing::Combine(testing::Values("gpt2", "gpt2_untied", "llama", "llama3_tied"),
+                     testing::ValuesIn(kernel_tables()), testing::Values(DType::f32, DType::bf16)),
+    [](const auto& info) {
+      return std::get<0>(info.param) + "_" + std::get<1>(info.param) +
+             (std::get<2>(info.param) == DType::f32 ? "_f32" : "_bf16");
+    });
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,93 @@
+#include "src/nn/model_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "tests/nn/tiny_model.h"
+
+namespace trireme {
+namespace {
+
+using testing::HasSubstr;
+
+std::string complaint(const ModelConfig& config) {
+  try {
+    config.validate();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ModelConfig, CompletesWhatIsLeftOut) {
+  ModelConfig c;
+  c.hidden = 768;
+  c.heads = 12;
+  c.complete();
+  EXPECT_EQ(c.kv_heads, 12);
+  EXPECT_EQ(c.head_dim, 64);
+  EXPECT_EQ(c.ffn, 3072);
+  EXPECT_EQ(c.attention_width(), 768);
+  EXPECT_EQ(c.qkv_width(), 3 * 768);
+}
+
+TEST(ModelConfig, KeepsWhatIsGiven) {
+  const ModelConfig before = tiny_llama();
+  ModelConfig after = before;
+  after.complete();
+  EXPECT_EQ(before, after);
+  EXPECT_EQ(complaint(after), "");
+}
+
+TEST(ModelConfig, RefusesImpossibleShapesWithTheFormula) {
+  ModelConfig c = tiny_gpt2();
+  c.head_dim = 4;
+  EXPECT_THAT(complaint(c), HasSubstr("heads 3 x head_dim 4 = 12 != hidden 15"));
+  c = tiny_gpt2();
+  c.kv_heads = 1;
+  EXPECT_THAT(complaint(c), HasSubstr("kv_heads 1 != heads 3"));
+  c = tiny_llama();
+  c.kv_heads = 2;
+  EXPECT_THAT(complaint(c), HasSubstr("heads 3 % kv_heads 2 = 1"));
+  c = tiny_llama();
+  c.head_dim = 5;
+  EXPECT_THAT(complaint(c), HasSubstr("head_dim 5 % 2 != 0"));
+  c = {};
+  c.hidden = 10;
+  c.heads = 3;
+  c.complete();
+  EXPECT_THAT(complaint(c), HasSubstr("hidden 10 % heads 3 != 0"));
+}
+
+TEST(ModelConfig, NamesAllProblemsAtOnce) {
+  ModelConfig c = tiny_llama();
+  c.layers = 0;
+  c.vocab = -5;
+  c.dropout = 1;
+  c.norm_epsilon = 0;
+  c.rope_scaling.factor = 0.5;
+  const std::string text = complaint(c);
+  for (const char* part : {"layers is 0", "vocab is -5", "dropout is 1", "norm_epsilon is 0",
+                           "rope_scaling.factor is 0.5"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(ModelConfig, RefusesHugeAndUnorderedNumbers) {
+  ModelConfig c = tiny_llama();
+  c.hidden = std::int64_t{1} << 62;
+  EXPECT_THAT(complaint(c), HasSubstr("hidden is 4611686018427387904"));
+  c = tiny_llama();
+  c.dropout = std::nan("");
+  EXPECT_THAT(complaint(c), HasSubstr("dropout is nan"));
+}
+
+TEST(ModelConfig, KnowsItsFamilies) {
+  EXPECT_EQ(parse_family("gpt2"), Family::gpt2);
+  EXPECT_EQ(parse_family(family_name(Family::llama)), Family::llama);
+  EXPECT_THROW(parse_family("gpt3"), ConfigError);
+}
+
+}  // namespace
+}  // namespace trireme

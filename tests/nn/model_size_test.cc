@@ -1,0 +1,116 @@
+#include "src/nn/model_size.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/nn/tiny_model.h"
+
+namespace trireme {
+namespace {
+
+ModelConfig gpt2(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  ModelConfig c;
+  c.layers = layers;
+  c.hidden = hidden;
+  c.heads = heads;
+  c.vocab = 50257;
+  c.context = 1024;
+  c.complete();
+  return c;
+}
+
+ModelConfig llama(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                  std::int64_t kv_heads, std::int64_t ffn, std::int64_t vocab) {
+  ModelConfig c;
+  c.family = Family::llama;
+  c.layers = layers;
+  c.hidden = hidden;
+  c.heads = heads;
+  c.kv_heads = kv_heads;
+  c.ffn = ffn;
+  c.vocab = vocab;
+  c.context = 8192;
+  c.tie_embeddings = false;
+  c.complete();
+  return c;
+}
+
+// The counts that the models' publishers and Hugging Face's num_parameters() give.
+TEST(ModelSize, PublishedParameterCounts) {
+  EXPECT_EQ(parameter_count(gpt2(12, 768, 12)), 124439808);
+  EXPECT_EQ(parameter_count(gpt2(24, 1024, 16)), 354823168);
+  EXPECT_EQ(parameter_count(gpt2(36, 1280, 20)), 774030080);
+  EXPECT_EQ(parameter_count(gpt2(48, 1600, 25)), 1557611200);
+  EXPECT_EQ(parameter_count(llama(32, 4096, 32, 32, 11008, 32000)), 6738415616);
+  EXPECT_EQ(parameter_count(llama(32, 4096, 32, 8, 14336, 128256)), 8030261248);
+  EXPECT_EQ(parameter_count(llama(80, 8192, 64, 8, 28672, 128256)), 70553706496);
+  EXPECT_EQ(parameter_count(llama(126, 16384, 128, 8, 53248, 128256)), 405853388800);
+}
+
+TEST(ModelSize, CountsWhatTheModelDeclares) {
+  for (const ModelConfig& base : {tiny_gpt2(), tiny_llama()}) {
+    for (const bool tied : {true, false}) {
+      ModelConfig config = base;
+      config.tie_embeddings = tied;
+      Pool pool{Device{}};
+      ParameterStore store(pool, DType::f32);
+      const Model model(config, store);
+      EXPECT_EQ(parameter_count(config), store.parameter_elements());
+    }
+  }
+}
+
+TEST(ModelSize, FlopsCountTheOutputProductOnce) {
+  const ModelConfig tied = gpt2(12, 768, 12);
+  EXPECT_DOUBLE_EQ(flops_per_token(tied, 1024), 6.0 * 124439808 + 6.0 * 12 * 768 * 1024);
+  ModelConfig untied = tied;
+  untied.tie_embeddings = false;
+  EXPECT_DOUBLE_EQ(flops_per_token(untied, 1024), flops_per_token(tied, 1024));
+}
+
+TEST(ModelSize, LogitsStayWithinTheirBound) {
+  EXPECT_EQ(logits_rows(gpt2(1, 768, 12)), (1 << 26) / 50257);
+  ModelConfig c = gpt2(1, 768, 12);
+  c.vocab = 1 << 30;
+  EXPECT_EQ(logits_rows(c), 1);
+}
+
+// Sizes whose tensors the pool hands out without rounding, so that its peak is the formula's.
+ModelConfig unrounded(ModelConfig c) {
+  c.hidden = 64;
+  c.heads = 4;
+  c.kv_heads = c.family == Family::gpt2 ? 4 : 2;
+  c.head_dim = 16;
+  c.ffn = 256;
+  c.context = 64;
+  return c;
+}
+
+class ActivationBytes
+    : public testing::TestWithParam<std::tuple<Family, DType, std::int64_t, double>> {};
+
+TEST_P(ActivationBytes, IsThePeakOfThePool) {
+  const auto [family, compute, vocab, dropout] = GetParam();
+  ModelConfig config = unrounded(family == Family::gpt2 ? tiny_gpt2() : tiny_llama());
+  config.vocab = vocab;
+  config.dropout = dropout;
+  TinyModel tiny(config, compute, kernels_named("reference"));
+  tiny.run.training = true;
+  const Tokens tokens(2, 32, vocab, 0);
+  for (int step = 0; step < 2; ++step) {
+    tiny.model.forward_backward(tokens.micro_batch, 1, tiny.run);
+    EXPECT_EQ(tiny.pool.peak_bytes(), activation_bytes(config, 2, 32, compute));
+  }
+  // A second step takes nothing from the system.
+  const std::int64_t reserved = tiny.pool.reserved_bytes();
+  tiny.model.forward_backward(tokens.micro_batch, 1, tiny.run);
+  EXPECT_EQ(tiny.pool.reserved_bytes(), reserved);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ActivationBytes,
+                         testing::Combine(testing::Values(Family::gpt2, Family::llama),
+                                          testing::Values(DType::f32, DType::bf16),
+                                          testing::Values(std::int64_t{16}, std::int64_t{4096}),
+                                          testing::Values(0.0, 0.25)));
+
+}  // namespace
+}  // namespace trireme

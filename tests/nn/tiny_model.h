@@ -1,0 +1,130 @@
+// What the tests of models share: a model with all it runs with, and numbers made by an integer
+// hash that tests/golden/make_golden.py repeats.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "src/base/philox.h"
+#include "src/nn/model.h"
+
+namespace trireme {
+
+inline std::uint64_t fnv1a(const std::string& text) {
+  std::uint64_t h = 0xCBF29CE484222325;
+  for (const char c : text) {
+    h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  }
+  return h;
+}
+
+// Matrices lie in [-1/4, 1/4), biases in [-1/16, 1/16), weights of norms in [7/8, 9/8).
+inline float hashed_weight(const Parameter& parameter, std::int64_t element) {
+  const std::uint64_t bits = mix64(fnv1a(parameter.name) + static_cast<std::uint64_t>(element));
+  const double u = static_cast<double>(bits >> 40) * 0x1p-23 - 1;
+  if (parameter.shape.rank() == 2) {
+    return static_cast<float>(u / 4);
+  }
+  return static_cast<float>(parameter.name.ends_with(".bias") ? u / 16 : 1 + u / 8);
+}
+
+// ids and targets [B,T], cut from hashed rows of T + 1 tokens.
+struct Tokens {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> targets;
+  MicroBatch micro_batch;
+
+  Tokens(std::int64_t batch, std::int64_t time, std::int64_t vocab, std::int64_t step) {
+    const auto token = [&](std::int64_t i) {
+      return static_cast<std::int32_t>(mix64(static_cast<std::uint64_t>(1000003 * step + i)) %
+                                       static_cast<std::uint64_t>(vocab));
+    };
+    for (std::int64_t b = 0; b < batch; ++b) {
+      for (std::int64_t t = 0; t < time; ++t) {
+        ids.push_back(token(b * (time + 1) + t));
+        targets.push_back(token(b * (time + 1) + t + 1));
+      }
+    }
+    micro_batch = {batch, time, ConstView(ids.data(), batch * time, DType::i32),
+                   ConstView(targets.data(), batch * time, DType::i32)};
+  }
+  Tokens(const Tokens&) = delete;
+  Tokens& operator=(const Tokens&) = delete;
+};
+
+// Owns a model with hashed weights, its gradients and a Run. `pool` serves activations alone.
+struct TinyModel {
+  Pool parameter_pool{Device{}};
+  Pool pool{Device{}};
+  ParameterStore store;
+  Model model;
+  Tensor gradients;
+  Stream stream;
+  Run run;
+
+  TinyModel(const ModelConfig& config, DType compute, const Kernels& kernels, int threads = 1)
+      : store(parameter_pool, compute),
+        model(config, store),
+        stream(Device{}, threads),
+        run{kernels, stream, pool, store} {
+    store.allocate();
+    for (ParameterId id = 0; id < store.count(); ++id) {
+      auto* x = as<float>(store.value(id));
+      for (std::int64_t i = 0; i < store[id].elements(); ++i) {
+        x[i] = hashed_weight(store[id], i);
+      }
+    }
+    store.refresh_computes();
+    gradients = Tensor(parameter_pool, {store.flat_elements()}, DType::f32);
+    // Whatever is not overwritten shows.
+    std::fill_n(as<float>(gradients.view()), gradients.elements(), 1e30F);
+    store.bind_gradients(gradients.view());
+  }
+  TinyModel(const TinyModel&) = delete;
+  TinyModel& operator=(const TinyModel&) = delete;
+};
+
+// The names of the kernel tables that run on this machine.
+inline std::vector<std::string> kernel_tables() {
+  std::vector<std::string> names;
+  for (const char* name : {"reference", "baseline", "avx2", "avx512"}) {
+    try {
+      names.emplace_back(kernels_named(name).name);
+    } catch (const ConfigError&) {
+      continue;
+    }
+  }
+  return names;
+}
+
+// Odd sizes throughout.
+inline ModelConfig tiny_gpt2() {
+  ModelConfig c;
+  c.family = Family::gpt2;
+  c.layers = 2;
+  c.hidden = 15;
+  c.heads = 3;
+  c.vocab = 37;
+  c.context = 13;
+  c.ffn = 31;
+  c.complete();
+  return c;
+}
+inline ModelConfig tiny_llama() {
+  ModelConfig c;
+  c.family = Family::llama;
+  c.layers = 2;
+  c.hidden = 15;
+  c.heads = 3;
+  c.kv_heads = 1;
+  c.head_dim = 6;
+  c.vocab = 37;
+  c.context = 13;
+  c.ffn = 11;
+  c.tie_embeddings = false;
+  c.complete();
+  return c;
+}
+
+}  // namespace trireme
