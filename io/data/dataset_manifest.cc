@@ -1,0 +1,193 @@
+#include "io/data/dataset_manifest.h"
+
+#include <set>
+
+#include "io/data/block_digests.h"
+#include "io/data/shard_entry_json.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kFormat = "trireme-dataset";
+constexpr const char* kKind = "tokens";
+constexpr std::int64_t kMaxManifestBytes = std::int64_t{1} << 31;
+constexpr std::int64_t kMaxVocab = (std::int64_t{1} << 31) - 1;
+
+void expect_text(const nlohmann::json& object, const char* key, const char* value,
+                 const std::string& name) {
+  const std::string& found = text_field(object, key, name);
+  if (found != value) {
+    throw DataError(fmt::format("{}: '{}' is '{}', not '{}': not a dataset for this program", name,
+                                key, found, value));
+  }
+}
+
+void expect_sum(const nlohmann::json& object, const char* key, std::int64_t sum,
+                const std::string& name) {
+  const std::int64_t claimed = integer_field(object, key, name);
+  if (claimed != sum) {
+    throw DataError(fmt::format("{}: '{}' is {}, the shards' sum is {}", name, key, claimed, sum));
+  }
+}
+
+int parse_token_bytes(const nlohmann::json& object, const std::string& name) {
+  const std::string& dtype = text_field(object, "dtype", name);
+  if (dtype != "U16" && dtype != "U32") {
+    throw DataError(fmt::format("{}: 'dtype' is '{}', not U16 or U32", name, dtype));
+  }
+  return dtype == "U16" ? 2 : 4;
+}
+
+std::int64_t parse_vocab(const nlohmann::json& object, int token_bytes, const std::string& name) {
+  const std::int64_t vocab = integer_field(object, "vocab", name, 1);
+  if (vocab > kMaxVocab || (token_bytes == 2 && vocab > 65536)) {
+    throw DataError(fmt::format("{}: a vocabulary of {} does not fit the dtype", name, vocab));
+  }
+  return vocab;
+}
+
+void parse_shards(const nlohmann::json& list, const std::string& name, DatasetManifest& manifest) {
+  std::set<std::string> paths;
+  std::int64_t total = 0;
+  for (const nlohmann::json& item : list) {
+    manifest.shards.push_back(parse_shard_entry(item, manifest.token_bytes, name));
+    const ShardEntry& shard = manifest.shards.back();
+    if (!paths.insert(shard.path).second) {
+      throw DataError(fmt::format("{}: the shard '{}' stands there twice", name, shard.path));
+    }
+    if (__builtin_add_overflow(total, shard.bytes, &total)) {
+      throw DataError(fmt::format("{}: the shards' sizes overflow 64 bits", name));
+    }
+  }
+  if (manifest.shards.empty()) {
+    throw DataError(fmt::format("{}: there are no shards in it", name));
+  }
+}
+
+bool holds_hdf5(const fs::path& folder) {
+  std::error_code code;
+  for (const fs::path& at : {folder, folder / "shards"}) {
+    for (const auto& entry : fs::directory_iterator(at, code)) {
+      const std::string extension = entry.path().extension();
+      if (extension == ".h5" || extension == ".hdf5") {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+[[noreturn]] void refuse_folder(const fs::path& folder) {
+  std::error_code code;
+  if (!fs::exists(folder, code)) {
+    throw NotFound(fmt::format("{}: there is no such dataset", folder.string()));
+  }
+  if (fs::is_directory(folder / ".pack", code)) {
+    throw DataError(
+        fmt::format("{}: packing was not finished here: run the same trireme data pack "
+                    "again, it goes on where it stopped",
+                    folder.string()));
+  }
+  if (!fs::is_directory(folder, code) || holds_hdf5(folder)) {
+    throw DataError(
+        fmt::format("{}: not a dataset: a dataset is a folder with a {}. If this is "
+                    "HDF5 of another program: trireme data convert",
+                    folder.string(), kManifestName));
+  }
+  throw DataError(
+      fmt::format("{}: this folder is not a dataset: it holds no {} (make one with "
+                  "trireme data pack; a packed folder may hold train/ and validation/)",
+                  folder.string(), kManifestName));
+}
+
+}  // namespace
+
+std::int64_t DatasetManifest::n_tokens() const {
+  std::int64_t sum = 0;
+  for (const ShardEntry& shard : shards) {
+    sum += shard.n_tokens;
+  }
+  return sum;
+}
+
+std::int64_t DatasetManifest::n_docs() const {
+  std::int64_t sum = 0;
+  for (const ShardEntry& shard : shards) {
+    sum += shard.n_docs;
+  }
+  return sum;
+}
+
+std::int64_t DatasetManifest::bytes() const {
+  std::int64_t sum = 0;
+  for (const ShardEntry& shard : shards) {
+    sum += shard.bytes;
+  }
+  return sum;
+}
+
+std::string DatasetManifest::digest() const {
+  Sha256 digest;
+  digest.update(fmt::format("{} {} {} {}\n", tokenizer, tokenizer_digest, token_bytes, vocab));
+  for (const ShardEntry& shard : shards) {
+    digest.update(
+        fmt::format("{} {} {} {}\n", shard.bytes, shard.n_tokens, shard.n_docs, hex64(shard.xxh3)));
+  }
+  return "sha256:" + digest.finish_hex();
+}
+
+std::string manifest_text(const DatasetManifest& manifest) {
+  nlohmann::ordered_json object;
+  object["format"] = kFormat;
+  object["version"] = kDatasetVersion;
+  object["kind"] = kKind;
+  object["dtype"] = manifest.token_bytes == 2 ? "U16" : "U32";
+  object["vocab"] = manifest.vocab;
+  object["tokenizer"] = {{"name", manifest.tokenizer}, {"digest", manifest.tokenizer_digest}};
+  object["n_tokens"] = manifest.n_tokens();
+  object["n_docs"] = manifest.n_docs();
+  object["block_bytes"] = kBlockBytes;
+  object["digest"] = manifest.digest();
+  object["source"] = manifest.source;
+  object["fingerprint"] = manifest.fingerprint;
+  object["shards"] = nlohmann::ordered_json::array();
+  for (const ShardEntry& shard : manifest.shards) {
+    object["shards"].push_back(shard_entry_json(shard));
+  }
+  return seal_json(object);
+}
+
+DatasetManifest parse_manifest(std::string_view text, const std::string& name) {
+  const nlohmann::json object = unseal_json(text, name, kDatasetVersion);
+  expect_text(object, "format", kFormat, name);
+  expect_text(object, "kind", kKind, name);
+  DatasetManifest manifest;
+  manifest.token_bytes = parse_token_bytes(object, name);
+  manifest.vocab = parse_vocab(object, manifest.token_bytes, name);
+  const nlohmann::json tokenizer = object.value("tokenizer", nlohmann::json());
+  manifest.tokenizer = text_field(tokenizer, "name", name);
+  manifest.tokenizer_digest = text_field(tokenizer, "digest", name);
+  manifest.source = text_field(object, "source", name);
+  manifest.fingerprint = text_field(object, "fingerprint", name);
+  expect_sum(object, "block_bytes", kBlockBytes, name);
+  parse_shards(array_field(object, "shards", name), name, manifest);
+  expect_sum(object, "n_tokens", manifest.n_tokens(), name);
+  expect_sum(object, "n_docs", manifest.n_docs(), name);
+  expect_text(object, "digest", manifest.digest().c_str(), name);
+  return manifest;
+}
+
+std::string read_manifest_text(const fs::path& folder) {
+  try {
+    return read_file(folder / kManifestName, kMaxManifestBytes);
+  } catch (const NotFound&) {
+    refuse_folder(folder);
+  }
+}
+
+}  // namespace trireme

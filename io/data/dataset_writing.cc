@@ -1,0 +1,191 @@
+#include "io/data/dataset_writing.h"
+
+#include <optional>
+
+#include <unistd.h>
+
+#include "io/data/file_lock.h"
+#include "io/data/pack_folder.h"
+#include "io/data/shard_note.h"
+#include "src/base/check.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kGoOn = "pack";
+constexpr const char* kComplete = "complete";
+
+// One rank's notes, sent to all: "index length\n" before each.
+std::string pack_notes(const std::vector<std::pair<std::size_t, std::string>>& notes) {
+  std::string text;
+  for (const auto& [index, note] : notes) {
+    text += fmt::format("{} {}\n{}", index, note.size(), note);
+  }
+  return text;
+}
+
+void unpack_notes(std::string_view text, int token_bytes, std::vector<ShardNote>& notes) {
+  while (!text.empty()) {
+    const std::size_t line_end = text.find('\n');
+    const std::string line(text.substr(0, line_end));
+    std::size_t used = 0;
+    const std::size_t index = std::stoull(line, &used);
+    const std::size_t length = std::stoull(line.substr(used));
+    check(index < notes.size(), "a note speaks of a planned shard");
+    notes[index] = parse_note(text.substr(line_end + 1, length), token_bytes, "a shard's note");
+    text.remove_prefix(line_end + 1 + length);
+  }
+}
+
+// The shards of one rank.
+class RankWork {
+ public:
+  RankWork(const DatasetJob& job, const RankGroup& ranks) : job_(job), ranks_(ranks) {
+    for (std::size_t i = first(); i < job_.shards.size(); i += stride()) {
+      total_ += job_.shards[i].input_bytes;
+    }
+  }
+
+  // The notes of all shards of this rank, and how many of them were kept.
+  std::string run() {
+    std::vector<std::pair<std::size_t, std::string>> notes;
+    for (std::size_t i = first(); i < job_.shards.size(); i += stride()) {
+      const std::int64_t before = done_;
+      notes.emplace_back(i, note_text(shard(i)));
+      done_ = before + job_.shards[i].input_bytes;
+      report(0);
+    }
+    return fmt::format("{}\n", kept_) + pack_notes(notes);
+  }
+
+ private:
+  std::size_t first() const { return static_cast<std::size_t>(ranks_.rank); }
+  std::size_t stride() const { return static_cast<std::size_t>(ranks_.size); }
+
+  ShardNote shard(std::size_t index) {
+    const ShardJob& plan = job_.shards[index];
+    const fs::path path = note_path(job_.folder, index);
+    if (auto note = trusted_note(path, job_.folder, job_.format.token_bytes, plan.fingerprint)) {
+      ++kept_;
+      return *note;
+    }
+    ::unlink(path.c_str());
+    ShardWriter writer(job_.folder, shard_name(index), job_.format);
+    ShardNote note;
+    note.fingerprint = plan.fingerprint;
+    note.counts = plan.fill(writer, [this](std::int64_t bytes) { report(bytes); });
+    if (writer.tokens() > 0) {
+      note.shard = writer.finish();
+    }
+    write_file_durably(path, note_text(note));
+    return note;
+  }
+
+  void report(std::int64_t bytes) {
+    done_ += bytes;
+    if (job_.progress) {
+      job_.progress(done_, total_);
+    }
+  }
+
+  const DatasetJob& job_;
+  const RankGroup& ranks_;
+  std::int64_t total_ = 0;
+  std::int64_t done_ = 0;
+  std::int64_t kept_ = 0;
+};
+
+DatasetManifest manifest_of(const DatasetJob& job, const std::vector<ShardNote>& notes) {
+  DatasetManifest manifest;
+  manifest.token_bytes = job.format.token_bytes;
+  manifest.vocab = job.format.vocab;
+  manifest.tokenizer = job.format.tokenizer;
+  manifest.tokenizer_digest = job.format.tokenizer_digest;
+  manifest.source = job.format.source;
+  manifest.fingerprint = fingerprint_of(job);
+  for (const ShardNote& note : notes) {
+    if (note.shard) {
+      manifest.shards.push_back(*note.shard);
+    }
+  }
+  return manifest;
+}
+
+PackReport report_of(const DatasetJob& job, const DatasetManifest& manifest) {
+  PackReport report;
+  report.folder = job.folder;
+  report.shards = static_cast<std::int64_t>(manifest.shards.size());
+  report.n_tokens = manifest.n_tokens();
+  report.n_docs = manifest.n_docs();
+  report.bytes = manifest.bytes();
+  report.digest = manifest.digest();
+  return report;
+}
+
+// Ends the pack: all notes are there, in `texts`, one a rank.
+PackReport finish(const DatasetJob& job, const RankGroup& ranks,
+                  const std::vector<std::string>& texts) {
+  std::vector<ShardNote> notes(job.shards.size());
+  std::int64_t kept = 0;
+  for (const std::string& text : texts) {
+    const std::size_t line_end = text.find('\n');
+    kept += std::stoll(text.substr(0, line_end));
+    unpack_notes(std::string_view(text).substr(line_end + 1), job.format.token_bytes, notes);
+  }
+  const DatasetManifest manifest = manifest_of(job, notes);
+  PackReport report = report_of(job, manifest);
+  report.kept_shards = kept;
+  for (const ShardNote& note : notes) {
+    report.counts += note.counts;
+  }
+  if (manifest.shards.empty()) {
+    if (ranks.rank == 0) {
+      remove_notes(job.folder);
+    }
+    throw DataError(fmt::format(
+        "{}: the inputs hold no text ({} files, {} more skipped as binary): nothing to pack",
+        job.folder.string(), report.counts.files, report.counts.binary_files));
+  }
+  if (ranks.rank == 0) {
+    write_file_durably(job.folder / kManifestName, manifest_text(manifest));
+    remove_notes(job.folder);
+  }
+  return report;
+}
+
+}  // namespace
+
+PackReport write_dataset(const DatasetJob& job, const RankGroup& ranks) {
+  std::optional<FileLock> lock;
+  std::string state;
+  if (ranks.rank == 0) {
+    state = is_complete(job) ? kComplete : kGoOn;
+    if (state == kGoOn) {
+      check_folder(job.folder);
+      make_directories(job.folder / kNotes);
+      make_directories(job.folder / kShards);
+      lock = FileLock::try_take(job.folder / kNotes / "lock");
+      if (!lock) {
+        throw PolicyError(
+            fmt::format("{}: another trireme data pack is at work here: wait for it, "
+                        "or choose another output",
+                        job.folder.string()));
+      }
+      remove_strays(job);
+    }
+  }
+  if (ranks.broadcast(state) == kComplete) {
+    const fs::path path = job.folder / kManifestName;
+    PackReport report = report_of(job, parse_manifest(read_file(path), path.string()));
+    report.was_complete = true;
+    return report;
+  }
+  const PackReport report = finish(job, ranks, ranks.gather(RankWork(job, ranks).run()));
+  ranks.broadcast("");
+  return report;
+}
+
+}  // namespace trireme

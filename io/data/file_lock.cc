@@ -1,0 +1,50 @@
+#include "io/data/file_lock.h"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "src/base/file.h"
+
+namespace trireme {
+namespace {
+
+int open_lock(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) {
+    throw_errno(errno, "create", path);
+  }
+  return fd;
+}
+
+// 0, or errno: EWOULDBLOCK when it is taken.
+int lock(int fd, int operation) {
+  while (::flock(fd, operation) != 0) {
+    if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+void FileLock::Traits::close(int fd) { ::close(fd); }
+
+FileLock FileLock::wait_for(const std::filesystem::path& path) {
+  FileLock held(open_lock(path));
+  (void)lock(held.handle_.get(), LOCK_EX);
+  return held;
+}
+
+std::optional<FileLock> FileLock::try_take(const std::filesystem::path& path) {
+  FileLock held(open_lock(path));
+  if (lock(held.handle_.get(), LOCK_EX | LOCK_NB) == EWOULDBLOCK) {
+    return std::nullopt;
+  }
+  return held;
+}
+
+}  // namespace trireme

@@ -1,0 +1,156 @@
+#include "io/data/input_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include <fnmatch.h>
+#include <sys/stat.h>
+
+#include "src/base/check.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kVersionControl = {".git", ".hg", ".svn"};
+
+bool excluded(const std::string& name, const std::vector<std::string>& patterns) {
+  const std::string last = fs::path(name).filename();
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0 ||
+           ::fnmatch(pattern.c_str(), last.c_str(), 0) == 0;
+  });
+}
+
+struct stat status_of(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    throw_errno(errno, "read", path);
+  }
+  return status;
+}
+
+// Collects files; knows what to leave out.
+class Walk {
+ public:
+  Walk(const std::vector<std::string>& exclude, const fs::path& not_in)
+      : exclude_(exclude), not_in_(fs::absolute(not_in).lexically_normal()) {}
+
+  void argument(const fs::path& path) {
+    if (S_ISDIR(status_of(path).st_mode)) {
+      folder(path);
+    } else {
+      add(path, path.filename());
+    }
+  }
+  std::vector<InputFile> take() { return std::move(files_); }
+
+ private:
+  void folder(const fs::path& root) {
+    std::error_code code;
+    auto at = fs::recursive_directory_iterator(root, code);
+    for (; !code && at != fs::recursive_directory_iterator(); at.increment(code)) {
+      const std::string name = at->path().lexically_relative(root);
+      if (at->is_symlink()) {
+        continue;
+      }
+      if (at->is_directory()) {
+        if (skips_folder(at->path(), name)) {
+          at.disable_recursion_pending();
+        }
+      } else if (at->is_regular_file() && !excluded(name, exclude_)) {
+        add(at->path(), name);
+      }
+    }
+    if (code) {
+      throw_errno(code.value(), "walk through", root);
+    }
+  }
+
+  bool skips_folder(const fs::path& path, const std::string& name) const {
+    const std::string last = path.filename();
+    return std::find(kVersionControl.begin(), kVersionControl.end(), last) !=
+               kVersionControl.end() ||
+           excluded(name, exclude_) || fs::absolute(path).lexically_normal() == not_in_;
+  }
+
+  void add(const fs::path& path, std::string name) {
+    const struct stat status = status_of(path);
+    if (!S_ISREG(status.st_mode)) {
+      throw ConfigError(fmt::format("{}: neither a file nor a folder", path.string()));
+    }
+    files_.push_back(
+        {path.lexically_normal(), std::move(name), status.st_size,
+         status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec});
+  }
+
+  const std::vector<std::string>& exclude_;
+  fs::path not_in_;
+  std::vector<InputFile> files_;
+};
+
+std::string_view take_until_nul(std::string_view& text) {
+  const std::size_t end = text.find('\0');
+  check(end != std::string_view::npos, "a list of files ends with NUL");
+  const std::string_view field = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return field;
+}
+
+std::int64_t parse_integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  check(code == std::errc() && end == text.data() + text.size(), "a list of files holds integers");
+  return value;
+}
+
+}  // namespace
+
+bool InputFile::is_jsonl() const { return path.ends_with(".jsonl") || path.ends_with(".ndjson"); }
+
+std::vector<InputFile> find_input_files(const std::vector<std::string>& arguments,
+                                        const std::vector<std::string>& exclude,
+                                        const fs::path& not_in) {
+  Walk walk(exclude, not_in);
+  for (const std::string& argument : arguments) {
+    walk.argument(argument);
+  }
+  std::vector<InputFile> files = walk.take();
+  const auto path = [](const InputFile& file) -> const std::string& { return file.path; };
+  std::ranges::sort(files, {}, path);
+  const auto repeated = std::ranges::unique(files, {}, path);
+  files.erase(repeated.begin(), repeated.end());
+  return files;
+}
+
+std::string input_files_text(const std::vector<InputFile>& files) {
+  std::string text;
+  for (const InputFile& file : files) {
+    for (const std::string& field :
+         {file.path, file.name, std::to_string(file.bytes), std::to_string(file.modified_ns)}) {
+      text += field;
+      text.push_back('\0');
+    }
+  }
+  return text;
+}
+
+std::vector<InputFile> parse_input_files(std::string_view text) {
+  std::vector<InputFile> files;
+  while (!text.empty()) {
+    InputFile file;
+    file.path = take_until_nul(text);
+    file.name = take_until_nul(text);
+    file.bytes = parse_integer(take_until_nul(text));
+    file.modified_ns = parse_integer(take_until_nul(text));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+}  // namespace trireme

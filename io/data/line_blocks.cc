@@ -1,0 +1,79 @@
+#include "io/data/line_blocks.h"
+
+#include <algorithm>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
+constexpr std::size_t kMaxLineBytes = std::size_t{1} << 30;
+
+}  // namespace
+
+std::int64_t line_start(const File& file, std::int64_t offset, std::int64_t file_bytes) {
+  if (offset <= 0 || offset >= file_bytes) {
+    return std::clamp<std::int64_t>(offset, 0, file_bytes);
+  }
+  std::string buffer(1 << 16, '\0');
+  for (std::int64_t at = offset - 1; at < file_bytes;) {
+    const std::int64_t got =
+        file.read_at(at, buffer.data(), static_cast<std::int64_t>(buffer.size()));
+    const std::size_t newline =
+        std::string_view(buffer.data(), static_cast<std::size_t>(got)).find('\n');
+    if (newline != std::string_view::npos) {
+      return std::min(at + static_cast<std::int64_t>(newline) + 1, file_bytes);
+    }
+    if (got == 0) {
+      break;
+    }
+    at += got;
+  }
+  return file_bytes;
+}
+
+LineBlocks::LineBlocks(const File& file, std::int64_t begin, std::int64_t end, bool whole_lines)
+    : file_(file), position_(begin), read_(begin), end_(end), whole_lines_(whole_lines) {}
+
+void LineBlocks::read_more() {
+  const std::int64_t bytes = std::min(kReadBytes, end_ - read_);
+  const std::size_t old = buffer_.size();
+  if (old + static_cast<std::size_t>(bytes) > kMaxLineBytes) {
+    throw DataError(fmt::format("{}: the line at byte {} is longer than 1 GiB: is this jsonl?",
+                                file_.path().string(), position_));
+  }
+  buffer_.resize(old + static_cast<std::size_t>(bytes));
+  if (file_.read_at(read_, buffer_.data() + old, bytes) != bytes) {
+    throw DataError(
+        fmt::format("{}: shorter than when it was listed: it changes while it is packed; "
+                    "run the command again when it is complete",
+                    file_.path().string()));
+  }
+  read_ += bytes;
+}
+
+std::optional<LineBlocks::Block> LineBlocks::next() {
+  buffer_.erase(0, taken_);
+  position_ += static_cast<std::int64_t>(taken_);
+  std::size_t length = std::string::npos;
+  while (read_ < end_) {
+    const std::size_t before = buffer_.size();
+    read_more();
+    const std::size_t newline = std::string_view(buffer_).substr(before).rfind('\n');
+    if (newline != std::string::npos) {
+      length = before + newline + 1;
+      break;
+    }
+    if (!whole_lines_) {
+      break;
+    }
+  }
+  taken_ = read_ == end_ || length == std::string::npos ? buffer_.size() : length;
+  if (taken_ == 0) {
+    return std::nullopt;
+  }
+  return Block{position_, std::string_view(buffer_).substr(0, taken_)};
+}
+
+}  // namespace trireme

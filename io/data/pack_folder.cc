@@ -1,0 +1,96 @@
+#include "io/data/pack_folder.h"
+
+#include <optional>
+
+#include "src/base/digest.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kNotes = ".pack";
+constexpr const char* kShards = "shards";
+
+// Refuses to write among somebody's files.
+void check_folder(const fs::path& folder) {
+  std::error_code code;
+  if (fs::is_directory(folder / kNotes, code) || !fs::exists(folder, code)) {
+    return;
+  }
+  if (!fs::is_directory(folder, code) || !fs::is_empty(folder, code)) {
+    throw PolicyError(
+        fmt::format("{}: not an empty folder, and not one that a pack had begun: "
+                    "choose another output or empty it",
+                    folder.string()));
+  }
+}
+
+// Files below DIR/shards that no shard of this plan will have, and what was half written.
+void remove_strays(const DatasetJob& job) {
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(job.folder / kShards, code)) {
+    const fs::path name = entry.path().filename();
+    const std::string stem = name.stem();
+    const bool planned = name.extension() == ".h5" &&
+                         stem.find_first_not_of("0123456789") == std::string::npos &&
+                         stem.size() < 10 && std::stoull(stem) < job.shards.size();
+    if (!planned) {
+      fs::remove(entry.path(), code);
+    }
+  }
+}
+
+}  // namespace
+
+std::string shard_name(std::size_t index) { return fmt::format("{}/{:05}.h5", kShards, index); }
+
+fs::path note_path(const fs::path& folder, std::size_t index) {
+  return folder / kNotes / fmt::format("{:05}.json", index);
+}
+
+std::string fingerprint_of(const DatasetJob& job) {
+  Sha256 digest;
+  for (const ShardJob& shard : job.shards) {
+    digest.update(shard.fingerprint + "\n");
+  }
+  return digest.finish_hex();
+}
+
+bool is_complete(const DatasetJob& job) {
+  const fs::path path = job.folder / kManifestName;
+  std::error_code code;
+  if (!fs::exists(path, code)) {
+    return false;
+  }
+  if (parse_manifest(read_file(path), path.string()).fingerprint != fingerprint_of(job)) {
+    throw PolicyError(
+        fmt::format("{}: holds a dataset from other inputs or options: choose another "
+                    "output, or remove it",
+                    job.folder.string()));
+  }
+  remove_notes(job.folder);
+  return true;
+}
+
+FileLock prepare_folder(const DatasetJob& job) {
+  check_folder(job.folder);
+  make_directories(job.folder / kNotes);
+  make_directories(job.folder / kShards);
+  std::optional<FileLock> lock = FileLock::try_take(job.folder / kNotes / "lock");
+  if (!lock) {
+    throw PolicyError(fmt::format(
+        "{}: another trireme data pack is at work here: wait for it, or choose another output",
+        job.folder.string()));
+  }
+  remove_strays(job);
+  return std::move(*lock);
+}
+
+void remove_notes(const fs::path& folder) {
+  std::error_code ignored;
+  fs::remove_all(folder / kNotes, ignored);
+}
+
+}  // namespace trireme

@@ -1,0 +1,112 @@
+#include "io/data/pack_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/check.h"
+#include "src/base/digest.h"
+#include "src/base/philox.h"
+
+namespace trireme {
+namespace {
+
+// A shard that takes few documents of jsonl still reads all of its pieces; this bounds the reading.
+constexpr double kLeastShare = 1.0 / 64;
+
+// Fills one shard after another.
+class Planner {
+ public:
+  explicit Planner(std::int64_t capacity) : capacity_(capacity) {
+    check(capacity > 0, "a shard holds text");
+  }
+
+  // weight: the part of the piece's bytes that will be taken.
+  void add_whole(std::size_t file, std::int64_t bytes) {
+    if (bytes > left() && bytes <= capacity_) {
+      next_shard();
+    }
+    add_cut(file, bytes, 1);
+  }
+
+  void add_cut(std::size_t file, std::int64_t bytes, double weight) {
+    std::int64_t begin = 0;
+    while (begin < bytes) {
+      const auto room = std::max<std::int64_t>(
+          static_cast<std::int64_t>(static_cast<double>(left()) / weight), 1);
+      const std::int64_t end = begin + std::min(room, bytes - begin);
+      shards_.back().pieces.push_back({file, begin, end});
+      used_ += static_cast<std::int64_t>(std::ceil(static_cast<double>(end - begin) * weight));
+      begin = end;
+      if (left() <= 0) {
+        next_shard();
+      }
+    }
+  }
+
+  std::vector<ShardPlan> take() {
+    if (shards_.back().pieces.empty()) {
+      shards_.pop_back();
+    }
+    return std::move(shards_);
+  }
+
+ private:
+  std::int64_t left() const { return capacity_ - used_; }
+  void next_shard() {
+    if (!shards_.back().pieces.empty()) {
+      shards_.emplace_back();
+    }
+    used_ = 0;
+  }
+
+  std::int64_t capacity_;
+  std::int64_t used_ = 0;
+  std::vector<ShardPlan> shards_ = std::vector<ShardPlan>(1);
+};
+
+}  // namespace
+
+bool Selection::takes(std::string_view name, std::int64_t start) const {
+  if (part == Part::all) {
+    return true;
+  }
+  const std::uint64_t random = mix64(xxh3(name.data(), static_cast<std::int64_t>(name.size())) ^
+                                     mix64(static_cast<std::uint64_t>(start)));
+  const bool validation = static_cast<double>(random >> 11) * 0x1p-53 < validation_fraction;
+  return validation == (part == Part::validation);
+}
+
+double Selection::share() const {
+  switch (part) {
+    case Part::train:
+      return 1 - validation_fraction;
+    case Part::validation:
+      return validation_fraction;
+    case Part::all:
+      return 1;
+  }
+  return 1;
+}
+
+std::int64_t ShardPlan::input_bytes() const {
+  std::int64_t sum = 0;
+  for (const Piece& piece : pieces) {
+    sum += piece.end - piece.begin;
+  }
+  return sum;
+}
+
+std::vector<ShardPlan> plan_shards(const std::vector<InputFile>& files, const Selection& selection,
+                                   std::int64_t text_bytes) {
+  Planner planner(text_bytes);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (files[i].is_jsonl()) {
+      planner.add_cut(i, files[i].bytes, std::max(selection.share(), kLeastShare));
+    } else if (files[i].bytes > 0 && selection.takes(files[i].name, 0)) {
+      planner.add_whole(i, files[i].bytes);
+    }
+  }
+  return planner.take();
+}
+
+}  // namespace trireme

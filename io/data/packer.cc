@@ -1,0 +1,94 @@
+#include "io/data/packer.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "src/base/digest.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kLeastShardBytes = std::int64_t{1} << 16;
+
+void check_options(const PackOptions& options) {
+  if (options.shard_bytes < kLeastShardBytes) {
+    throw ConfigError(fmt::format("a shard size of {} bytes: at least 64K (1G to 4G suit training)",
+                                  options.shard_bytes));
+  }
+  if (!(options.validation_fraction >= 0 && options.validation_fraction < 1)) {
+    throw ConfigError(
+        fmt::format("a validation fraction of {}: from 0 to below 1", options.validation_fraction));
+  }
+  const auto alignment = static_cast<std::uint64_t>(options.alignment_bytes);
+  if (options.alignment_bytes < 8 || (alignment & (alignment - 1)) != 0) {
+    throw ConfigError(
+        fmt::format("an alignment of {} bytes: a power of two, 4K or 1M", options.alignment_bytes));
+  }
+}
+
+std::string fingerprint(const PackOptions& options, const Tokenizer& tokenizer,
+                        const Selection& selection, const std::vector<InputFile>& files,
+                        const ShardPlan& plan) {
+  Sha256 digest;
+  digest.update(fmt::format("{} {} {} {} {} {} {}\n", kDatasetVersion, tokenizer.digest(),
+                            options.field, options.alignment_bytes, options.source,
+                            static_cast<int>(selection.part), selection.validation_fraction));
+  for (const Piece& piece : plan.pieces) {
+    const InputFile& file = files[piece.file];
+    digest.update(fmt::format("{} {} {} {} {}\n", file.name, file.bytes, file.modified_ns,
+                              piece.begin, piece.end));
+  }
+  return digest.finish_hex();
+}
+
+// One dataset of the pack; borrows what is common to both sides of a split.
+PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
+                     const std::vector<InputFile>& files, const Selection& selection,
+                     const RankGroup& ranks) {
+  constexpr const char* kFolders[] = {"", "train", "validation"};
+  DatasetJob job;
+  job.folder = options.out / kFolders[static_cast<int>(selection.part)];
+  job.format.token_bytes = tokenizer.vocab() <= 65536 ? 2 : 4;
+  job.format.vocab = tokenizer.vocab();
+  job.format.tokenizer = tokenizer.name();
+  job.format.tokenizer_digest = tokenizer.digest();
+  job.format.source = options.source;
+  job.format.alignment_bytes = options.alignment_bytes;
+  job.progress = options.progress;
+  const double text_bytes = static_cast<double>(options.shard_bytes / job.format.token_bytes) *
+                            tokenizer.bytes_per_token();
+  const TextSource source{files, selection, tokenizer, options.field};
+  for (ShardPlan& plan : plan_shards(files, selection, static_cast<std::int64_t>(text_bytes))) {
+    ShardJob shard;
+    shard.fingerprint = fingerprint(options, tokenizer, selection, files, plan);
+    shard.input_bytes = plan.input_bytes();
+    shard.fill = [&source, plan = std::move(plan)](ShardWriter& writer, const auto& read) {
+      return pack_text(source, plan, writer, read);
+    };
+    job.shards.push_back(std::move(shard));
+  }
+  return write_dataset(job, ranks);
+}
+
+}  // namespace
+
+std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks) {
+  check_options(options);
+  const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(options.tokenizer);
+  std::string listed;
+  if (ranks.rank == 0) {
+    listed = input_files_text(find_input_files(options.inputs, options.exclude, options.out));
+  }
+  const std::vector<InputFile> files = parse_input_files(ranks.broadcast(listed));
+  using Part = Selection::Part;
+  const double fraction = options.validation_fraction;
+  std::vector<PackReport> reports;
+  for (const Part part :
+       fraction > 0 ? std::vector{Part::train, Part::validation} : std::vector{Part::all}) {
+    reports.push_back(pack_part(options, *tokenizer, files, {part, fraction}, ranks));
+  }
+  return reports;
+}
+
+}  // namespace trireme

@@ -1,0 +1,112 @@
+#include "io/data/shard_entry_json.h"
+
+#include "io/data/block_digests.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kDigits = 16;
+
+std::string join_blocks(const std::vector<std::uint64_t>& blocks) {
+  std::string text;
+  text.reserve(blocks.size() * kDigits);
+  for (const std::uint64_t block : blocks) {
+    text += hex64(block);
+  }
+  return text;
+}
+
+std::vector<std::uint64_t> split_blocks(const std::string& text, std::int64_t bytes,
+                                        const std::string& name) {
+  const auto count = static_cast<std::uint64_t>(block_count(bytes));
+  if (text.size() % kDigits != 0 || text.size() / kDigits != count) {
+    throw DataError(fmt::format("{}: 'blocks' holds {} digits, {} bytes need 16 x {}", name,
+                                text.size(), bytes, count));
+  }
+  std::vector<std::uint64_t> blocks;
+  blocks.reserve(count);
+  for (std::size_t at = 0; at < text.size(); at += kDigits) {
+    blocks.push_back(parse_hex64(std::string_view(text).substr(at, kDigits)));
+  }
+  return blocks;
+}
+
+// Relative, plain, and inside the folder.
+void check_path(const std::string& path, const std::string& name) {
+  const std::filesystem::path parts(path);
+  bool good = !path.empty() && path.find('\0') == std::string::npos && parts.is_relative() &&
+              parts.has_filename();
+  for (const std::filesystem::path& part : parts) {
+    good = good && part != ".." && part != ".";
+  }
+  if (!good) {
+    throw DataError(
+        fmt::format("{}: the path '{}' does not stay in the dataset's folder", name, path));
+  }
+}
+
+// Fields are at most 2^60, so that sums of two can't overflow.
+void check_places(const ShardEntry& shard, int token_bytes, const std::string& name) {
+  const auto fail = [&](const char* what) {
+    throw DataError(fmt::format("{}: shard {}: {}", name, shard.path, what));
+  };
+  if (shard.n_docs > shard.n_tokens) {
+    fail("more documents than tokens");
+  }
+  if (shard.data_bytes != shard.n_tokens * token_bytes) {
+    fail("data_bytes is not n_tokens times the size of a token");
+  }
+  if (shard.docs_bytes / 8 != shard.n_docs + 1 || shard.docs_bytes % 8 != 0) {
+    fail("docs_bytes is not 8 x (n_docs + 1)");
+  }
+  if (shard.data_offset % 8 != 0 || shard.docs_offset % 8 != 0) {
+    fail("a dataset starts at a byte that is not a multiple of 8");
+  }
+  if (shard.data_offset + shard.data_bytes > shard.bytes ||
+      shard.docs_offset + shard.docs_bytes > shard.bytes) {
+    fail("a dataset ends beyond the file");
+  }
+  if (shard.data_offset < shard.docs_offset + shard.docs_bytes &&
+      shard.docs_offset < shard.data_offset + shard.data_bytes) {
+    fail("/tokens and /doc_offsets overlap");
+  }
+}
+
+}  // namespace
+
+nlohmann::ordered_json shard_entry_json(const ShardEntry& shard) {
+  nlohmann::ordered_json object;
+  object["path"] = shard.path;
+  object["bytes"] = shard.bytes;
+  object["n_tokens"] = shard.n_tokens;
+  object["n_docs"] = shard.n_docs;
+  object["data_offset"] = shard.data_offset;
+  object["data_bytes"] = shard.data_bytes;
+  object["docs_offset"] = shard.docs_offset;
+  object["docs_bytes"] = shard.docs_bytes;
+  object["xxh3"] = hex64(shard.xxh3);
+  object["blocks"] = join_blocks(shard.blocks);
+  return object;
+}
+
+ShardEntry parse_shard_entry(const nlohmann::json& object, int token_bytes,
+                             const std::string& name) {
+  ShardEntry shard;
+  shard.path = text_field(object, "path", name);
+  check_path(shard.path, name);
+  shard.bytes = integer_field(object, "bytes", name, 1);
+  shard.n_tokens = integer_field(object, "n_tokens", name, 1);
+  shard.n_docs = integer_field(object, "n_docs", name, 1);
+  shard.data_offset = integer_field(object, "data_offset", name, 8);
+  shard.data_bytes = integer_field(object, "data_bytes", name, 1);
+  shard.docs_offset = integer_field(object, "docs_offset", name, 8);
+  shard.docs_bytes = integer_field(object, "docs_bytes", name, 1);
+  check_places(shard, token_bytes, name);
+  shard.xxh3 = parse_hex64(text_field(object, "xxh3", name));
+  shard.blocks = split_blocks(text_field(object, "blocks", name), shard.bytes, name);
+  return shard;
+}
+
+}  // namespace trireme

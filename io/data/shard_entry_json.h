@@ -1,0 +1,16 @@
+// A shard's entry as JSON: in the manifest, and in the note that a packer leaves for a restart.
+// Pure functions; private to io/data.
+#pragma once
+
+#include "io/data/dataset_manifest.h"
+#include "io/data/sealed_json.h"
+
+namespace trireme {
+
+nlohmann::ordered_json shard_entry_json(const ShardEntry& shard);
+// Checks all that can be checked without the file: sizes, overlaps, a path that stays in the
+// folder.
+ShardEntry parse_shard_entry(const nlohmann::json& object, int token_bytes,
+                             const std::string& name);
+
+}  // namespace trireme

@@ -1,0 +1,148 @@
+#include "io/data/shard_writer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <unistd.h>
+
+#include "io/data/block_digests.h"
+#include "io/data/shard_check.h"
+#include "io/h5/h5_file.h"
+#include "src/base/check.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tokens are stored little endian");
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+template <class Stored>
+void narrow(std::span<const std::int32_t> tokens, char* to) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto stored = static_cast<Stored>(tokens[i]);
+    std::memcpy(to + i * sizeof(Stored), &stored, sizeof(Stored));
+  }
+}
+
+void check_range(std::span<const std::int32_t> tokens, std::int64_t vocab) {
+  for (const std::int32_t token : tokens) {
+    if (token < 0 || token >= vocab) {
+      throw DataError(
+          fmt::format("token {} does not lie in the vocabulary of {}: give the vocabulary that the "
+                      "tokens were made with",
+                      token, vocab));
+    }
+  }
+}
+
+}  // namespace
+
+ShardWriter::ShardWriter(fs::path folder, std::string name, ShardFormat format)
+    : folder_(std::move(folder)),
+      name_(std::move(name)),
+      format_(std::move(format)),
+      spool_path_(folder_ / (name_ + ".tokens.tmp")),
+      temporary_path_(folder_ / (name_ + ".tmp")) {
+  ::unlink(spool_path_.c_str());
+  make_directories(spool_path_.parent_path());
+  spool_ = File::create_new(spool_path_);
+}
+
+ShardWriter::~ShardWriter() {
+  ::unlink(spool_path_.c_str());
+  ::unlink(temporary_path_.c_str());
+}
+
+void ShardWriter::append(std::span<const std::int32_t> tokens) {
+  check_range(tokens, format_.vocab);
+  const auto width = static_cast<std::size_t>(format_.token_bytes);
+  const std::size_t old = buffer_.size();
+  buffer_.resize(old + tokens.size() * width);
+  if (width == 2) {
+    narrow<std::uint16_t>(tokens, buffer_.data() + old);
+  } else {
+    narrow<std::uint32_t>(tokens, buffer_.data() + old);
+  }
+  n_tokens_ += static_cast<std::int64_t>(tokens.size());
+  if (buffer_.size() >= kBufferBytes) {
+    flush();
+  }
+}
+
+void ShardWriter::flush() {
+  spool_->write(buffer_.data(), static_cast<std::int64_t>(buffer_.size()));
+  buffer_.clear();
+}
+
+void ShardWriter::end_document() {
+  const auto end = static_cast<std::uint64_t>(n_tokens_);
+  if (end != doc_offsets_.back()) {
+    doc_offsets_.push_back(end);
+  }
+}
+
+ShardEntry ShardWriter::finish() {
+  check(n_tokens_ > 0, "a shard has tokens");
+  end_document();
+  flush();
+  ShardEntry shard;
+  shard.path = name_;
+  shard.n_tokens = n_tokens_;
+  shard.n_docs = static_cast<std::int64_t>(doc_offsets_.size()) - 1;
+  shard.data_bytes = n_tokens_ * format_.token_bytes;
+  shard.docs_bytes = static_cast<std::int64_t>(doc_offsets_.size() * sizeof(std::uint64_t));
+  lay_out(shard);
+  fill(shard);
+  // libhdf5 may have lost metadata without a word: read it back before it counts.
+  check_shard(temporary_path_, shard, format_);
+  FileDigests digests = digest_file(File::open_to_read(temporary_path_));
+  shard.bytes = digests.bytes;
+  shard.xxh3 = digests.whole;
+  shard.blocks = std::move(digests.blocks);
+  const fs::path path = folder_ / name_;
+  ::unlink(path.c_str());
+  rename_durably(temporary_path_, path);
+  return shard;
+}
+
+void ShardWriter::lay_out(ShardEntry& shard) const {
+  H5File file = H5File::create(temporary_path_, format_.alignment_bytes);
+  file.set_attribute("format", kShardFormatName);
+  file.set_attribute("version", kShardVersion);
+  file.set_attribute("n_tokens", shard.n_tokens);
+  file.set_attribute("n_docs", shard.n_docs);
+  file.set_attribute("vocab", format_.vocab);
+  file.set_attribute("tokenizer", format_.tokenizer);
+  file.set_attribute("tokenizer_digest", format_.tokenizer_digest);
+  file.set_attribute("source", format_.source);
+  const H5Type type = format_.token_bytes == 2 ? H5Type::u16 : H5Type::u32;
+  shard.data_offset = file.create_contiguous("tokens", type, shard.n_tokens);
+  shard.docs_offset = file.create_contiguous("doc_offsets", H5Type::u64, shard.n_docs + 1);
+  file.close();
+  check(shard.data_offset % 8 == 0 && shard.docs_offset % 8 == 0, "HDF5 aligns data to 8 bytes");
+}
+
+void ShardWriter::fill(const ShardEntry& shard) {
+  File file = File::open_to_update(temporary_path_);
+  file.reserve(file.size());
+  std::vector<char> buffer(kBufferBytes);
+  std::int64_t done = 0;
+  while (done < shard.data_bytes) {
+    const auto bytes = std::min(shard.data_bytes - done, static_cast<std::int64_t>(buffer.size()));
+    spool_->read_exactly_at(done, buffer.data(), bytes);
+    file.write_at(shard.data_offset + done, buffer.data(), bytes);
+    done += bytes;
+  }
+  file.write_at(shard.docs_offset, doc_offsets_.data(), shard.docs_bytes);
+  file.sync();
+  file.close();
+  spool_.reset();
+  ::unlink(spool_path_.c_str());
+}
+
+}  // namespace trireme

@@ -1,0 +1,143 @@
+#include "io/data/text_packing.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "io/data/line_blocks.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+// As git decides it.
+bool looks_binary(const File& file) {
+  std::string head(8192, '\0');
+  head.resize(static_cast<std::size_t>(
+      file.read_at(0, head.data(), static_cast<std::int64_t>(head.size()))));
+  return head.find('\0') != std::string::npos;
+}
+
+// The text of one line of jsonl.
+std::string text_of_line(std::string_view line, std::int64_t start, const TextSource& source,
+                         const std::string& path) {
+  const auto fail = [&](const std::string& what) {
+    throw DataError(fmt::format("{}: line at byte {}: {}", path, start, what));
+  };
+  try {
+    const nlohmann::json object = nlohmann::json::parse(line);
+    const auto field = object.is_object() ? object.find(source.field) : object.end();
+    if (!object.is_object() || field == object.end() || !field->is_string()) {
+      fail(fmt::format("no text in a field '{}': name the field with --field", source.field));
+    }
+    return field->get<std::string>();
+  } catch (const nlohmann::json::exception& error) {
+    fail(fmt::format("not JSON: {}", error.what()));
+  }
+  return {};
+}
+
+// The work on one piece of one file.
+class PiecePacking {
+ public:
+  PiecePacking(const TextSource& source, const InputFile& input, ShardWriter& writer)
+      : source_(source), input_(input), writer_(writer), file_(File::open_to_read(input.path)) {
+    if (file_.size() != input_.bytes) {
+      throw DataError(
+          fmt::format("{}: has {} bytes, had {} when it was listed: it changes while it "
+                      "is packed; run the command again when it is complete",
+                      input_.path, file_.size(), input_.bytes));
+    }
+  }
+
+  void run(const Piece& piece, const std::function<void(std::int64_t)>& read) {
+    if (!input_.is_jsonl() && looks_binary(file_)) {
+      counts_.binary_files += piece.begin == 0 ? 1 : 0;
+      return;
+    }
+    counts_.files += piece.begin == 0 ? 1 : 0;
+    const std::int64_t begin = line_start(file_, piece.begin, input_.bytes);
+    const std::int64_t end = line_start(file_, piece.end, input_.bytes);
+    LineBlocks blocks(file_, begin, end, input_.is_jsonl());
+    while (const auto block = blocks.next()) {
+      if (input_.is_jsonl()) {
+        lines(*block);
+      } else {
+        encode(block->text);
+      }
+      if (read) {
+        read(static_cast<std::int64_t>(block->text.size()));
+      }
+    }
+    if (!input_.is_jsonl() && end > begin) {
+      // A file that is cut between shards goes on in the next one: it ends once.
+      end_document(end == input_.bytes);
+    }
+  }
+
+  const PackCounts& counts() const { return counts_; }
+
+ private:
+  void lines(const LineBlocks::Block& block) {
+    for (std::size_t at = 0; at < block.text.size();) {
+      const std::size_t newline = std::min(block.text.find('\n', at), block.text.size());
+      const auto start = block.start + static_cast<std::int64_t>(at);
+      const std::string_view line = block.text.substr(at, newline - at);
+      at = newline + 1;
+      if (line.find_first_not_of(" \t\r") == std::string_view::npos ||
+          !source_.selection.takes(input_.name, start)) {
+        continue;
+      }
+      const std::string text = text_of_line(line, start, source_, input_.path);
+      if (text.empty()) {
+        ++counts_.empty_documents;
+        continue;
+      }
+      encode(text);
+      end_document(true);
+    }
+  }
+
+  void encode(std::string_view text) {
+    ids_.clear();
+    source_.tokenizer.encode(text, ids_);
+    writer_.append(ids_);
+  }
+
+  void end_document(bool marked) {
+    if (marked) {
+      const std::int32_t end = source_.tokenizer.end_of_document();
+      writer_.append({&end, 1});
+    }
+    writer_.end_document();
+  }
+
+  const TextSource& source_;
+  const InputFile& input_;
+  ShardWriter& writer_;
+  File file_;
+  std::vector<std::int32_t> ids_;
+  PackCounts counts_;
+};
+
+}  // namespace
+
+PackCounts& PackCounts::operator+=(const PackCounts& other) {
+  files += other.files;
+  binary_files += other.binary_files;
+  empty_documents += other.empty_documents;
+  return *this;
+}
+
+PackCounts pack_text(const TextSource& source, const ShardPlan& plan, ShardWriter& writer,
+                     const std::function<void(std::int64_t)>& read) {
+  PackCounts counts;
+  for (const Piece& piece : plan.pieces) {
+    PiecePacking packing(source, source.files[piece.file], writer);
+    packing.run(piece, read);
+    counts += packing.counts();
+  }
+  return counts;
+}
+
+}  // namespace trireme

@@ -1,0 +1,52 @@
+#include "io/data/tokenizer.h"
+
+#include <algorithm>
+
+#include "src/base/digest.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+class ByteTokenizer final : public Tokenizer {
+ public:
+  std::string name() const override { return "bytes"; }
+  std::string digest() const override {
+    return sha256_hex("trireme tokenizer: bytes, version 1: id = byte; 256 ends a document");
+  }
+  std::int64_t vocab() const override { return 257; }
+  std::int32_t end_of_document() const override { return 256; }
+  double bytes_per_token() const override { return 1; }
+
+  void encode(std::string_view text, std::vector<std::int32_t>& ids) const override {
+    const std::size_t old = ids.size();
+    ids.resize(old + text.size());
+    std::transform(text.begin(), text.end(), ids.begin() + static_cast<std::ptrdiff_t>(old),
+                   [](char c) { return static_cast<unsigned char>(c); });
+  }
+
+  std::string decode(std::span<const std::int32_t> ids) const override {
+    std::string text;
+    text.reserve(ids.size());
+    for (const std::int32_t id : ids) {
+      if (id < 0 || id > end_of_document()) {
+        throw DataError(fmt::format("token {} is not one of the byte tokenizer's 257", id));
+      }
+      if (id != end_of_document()) {
+        text.push_back(static_cast<char>(id));
+      }
+    }
+    return text;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_tokenizer(std::string_view name) {
+  if (name == "bytes") {
+    return std::make_unique<ByteTokenizer>();
+  }
+  throw ConfigError(fmt::format("there is no tokenizer '{}': the one there is is 'bytes'", name));
+}
+
+}  // namespace trireme
