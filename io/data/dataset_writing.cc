@@ -143,7 +143,7 @@ PackReport finish(const DatasetJob& job, const RankGroup& ranks,
   }
   if (manifest.shards.empty()) {
     if (ranks.rank == 0) {
-      remove_notes(job.folder);
+      abandon_folder(job.folder);
     }
     throw DataError(fmt::format(
         "{}: the inputs hold no text ({} files, {} more skipped as binary): nothing to pack",
@@ -164,17 +164,7 @@ PackReport write_dataset(const DatasetJob& job, const RankGroup& ranks) {
   if (ranks.rank == 0) {
     state = is_complete(job) ? kComplete : kGoOn;
     if (state == kGoOn) {
-      check_folder(job.folder);
-      make_directories(job.folder / kNotes);
-      make_directories(job.folder / kShards);
-      lock = FileLock::try_take(job.folder / kNotes / "lock");
-      if (!lock) {
-        throw PolicyError(
-            fmt::format("{}: another trireme data pack is at work here: wait for it, "
-                        "or choose another output",
-                        job.folder.string()));
-      }
-      remove_strays(job);
+      lock = prepare_folder(job);
     }
   }
   if (ranks.broadcast(state) == kComplete) {

@@ -93,4 +93,11 @@ void remove_notes(const fs::path& folder) {
   fs::remove_all(folder / kNotes, ignored);
 }
 
+void abandon_folder(const fs::path& folder) {
+  remove_notes(folder);
+  std::error_code ignored;
+  fs::remove(folder / kShards, ignored);
+  fs::remove(folder, ignored);
+}
+
 }  // namespace trireme

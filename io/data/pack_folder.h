@@ -22,5 +22,7 @@ bool is_complete(const DatasetJob& job);
 // somebody else's files or another run are in it.
 FileLock prepare_folder(const DatasetJob& job);
 void remove_notes(const std::filesystem::path& folder);
+// Removes what prepare_folder made, where nothing else came into it.
+void abandon_folder(const std::filesystem::path& folder);
 
 }  // namespace trireme
