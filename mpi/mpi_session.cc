@@ -5,12 +5,11 @@
 #include <exception>
 
 #include <mpi.h>
-#include <unistd.h>
 
-#include "mpi/host_name.h"
 #include "mpi/mpi_check.h"
 #include "mpi/mpi_communicator.h"
 #include "mpi/self_communicator.h"
+#include "src/base/log.h"
 
 namespace trireme {
 namespace {

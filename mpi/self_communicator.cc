@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "mpi/host_name.h"
+#include "src/base/log.h"
 
 namespace trireme {
 

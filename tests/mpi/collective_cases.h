@@ -1,0 +1,35 @@
+// What every transport has to do: one source, run by collectives_test.cc on the world of one rank
+// and on threads, and by ranks/collectives_test.cc under mpirun. Each case is called once a rank,
+// on all ranks of a group of any size, and states its expectations with EXPECT.
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "mpi/communicator.h"
+
+namespace trireme {
+
+struct CollectiveCase {
+  const char* name;
+  void (*run)(Communicator& comm);
+};
+
+std::vector<CollectiveCase> reduction_cases();
+std::vector<CollectiveCase> movement_cases();
+std::vector<CollectiveCase> group_cases();
+std::vector<CollectiveCase> fault_cases();
+std::vector<CollectiveCase> all_cases();
+
+std::ostream& operator<<(std::ostream& out, const CollectiveCase& test);
+
+// A view of a vector's elements.
+template <class T>
+View view_of(std::vector<T>& values) {
+  return {values.data(), static_cast<std::int64_t>(values.size()), dtype_of<T>(), Device{}};
+}
+
+// Number i of rank r: signs and magnitudes mixed, so that sums depend on their order.
+double sample(int rank, std::int64_t i);
+
+}  // namespace trireme

@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "tests/mpi/collective_cases.h"
+
+namespace trireme {
+namespace {
+
+// Around the limits of the algorithms: nothing, less than a rank each, small and halved messages,
+// one segment and more, none a multiple of the ranks.
+const std::vector<std::int64_t> kCounts = {0, 1, 3, 7, 1000, 4096, 4097, 262145, 1000003};
+
+// The definition: the halving tree over the ranks, one element at a time.
+template <class T>
+T tree(int lo, int hi, const std::function<T(int)>& leaf, const std::function<T(T, T)>& add) {
+  if (hi - lo == 1) {
+    return leaf(lo);
+  }
+  const int mid = (lo + hi) / 2;
+  return add(tree(lo, mid, leaf, add), tree(mid, hi, leaf, add));
+}
+
+template <class T>
+T tree_sum(int size, const std::function<T(int)>& leaf) {
+  return tree<T>(0, size, leaf, [](T a, T b) { return static_cast<T>(a + b); });
+}
+
+// Number i of rank r as type T; integers small enough not to overflow.
+template <class T>
+T sample_as(int rank, std::int64_t i) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(std::lround(sample(rank, i)));
+  } else {
+    return static_cast<T>(sample(rank, i));
+  }
+}
+
+template <class T>
+std::vector<T> samples(int rank, std::int64_t count) {
+  std::vector<T> values(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    values[static_cast<std::size_t>(i)] = sample_as<T>(rank, i);
+  }
+  return values;
+}
+
+template <class T>
+std::vector<T> expected_sums(int size, std::int64_t count) {
+  std::vector<T> sums(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    sums[static_cast<std::size_t>(i)] =
+        tree_sum<T>(size, [i](int rank) { return sample_as<T>(rank, i); });
+  }
+  return sums;
+}
+
+// The number of elements of [first, last) whose bits differ.
+template <class T>
+std::int64_t differences(const std::vector<T>& a, const std::vector<T>& b, std::size_t first,
+                         std::size_t last) {
+  std::int64_t count = 0;
+  for (std::size_t i = first; i < last; ++i) {
+    count += std::memcmp(&a[i], &b[i], sizeof(T)) != 0 ? 1 : 0;
+  }
+  return count;
+}
+template <class T>
+std::int64_t differences(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() != b.size() ? -1 : differences(a, b, 0, a.size());
+}
+
+template <class T>
+void sums_in_tree_order(Communicator& comm) {
+  for (const std::int64_t count : kCounts) {
+    std::vector<T> values = samples<T>(comm.rank(), count);
+    comm.all_reduce(view_of(values), ReduceOp::sum).wait();
+    EXPECT_EQ(differences(values, expected_sums<T>(comm.size(), count)), 0) << count << " elements";
+  }
+}
+
+// Each element is summed in f32 and rounded once.
+std::vector<bf16> expected_bf16(int size, std::int64_t count) {
+  std::vector<bf16> sums(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    sums[static_cast<std::size_t>(i)] = to_bf16(tree_sum<float>(
+        size, [i](int rank) { return to_float(to_bf16(static_cast<float>(sample(rank, i)))); }));
+  }
+  return sums;
+}
+
+std::vector<bf16> bf16_samples(int rank, std::int64_t count) {
+  std::vector<bf16> values(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    values[static_cast<std::size_t>(i)] = to_bf16(static_cast<float>(sample(rank, i)));
+  }
+  return values;
+}
+
+void bf16_is_summed_in_f32(Communicator& comm) {
+  for (const std::int64_t count : kCounts) {
+    std::vector<bf16> values = bf16_samples(comm.rank(), count);
+    const std::vector<bf16> own = values;
+    comm.all_reduce(view_of(values), ReduceOp::sum).wait();
+    const auto expected = comm.size() == 1 ? own : expected_bf16(comm.size(), count);
+    EXPECT_EQ(differences(values, expected), 0) << count << " elements";
+  }
+}
+
+template <class T>
+void extremes(Communicator& comm) {
+  constexpr std::int64_t kCount = 5003;
+  std::vector<T> largest = samples<T>(comm.rank(), kCount);
+  std::vector<T> smallest = largest;
+  comm.all_reduce(view_of(largest), ReduceOp::max).wait();
+  comm.all_reduce(view_of(smallest), ReduceOp::min).wait();
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    T most = sample_as<T>(0, i);
+    T least = most;
+    for (int rank = 1; rank < comm.size(); ++rank) {
+      most = std::max(most, sample_as<T>(rank, i));
+      least = std::min(least, sample_as<T>(rank, i));
+    }
+    ASSERT_EQ(largest[static_cast<std::size_t>(i)], most) << "element " << i;
+    ASSERT_EQ(smallest[static_cast<std::size_t>(i)], least) << "element " << i;
+  }
+}
+
+// One rank's NaN reaches every rank, whatever the others hold and wherever it stands in the tree.
+void nan_is_kept(Communicator& comm) {
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min}) {
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      const bool mine = rank == comm.rank();
+      const double value = mine ? std::numeric_limits<double>::quiet_NaN() : 1.0;
+      EXPECT_TRUE(std::isnan(all_reduce_value(comm, value, op))) << "from rank " << rank;
+    }
+  }
+}
+
+void integers_wrap_around(Communicator& comm) {
+  std::vector<std::int32_t> values = {std::numeric_limits<std::int32_t>::max()};
+  comm.all_reduce(view_of(values), ReduceOp::sum).wait();
+  const auto sum = static_cast<std::uint32_t>(comm.size()) * 0x7FFFFFFFU;
+  EXPECT_EQ(static_cast<std::uint32_t>(values[0]), sum);
+}
+
+template <class T>
+void expect_own_block(const Communicator& comm, const std::vector<T>& got,
+                      const std::vector<T>& expected) {
+  const auto block = got.size() / static_cast<std::size_t>(comm.size());
+  const auto first = block * static_cast<std::size_t>(comm.rank());
+  EXPECT_EQ(differences(got, expected, first, first + block), 0) << block << " elements a block";
+}
+
+void reduce_scatter_gives_own_block(Communicator& comm) {
+  for (const std::int64_t block : {0, 1, 5, 1001, 300007}) {
+    const std::int64_t count = block * comm.size();
+    std::vector<float> values = samples<float>(comm.rank(), count);
+    comm.reduce_scatter(view_of(values), ReduceOp::sum).wait();
+    expect_own_block(comm, values, expected_sums<float>(comm.size(), count));
+  }
+}
+
+void reduce_scatter_of_bf16(Communicator& comm) {
+  if (comm.size() == 1) {
+    return;
+  }
+  for (const std::int64_t block : {0, 1, 1001, 600011}) {
+    const std::int64_t count = block * comm.size();
+    std::vector<bf16> values = bf16_samples(comm.rank(), count);
+    comm.reduce_scatter(view_of(values), ReduceOp::sum).wait();
+    expect_own_block(comm, values, expected_bf16(comm.size(), count));
+  }
+}
+
+void values(Communicator& comm) {
+  const int n = comm.size();
+  EXPECT_EQ(all_reduce_value(comm, std::int64_t{comm.rank()}, ReduceOp::max), n - 1);
+  EXPECT_EQ(all_reduce_value(comm, std::int64_t{1} << 40, ReduceOp::sum),
+            n * (std::int64_t{1} << 40));
+  EXPECT_EQ(all_reduce_value(comm, comm.rank() + 0.5, ReduceOp::min), 0.5);
+}
+
+}  // namespace
+
+std::vector<CollectiveCase> reduction_cases() {
+  return {{"sum_f32", sums_in_tree_order<float>},
+          {"sum_f64", sums_in_tree_order<double>},
+          {"sum_i32", sums_in_tree_order<std::int32_t>},
+          {"sum_i64", sums_in_tree_order<std::int64_t>},
+          {"sum_bf16", bf16_is_summed_in_f32},
+          {"extremes_f32", extremes<float>},
+          {"extremes_i64", extremes<std::int64_t>},
+          {"nan_is_kept", nan_is_kept},
+          {"integers_wrap_around", integers_wrap_around},
+          {"reduce_scatter_f32", reduce_scatter_gives_own_block},
+          {"reduce_scatter_bf16", reduce_scatter_of_bf16},
+          {"values", values}};
+}
+
+}  // namespace trireme

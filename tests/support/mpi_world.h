@@ -1,0 +1,10 @@
+// The session of a test program that runs under mpirun (mpi_main.cc); its world has the ranks.
+#pragma once
+
+#include "mpi/mpi_session.h"
+
+namespace trireme {
+
+MpiSession& test_session();
+
+}  // namespace trireme
