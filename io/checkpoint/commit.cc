@@ -1,0 +1,75 @@
+#include "io/checkpoint/commit.h"
+
+#include <system_error>
+
+#include "io/checkpoint/names.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+void check_presence(const CommitPlan& plan) {
+  for (const StoredShard& shard : plan.manifest.shards) {
+    std::error_code code;
+    const auto bytes = fs::file_size(plan.attempt / shard.file, code);
+    if (code || static_cast<std::int64_t>(bytes) != shard.bytes) {
+      throw IoError(
+          fmt::format("rank 0 does not see {} as it was written: the checkpoint folder has "
+                      "to be on a file system that all nodes share",
+                      (plan.attempt / shard.file).string()));
+    }
+  }
+}
+
+void write_manifest(const CommitPlan& plan, const Observer& observer) {
+  tell(observer, "manifest_write");
+  const std::string text = to_text(plan.manifest);
+  // What can't be read back must not be committed.
+  (void)parse_manifest(text, "the new manifest");
+  File file = File::create_new(plan.attempt / kManifestName);
+  file.write(text.data(), static_cast<std::int64_t>(text.size()));
+  file.sync();
+  file.close();
+  tell(observer, "manifest_written");
+  sync_directory(plan.attempt);
+  tell(observer, "directory_synced");
+}
+
+// Returns where the old one went; empty if nothing was in the way.
+fs::path set_aside(const CommitPlan& plan, const fs::path& place) {
+  if (!fs::exists(fs::symlink_status(place))) {
+    return {};
+  }
+  const TransientName name{TransientName::Kind::replaced, plan.manifest.meta.step,
+                           plan.manifest.generation};
+  remove_tree(plan.folder / name.to_string());
+  rename_durably(place, plan.folder / name.to_string());
+  return plan.folder / name.to_string();
+}
+
+}  // namespace
+
+std::string commit(const CommitPlan& plan, const RunLock& lock, const Observer& observer) {
+  check_presence(plan);
+  write_manifest(plan, observer);
+  tell(observer, "fence");
+  lock.check_still_mine();
+  const std::string name = step_folder_name(plan.manifest.meta.step);
+  const fs::path replaced = set_aside(plan, plan.folder / name);
+  tell(observer, "rename");
+  rename_durably(plan.attempt, plan.folder / name);
+  tell(observer, "renamed");
+  try {
+    write_file_durably(plan.folder / kLatestName, name + "\n");
+    tell(observer, "latest_written");
+    if (!replaced.empty()) {
+      remove_tree(replaced);
+    }
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace trireme

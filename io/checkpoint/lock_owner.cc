@@ -1,0 +1,93 @@
+#include <cstdlib>
+#include <random>
+
+#include <unistd.h>
+
+#include "io/checkpoint/clock.h"
+#include "io/checkpoint/json_fields.h"
+#include "io/checkpoint/process.h"
+#include "io/checkpoint/run_lock.h"
+#include "mpi/host_name.h"
+#include "src/base/digest.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any here
+  return value == nullptr ? "" : value;
+}
+
+std::int64_t job_restart_count() {
+  const std::string text = environment("SLURM_RESTART_COUNT");
+  return text.empty() ? 0 : std::strtoll(text.c_str(), nullptr, 10);
+}
+
+std::string fresh_nonce() {
+  std::random_device device;
+  return hex64((std::uint64_t{device()} << 32) | device());
+}
+
+}  // namespace
+
+LockOwner LockOwner::this_process() {
+  LockOwner owner;
+  owner.host = host_name();
+  owner.pid = ::getpid();
+  owner.boot_id = current_boot_id();
+  owner.start_time = process_start_time(owner.pid).value_or(0);
+  owner.nonce = fresh_nonce();
+  owner.job_id = environment("SLURM_JOB_ID");
+  owner.restart_count = job_restart_count();
+  owner.since = utc_now();
+  return owner;
+}
+
+std::string LockOwner::describe() const {
+  return fmt::format("host {}, process {}{} (since {})", host, pid,
+                     job_id.empty() ? "" : ", Slurm job " + job_id, since);
+}
+
+std::string to_text(const LockOwner& owner) {
+  const json object = {{"host", owner.host},
+                       {"pid", owner.pid},
+                       {"boot_id", owner.boot_id},
+                       {"start_time", owner.start_time},
+                       {"nonce", owner.nonce},
+                       {"job_id", owner.job_id},
+                       {"restart_count", owner.restart_count},
+                       {"since", owner.since}};
+  const std::string line = object.dump() + "\n";
+  return line + hex64(xxh3(line.data(), static_cast<std::int64_t>(line.size()))) + "\n";
+}
+
+std::optional<LockOwner> parse_lock(std::string_view text) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view line = text.substr(0, end + 1);
+  const std::string digest = hex64(xxh3(line.data(), static_cast<std::int64_t>(line.size())));
+  if (text.substr(end + 1) != digest + "\n") {
+    return std::nullopt;
+  }
+  try {
+    const json object = parse_json(line, "run.lock");
+    LockOwner owner;
+    owner.host = text_field(object, "host");
+    owner.pid = count_field(object, "pid");
+    owner.boot_id = text_field(object, "boot_id");
+    owner.start_time = count_field(object, "start_time");
+    owner.nonce = text_field(object, "nonce");
+    owner.job_id = text_field(object, "job_id");
+    owner.restart_count = count_field(object, "restart_count");
+    owner.since = text_field(object, "since");
+    return owner;
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,83 @@
+// The manifest: what a checkpoint holds, and where; everything else is read through it.
+//
+//   {"digest": "sha256:<64 digits>",          of the file's text with these 64 digits as zeros
+//    "format": "trireme-checkpoint", "version": 1,
+//    "software": "trireme 0.1.0", "created": "2025-01-31T12:00:00Z",
+//    "generation": 3,                          the run that wrote it; later runs have larger ones
+//    "read_back": true,                        every byte was read and compared before the commit
+//    "step": 100, "samples": 3200,
+//    "config": {...}, "numerics": {...}, "extra": {...},
+//    "shards": [{"file": "shard-00000.safetensors", "bytes": N,
+//                "xxh3": "<16 digits, the file's XXH3-64>",
+//                "blocks": "<16 digits for each MiB of the file>"}, ...],
+//    "tensors": [{"name": "wte.weight", "dtype": "F32", "shape": [V, C],
+//                 "blocks": [{"shard": 0, "offset": 4096, "kind": "box"|"flat",
+//                             "start": [...], "length": [...]}, ...]}, ...]}
+//
+// `shard` is an index into `shards`, `offset` a byte of that file, start and length are an Extent.
+// Tensors stand in bytewise name order. One tensor or shard a line; unknown fields are skipped. A
+// later version may change everything but the place and meaning of `digest` and `version`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/checkpoint/types.h"
+
+namespace trireme {
+
+inline constexpr std::int64_t kManifestVersion = 1;
+
+struct StoredBlock {
+  std::int64_t shard = 0;
+  std::int64_t offset = 0;  // bytes from the start of the shard file
+  Extent extent;
+};
+
+struct StoredTensor {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::vector<StoredBlock> blocks;
+  std::int64_t bytes() const { return shape.elements() * size_of(dtype); }
+};
+
+struct StoredShard {
+  std::string file;
+  std::int64_t bytes = 0;
+  std::uint64_t digest = 0;                  // XXH3 of the whole file
+  std::vector<std::uint64_t> block_digests;  // XXH3 of each kDigestBlockBytes
+};
+
+struct Manifest {
+  std::string software;
+  std::string created;
+  std::int64_t generation = 0;
+  bool read_back = false;
+  CheckpointMeta meta;
+  std::vector<StoredShard> shards;
+  std::vector<StoredTensor> tensors;  // by name
+
+  // nullptr if there is none of that name.
+  const StoredTensor* find(std::string_view name) const;
+  std::int64_t bytes() const;  // of all shards
+};
+
+std::string to_text(const Manifest& manifest);
+// DataError that names `origin`: damaged, of a newer version, or not consistent in itself.
+Manifest parse_manifest(std::string_view text, const std::string& origin);
+
+// What one rank has written: its shard (none if it had no blocks) and where its blocks lie in it.
+struct ShardTable {
+  std::vector<StoredShard> shards;    // at most one
+  std::vector<StoredTensor> tensors;  // with this rank's blocks only
+};
+std::string to_text(const ShardTable& table);
+ShardTable parse_shard_table(std::string_view text, const std::string& origin);
+
+// Joins the tables of all ranks into shards and tensors of `manifest`. The blocks of each tensor
+// have to tile it: anything else is a defect of the caller.
+void merge_tables(std::vector<ShardTable> tables, Manifest& manifest);
+
+}  // namespace trireme

@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "io/checkpoint/json_fields.h"
+#include "io/checkpoint/manifest.h"
+#include "io/checkpoint/manifest_digest.h"
+#include "io/checkpoint/names.h"
+#include "io/checkpoint/tiling.h"
+#include "src/base/digest.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+StoredShard parse_shard(const json& object) {
+  StoredShard shard;
+  shard.file = text_field(object, "file");
+  if (!parse_shard_file_name(shard.file)) {
+    throw DataError(fmt::format("'{}' is not the name of a shard", shard.file));
+  }
+  shard.bytes = count_field(object, "bytes", kMostBytes);
+  shard.digest = parse_hex64(text_field(object, "xxh3"));
+  const std::string blocks = text_field(object, "blocks");
+  const std::int64_t count = round_up(shard.bytes, kDigestBlockBytes) / kDigestBlockBytes;
+  if (static_cast<std::int64_t>(blocks.size()) != 16 * count) {
+    throw DataError(
+        fmt::format("{} of {} bytes has not {} block digests", shard.file, shard.bytes, count));
+  }
+  for (std::size_t at = 0; at < blocks.size(); at += 16) {
+    shard.block_digests.push_back(parse_hex64(std::string_view(blocks).substr(at, 16)));
+  }
+  return shard;
+}
+
+// The product of hostile numbers must not overflow.
+Shape parse_shape(const std::vector<std::int64_t>& extents, DType dtype) {
+  if (extents.size() > 4) {
+    throw DataError(fmt::format("a tensor has {} axes, at most 4 are known", extents.size()));
+  }
+  std::int64_t bytes = size_of(dtype);
+  for (const std::int64_t extent : extents) {
+    if (extent != 0 && bytes > kMostBytes / extent) {
+      throw DataError("a tensor has more than 2^60 bytes");
+    }
+    bytes *= std::max<std::int64_t>(extent, 1);
+  }
+  return Shape(extents);
+}
+
+StoredBlock parse_block(const json& object, const StoredTensor& tensor,
+                        const std::vector<StoredShard>& shards) {
+  StoredBlock block;
+  block.shard = count_field(object, "shard", static_cast<std::int64_t>(shards.size()) - 1);
+  block.offset = count_field(object, "offset", kMostBytes);
+  const std::string kind = text_field(object, "kind");
+  if (kind != "box" && kind != "flat") {
+    throw DataError(fmt::format("'{}' is no kind of block", kind));
+  }
+  block.extent = {kind == "box" ? Extent::Kind::box : Extent::Kind::flat,
+                  counts_field(object, "start"), counts_field(object, "length")};
+  const StoredShard& shard = shards[static_cast<std::size_t>(block.shard)];
+  if (!block.extent.fits(tensor.shape) ||
+      block.extent.elements() * size_of(tensor.dtype) > shard.bytes - block.offset) {
+    throw DataError(fmt::format("a block lies outside its tensor or outside {}", shard.file));
+  }
+  return block;
+}
+
+StoredTensor parse_tensor(const json& object, const std::vector<StoredShard>& shards) {
+  StoredTensor tensor;
+  tensor.name = text_field(object, "name");
+  if (tensor.name.empty() || tensor.name.find('\0') != std::string::npos) {
+    throw DataError("a tensor's name is empty or holds a zero byte");
+  }
+  try {
+    tensor.dtype = parse_dtype(text_field(object, "dtype"));
+    tensor.shape = parse_shape(counts_field(object, "shape"), tensor.dtype);
+    for (const json& block : array_field(object, "blocks")) {
+      tensor.blocks.push_back(parse_block(block, tensor, shards));
+    }
+  } catch (const DataError& e) {
+    throw DataError(fmt::format("tensor {}: {}", tensor.name, e.what()));
+  }
+  return tensor;
+}
+
+void parse_tables(const json& object, std::vector<StoredShard>& shards,
+                  std::vector<StoredTensor>& tensors) {
+  for (const json& shard : array_field(object, "shards")) {
+    shards.push_back(parse_shard(shard));
+    if (shards.size() > 1 && *parse_shard_file_name(shards[shards.size() - 2].file) >=
+                                 *parse_shard_file_name(shards.back().file)) {
+      throw DataError("shards are not in the order of their numbers");
+    }
+  }
+  for (const json& tensor : array_field(object, "tensors")) {
+    tensors.push_back(parse_tensor(tensor, shards));
+    if (tensors.size() > 1 && tensors[tensors.size() - 2].name >= tensors.back().name) {
+      throw DataError("tensors are not in the order of their names");
+    }
+  }
+}
+
+std::string tiling_fault(const StoredTensor& tensor) {
+  std::vector<Extent> extents;
+  for (const StoredBlock& block : tensor.blocks) {
+    extents.push_back(block.extent);
+  }
+  return tiling_fault(extents, tensor.shape);
+}
+
+Manifest parse_fields(const json& object) {
+  Manifest manifest;
+  manifest.software = text_field(object, "software");
+  manifest.created = text_field(object, "created");
+  manifest.generation = count_field(object, "generation");
+  manifest.read_back = flag_field(object, "read_back");
+  manifest.meta = {count_field(object, "step"), count_field(object, "samples"),
+                   object_field(object, "config"), object_field(object, "numerics"),
+                   object_field(object, "extra")};
+  parse_tables(object, manifest.shards, manifest.tensors);
+  for (const StoredTensor& tensor : manifest.tensors) {
+    if (const std::string fault = tiling_fault(tensor); !fault.empty()) {
+      throw DataError(fmt::format("tensor {}: {}", tensor.name, fault));
+    }
+  }
+  return manifest;
+}
+
+void check_version(const json& object) {
+  if (text_field(object, "format") != kManifestFormat) {
+    throw DataError("it is not the manifest of a Trireme checkpoint");
+  }
+  const std::int64_t version = count_field(object, "version");
+  if (version != kManifestVersion) {
+    throw DataError(
+        fmt::format("it has format version {}, this program reads version {}: use a "
+                    "program of the version that wrote it",
+                    version, kManifestVersion));
+  }
+}
+
+}  // namespace
+
+Manifest parse_manifest(std::string_view text, const std::string& origin) {
+  try {
+    if (!is_sealed(text)) {
+      throw DataError("its digest does not match its text: it is damaged or was edited");
+    }
+    const json object = parse_json(text, "it");
+    check_version(object);
+    return parse_fields(object);
+  } catch (const DataError& e) {
+    throw DataError(fmt::format("{}: {}", origin, e.what()));
+  }
+}
+
+ShardTable parse_shard_table(std::string_view text, const std::string& origin) {
+  ShardTable table;
+  parse_tables(parse_json(text, origin), table.shards, table.tensors);
+  return table;
+}
+
+void merge_tables(std::vector<ShardTable> tables, Manifest& manifest) {
+  std::map<std::string, StoredTensor> by_name;
+  for (ShardTable& table : tables) {
+    const auto number = static_cast<std::int64_t>(manifest.shards.size());
+    std::move(table.shards.begin(), table.shards.end(), std::back_inserter(manifest.shards));
+    for (StoredTensor& tensor : table.tensors) {
+      auto& whole =
+          by_name
+              .try_emplace(tensor.name, StoredTensor{tensor.name, tensor.dtype, tensor.shape, {}})
+              .first->second;
+      if (whole.dtype != tensor.dtype || !(whole.shape == tensor.shape)) {
+        throw InternalError(fmt::format("ranks disagree about the shape of {}", tensor.name));
+      }
+      for (StoredBlock& block : tensor.blocks) {
+        block.shard = number;
+        whole.blocks.push_back(std::move(block));
+      }
+    }
+  }
+  for (auto& [name, tensor] : by_name) {
+    if (const std::string fault = tiling_fault(tensor); !fault.empty()) {
+      throw InternalError(
+          fmt::format("the blocks given for {} do not make it up: {}", name, fault));
+    }
+    manifest.tensors.push_back(std::move(tensor));
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,121 @@
+#include "io/checkpoint/reader.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bitset>
+#include <chrono>
+#include <cstring>
+#include <map>
+
+#include <fmt/ranges.h>
+
+#include "io/checkpoint/read_plan.h"
+#include "io/checkpoint/staging.h"
+#include "io/checkpoint/workers.h"
+
+namespace trireme {
+namespace {
+
+// Which digest blocks of a piece hold wanted bytes.
+std::bitset<kPieceBlocks> wanted_blocks(const Piece& piece) {
+  std::bitset<kPieceBlocks> wanted;
+  const std::int64_t begin = piece.number * kPieceBytes;
+  for (const Segment& segment : piece.segments) {
+    const std::int64_t last = (segment.offset + segment.bytes - 1 - begin) / kDigestBlockBytes;
+    for (std::int64_t i = (segment.offset - begin) / kDigestBlockBytes; i <= last; ++i) {
+      wanted.set(static_cast<std::size_t>(i));
+    }
+  }
+  return wanted;
+}
+
+// Reads a piece into `buffer` [kPieceBytes] and hands its segments out. The bytes read.
+std::int64_t load_piece(const ShardReader& shard, const Piece& piece, std::byte* buffer) {
+  const std::bitset<kPieceBlocks> wanted = wanted_blocks(piece);
+  const std::int64_t base = piece.number * kPieceBlocks;
+  std::int64_t bytes = 0;
+  for (std::int64_t first = 0; first < kPieceBlocks;) {
+    std::int64_t last = first;
+    while (last < kPieceBlocks && wanted.test(static_cast<std::size_t>(last))) {
+      bytes += shard.block_bytes(base + last++);
+    }
+    if (last > first) {
+      shard.read_blocks(base + first, base + last, buffer + first * kDigestBlockBytes);
+    }
+    first = last + 1;
+  }
+  for (const Segment& segment : piece.segments) {
+    std::memcpy(segment.to, buffer + (segment.offset - piece.number * kPieceBytes),
+                static_cast<std::size_t>(segment.bytes));
+  }
+  return bytes;
+}
+
+std::int64_t load_pieces(const std::vector<Piece>& pieces,
+                         const std::map<std::int64_t, ShardReader>& shards, int threads) {
+  const auto count = static_cast<std::int64_t>(pieces.size());
+  const std::int64_t workers = std::min<std::int64_t>(threads, count);
+  std::atomic<std::int64_t> next = 0;
+  std::atomic<std::int64_t> bytes = 0;
+  parallel_for(threads, workers, [&](std::int64_t) {
+    const PageBuffer buffer(kPieceBytes);
+    for (std::int64_t i = next++; i < count; i = next++) {
+      const Piece& piece = pieces[static_cast<std::size_t>(i)];
+      try {
+        bytes += load_piece(shards.at(piece.shard), piece, buffer.data());
+      } catch (...) {
+        next = count;
+        throw;
+      }
+    }
+  });
+  return bytes;
+}
+
+}  // namespace
+
+CheckpointReader::CheckpointReader(std::filesystem::path step_folder, Manifest manifest, ShardIo io)
+    : folder_(std::move(step_folder)), manifest_(std::move(manifest)), io_(io) {}
+
+std::vector<std::string> CheckpointReader::mismatches(
+    std::span<const BlockRequest> requests) const {
+  std::vector<std::string> lines;
+  for (const BlockRequest& request : requests) {
+    check(request.extent.fits(request.shape) && request.data.count == request.extent.elements() &&
+              request.data.device.kind == DeviceKind::cpu,
+          "a request asks for a block of its tensor, on the CPU");
+    const StoredTensor* tensor = manifest_.find(request.name);
+    if (tensor == nullptr) {
+      lines.push_back(fmt::format("{}: the checkpoint has no such tensor", request.name));
+    } else if (tensor->dtype != request.data.dtype || !(tensor->shape == request.shape)) {
+      lines.push_back(fmt::format("{}: checkpoint {} {}, run {} {}", request.name,
+                                  dtype_name(tensor->dtype), tensor->shape.to_string(),
+                                  dtype_name(request.data.dtype), request.shape.to_string()));
+    }
+  }
+  return lines;
+}
+
+LoadStats CheckpointReader::load(std::span<const BlockRequest> requests) const {
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<std::string> wrong = mismatches(requests);
+  if (!wrong.empty()) {
+    throw ConfigError(
+        fmt::format("{} does not fit this run:\n  {}", folder_.string(), fmt::join(wrong, "\n  ")));
+  }
+  LoadStats stats;
+  for (const BlockRequest& request : requests) {
+    stats.wanted_bytes += request.data.bytes();
+  }
+  const std::vector<Piece> pieces = plan_read(manifest_, requests);
+  std::map<std::int64_t, ShardReader> shards;
+  for (const Piece& piece : pieces) {
+    shards.try_emplace(piece.shard, folder_,
+                       manifest_.shards[static_cast<std::size_t>(piece.shard)], io_.direct);
+  }
+  stats.read_bytes = load_pieces(pieces, shards, io_.threads);
+  stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return stats;
+}
+
+}  // namespace trireme

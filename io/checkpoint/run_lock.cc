@@ -1,0 +1,174 @@
+#include "io/checkpoint/run_lock.h"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/checkpoint/generation.h"
+#include "io/checkpoint/names.h"
+#include "io/checkpoint/process.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kMostLockBytes = 64 << 10;
+
+std::chrono::nanoseconds modified(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    throw_errno(errno, "stat", path);
+  }
+  return std::chrono::seconds(status.st_mtim.tv_sec) +
+         std::chrono::nanoseconds(status.st_mtim.tv_nsec);
+}
+
+// Why the standing lock may be taken over; empty if it has to be respected.
+std::string stale_reason(const std::optional<LockOwner>& standing, const LockOwner& ours,
+                         bool lease_over) {
+  if (standing && standing->host == ours.host && !standing->boot_id.empty()) {
+    const bool is_gone = standing->boot_id != ours.boot_id ||
+                         process_start_time(standing->pid) != standing->start_time;
+    return is_gone ? "its process is gone" : "";
+  }
+  if (standing && !ours.job_id.empty() && standing->job_id == ours.job_id &&
+      standing->restart_count < ours.restart_count) {
+    return "it is of an earlier start of this Slurm job";
+  }
+  return lease_over ? "its lease is over" : "";
+}
+
+std::optional<std::string> read_if_there(const fs::path& path) {
+  try {
+    return read_file(path, kMostLockBytes);
+  } catch (const NotFound&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+RunLock::RunLock(const fs::path& folder, bool force, LockTimes times)
+    : folder_(folder), path_(folder / kLockName), times_(times), owner_(LockOwner::this_process()) {
+  for (int attempt = 0; !try_to_take(); ++attempt) {
+    if (attempt == 10) {
+      throw PolicyError(
+          fmt::format("{} changes hands all the time: several runs fight for this "
+                      "folder; stop all but one",
+                      path_.string()));
+    }
+    break_stale_lock(force);
+  }
+  try {
+    generation_ = next_generation(folder_);
+  } catch (...) {
+    ::unlink(path_.c_str());
+    throw;
+  }
+  refresher_ = std::thread([this] { keep_fresh(); });
+}
+
+RunLock::~RunLock() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  stop_signal_.notify_all();
+  refresher_.join();
+  if (is_mine()) {
+    ::unlink(path_.c_str());
+  }
+}
+
+// link(2) makes the finished file appear under its name, or fails: also on NFS.
+bool RunLock::try_to_take() {
+  const fs::path draft = fmt::format("{}.{}", path_.string(), owner_.nonce);
+  ::unlink(draft.c_str());
+  File file = File::create_new(draft);
+  const std::string text = to_text(owner_);
+  const auto remove_draft = [&] { ::unlink(draft.c_str()); };
+  try {
+    file.write(text.data(), static_cast<std::int64_t>(text.size()));
+    file.sync();
+    file.close();
+  } catch (...) {
+    remove_draft();
+    throw;
+  }
+  const int result = ::link(draft.c_str(), path_.c_str());
+  const int code = errno;
+  remove_draft();
+  // ENOENT: the owner of the lock cleaned up around it.
+  if (result != 0 && code != EEXIST && code != ENOENT) {
+    throw_errno(code, "create", path_);
+  }
+  if (result == 0) {
+    sync_directory(folder_);
+  }
+  return result == 0;
+}
+
+void RunLock::break_stale_lock(bool force) {
+  const std::optional<std::string> text = read_if_there(path_);
+  if (!text) {
+    return;  // given back meanwhile
+  }
+  // A file made now tells the time of the file system's own clock.
+  const fs::path aside = fmt::format("{}.stale-{}", path_.string(), owner_.nonce);
+  File::create_new(aside).close();
+  const bool lease_over = modified(aside) - modified(path_) > times_.lease;
+  ::unlink(aside.c_str());
+  const std::optional<LockOwner> standing = parse_lock(*text);
+  if (!force && stale_reason(standing, owner_, lease_over).empty()) {
+    throw PolicyError(fmt::format(
+        "another run writes to {}: {}. Stop it, or choose another checkpoint folder; if it is "
+        "surely "
+        "gone, wait until its lock has not been refreshed for {} s or delete {}",
+        folder_.string(), standing ? standing->describe() : "its lock is not readable",
+        std::chrono::duration_cast<std::chrono::seconds>(times_.lease).count(), path_.string()));
+  }
+  // Of several who find the same stale lock, one renames it; who caught a newer one gives it back.
+  if (::rename(path_.c_str(), aside.c_str()) != 0) {
+    return;
+  }
+  if (read_if_there(aside) != text) {
+    (void)::link(aside.c_str(), path_.c_str());
+  }
+  ::unlink(aside.c_str());
+}
+
+bool RunLock::is_mine() const {
+  try {
+    const std::optional<LockOwner> standing = parse_lock(read_file(path_, kMostLockBytes));
+    return standing && standing->nonce == owner_.nonce;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void RunLock::check_still_mine() const {
+  if (lost_ || !is_mine()) {
+    throw PolicyError(
+        fmt::format("{} is no longer this run's: another run has taken over the "
+                    "folder, or the lock was removed or damaged; this run commits "
+                    "nothing more and should end",
+                    path_.string()));
+  }
+}
+
+void RunLock::keep_fresh() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stop_signal_.wait_for(lock, times_.refresh, [this] { return stop_; })) {
+    if (!is_mine()) {
+      lost_ = true;
+      return;
+    }
+    (void)::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,175 @@
+#include "io/checkpoint/shard_file.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include <fcntl.h>
+
+#include "io/checkpoint/staging.h"
+#include "io/checkpoint/workers.h"
+#include "src/base/digest.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kTransferBytes = std::int64_t{8} << 20;
+constexpr std::int64_t kTransferBlocks = kTransferBytes / kDigestBlockBytes;
+
+// Whether the file system takes it.
+bool set_direct(const File& file, bool on) {
+  const int flags = ::fcntl(file.fd(), F_GETFL);
+  return flags >= 0 && ::fcntl(file.fd(), F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+}
+
+// The whole file's digest takes each block from the cache where the block's own digest has left it.
+void add_digests(const std::byte* image, StoredShard& shard) {
+  Xxh3 whole;
+  for (std::int64_t at = 0; at < shard.bytes; at += kDigestBlockBytes) {
+    const std::int64_t bytes = std::min(kDigestBlockBytes, shard.bytes - at);
+    shard.block_digests.push_back(xxh3(image + at, bytes));
+    whole.update(image + at, bytes);
+  }
+  shard.digest = whole.value();
+}
+
+void check_space(const std::filesystem::path& folder, std::int64_t bytes) {
+  const std::int64_t free = free_bytes(folder);
+  if (free < bytes + bytes / 10) {
+    throw IoError(
+        fmt::format("{} has {} free, a shard of {} needs a tenth more than its size: free "
+                    "space or keep fewer checkpoints",
+                    folder.string(), format_bytes(free), format_bytes(bytes)));
+  }
+}
+
+void write_image(File& file, const std::byte* image, std::int64_t bytes, bool direct,
+                 const Observer& observer) {
+  const bool is_direct = direct && set_direct(file, true);
+  const std::int64_t aligned = bytes / kDataAlignment * kDataAlignment;
+  for (std::int64_t at = 0; at < aligned; at += kTransferBytes) {
+    tell(observer, "shard_write");
+    file.write_at(at, image + at, std::min(kTransferBytes, aligned - at));
+  }
+  if (is_direct && !set_direct(file, false)) {
+    throw_errno(errno, "leave direct writing of", file.path());
+  }
+  file.write_at(aligned, image + aligned, bytes - aligned);
+}
+
+void read_back(const std::filesystem::path& path, const StoredShard& shard, const ShardIo& io) {
+  File::open_to_read(path).wont_need(0, shard.bytes);
+  const std::vector<std::string> faults = verify_shard(path.parent_path(), shard, io);
+  if (!faults.empty()) {
+    throw IoError(
+        fmt::format("what was written does not read back: {}: look at dmesg and the "
+                    "storage",
+                    faults.front()));
+  }
+}
+
+}  // namespace
+
+StoredShard write_shard(const std::filesystem::path& path, const std::byte* image,
+                        std::int64_t bytes, const ShardIo& io, const Observer& observer) {
+  StoredShard shard{path.filename().string(), bytes, 0, {}};
+  check_space(path.parent_path(), bytes);
+  tell(observer, "shard_open");
+  File file = File::create_new(path);
+  file.reserve(bytes);
+  BackgroundJob digests;
+  digests.start([&] { add_digests(image, shard); });
+  write_image(file, image, bytes, io.direct, observer);
+  tell(observer, "shard_sync");
+  file.sync();
+  file.close();
+  digests.wait();
+  if (digests.state() != BackgroundJob::State::succeeded) {
+    throw IoError(digests.error());
+  }
+  sync_directory(path.parent_path());
+  if (io.read_back) {
+    tell(observer, "shard_read_back");
+    read_back(path, shard, io);
+  }
+  tell(observer, "shard_done");
+  return shard;
+}
+
+ShardReader::ShardReader(const std::filesystem::path& folder, const StoredShard& shard, bool direct)
+    : shard_(shard),
+      plain_(File::open_to_read(folder / shard.file)),
+      direct_(File::open_to_read(folder / shard.file)),
+      has_direct_(direct && set_direct(direct_, true)) {
+  if (plain_.size() != shard.bytes) {
+    throw DataError(
+        fmt::format("{} has {} bytes, its manifest says {}: it is truncated or was "
+                    "replaced",
+                    plain_.path().string(), plain_.size(), shard.bytes));
+  }
+}
+
+std::int64_t ShardReader::block_bytes(std::int64_t block) const {
+  return std::min(kDigestBlockBytes, shard_.bytes - block * kDigestBlockBytes);
+}
+
+void ShardReader::read_unchecked(std::int64_t first, std::int64_t last, std::byte* to) const {
+  const std::int64_t begin = first * kDigestBlockBytes;
+  const std::int64_t end = std::min(last * kDigestBlockBytes, shard_.bytes);
+  const std::int64_t aligned = has_direct_ ? end / kDataAlignment * kDataAlignment : begin;
+  if (aligned > begin) {
+    direct_.read_exactly_at(begin, to, aligned - begin);
+  }
+  plain_.read_exactly_at(std::max(begin, aligned), to + (std::max(begin, aligned) - begin),
+                         end - std::max(begin, aligned));
+}
+
+std::string ShardReader::block_fault(std::int64_t block, const std::byte* at) const {
+  if (xxh3(at, block_bytes(block)) == shard_.block_digests[static_cast<std::size_t>(block)]) {
+    return "";
+  }
+  const std::int64_t begin = block * kDigestBlockBytes;
+  return fmt::format(
+      "{}: block {} (bytes {} to {}) does not have the digest in the manifest: the "
+      "file is damaged",
+      plain_.path().string(), block, begin, begin + block_bytes(block) - 1);
+}
+
+void ShardReader::read_blocks(std::int64_t first, std::int64_t last, std::byte* to) const {
+  read_unchecked(first, last, to);
+  for (std::int64_t block = first; block < last; ++block) {
+    const std::string fault = block_fault(block, to + (block - first) * kDigestBlockBytes);
+    if (!fault.empty()) {
+      throw DataError(fault);
+    }
+  }
+}
+
+std::vector<std::string> verify_shard(const std::filesystem::path& folder, const StoredShard& shard,
+                                      const ShardIo& io) {
+  const auto blocks = static_cast<std::int64_t>(shard.block_digests.size());
+  const std::int64_t chunks = round_up(blocks, kTransferBlocks) / kTransferBlocks;
+  std::vector<std::string> faults(static_cast<std::size_t>(blocks));
+  try {
+    const ShardReader reader(folder, shard, io.direct);
+    std::atomic<std::int64_t> next = 0;
+    parallel_for(io.threads, io.threads, [&](std::int64_t) {
+      const PageBuffer buffer(kTransferBytes);
+      for (std::int64_t chunk = next++; chunk < chunks; chunk = next++) {
+        const std::int64_t first = chunk * kTransferBlocks;
+        const std::int64_t last = std::min(first + kTransferBlocks, blocks);
+        reader.read_unchecked(first, last, buffer.data());
+        for (std::int64_t block = first; block < last; ++block) {
+          faults[static_cast<std::size_t>(block)] =
+              reader.block_fault(block, buffer.data() + (block - first) * kDigestBlockBytes);
+        }
+      }
+    });
+  } catch (const Error& e) {
+    faults.emplace_back(e.what());
+  }
+  std::erase(faults, "");
+  return faults;
+}
+
+}  // namespace trireme

@@ -1,0 +1,41 @@
+// A shard file: a plain safetensors file with one rank's blocks.
+//
+//   0              8                      data_offset, a multiple of 4096        bytes
+//   | header length | JSON header, spaces | block 0 | block 1 | ...              |
+//   |<- digest block 0: 1 MiB ->|<- digest block 1 ->| ...
+//
+// Wider element types come first, so that every block is aligned to its elements; otherwise blocks
+// keep the caller's order. A block that is its whole tensor has the tensor's name and shape. Any
+// other is named `wte.weight[0:10,0:768]` (a box, first:end an axis) or `wte.weight[flat 0:7680]`.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint/manifest.h"
+#include "io/checkpoint/types.h"
+
+namespace trireme {
+
+struct PlacedBlock {
+  ConstView data;
+  std::int64_t offset = 0;  // bytes from the start of the file
+};
+
+struct ShardPlan {
+  std::string head;
+  std::vector<PlacedBlock> blocks;    // dense, in the order of the file
+  std::vector<StoredTensor> tensors;  // by name, of shard 0
+  std::int64_t bytes = 0;             // of the whole file
+};
+
+// `metadata` goes into the header, beside "format": "pt".
+ShardPlan plan_shard(std::span<const TensorBlock> blocks,
+                     std::map<std::string, std::string> metadata);
+
+// The name of a block within its shard file.
+std::string block_name(const std::string& tensor, const Extent& extent, const Shape& shape);
+
+}  // namespace trireme

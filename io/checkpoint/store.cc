@@ -1,0 +1,132 @@
+#include "io/checkpoint/store.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <system_error>
+#include <tuple>
+
+#include <sys/stat.h>
+
+#include "io/checkpoint/names.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::error_code code;
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {
+    paths.push_back(at->path());
+  }
+  if (code && code != std::errc::no_such_file_or_directory) {
+    throw_errno(code.value(), "list", folder);
+  }
+  return paths;
+}
+
+// Throws what is wrong with the shards' presence and sizes.
+void check_shards(const fs::path& folder, const Manifest& manifest) {
+  std::set<std::string> listed;
+  for (const StoredShard& shard : manifest.shards) {
+    const std::int64_t bytes = File::open_to_read(folder / shard.file).size();
+    if (bytes != shard.bytes) {
+      throw DataError(fmt::format("{} has {} bytes, its manifest says {}",
+                                  (folder / shard.file).string(), bytes, shard.bytes));
+    }
+    listed.insert(shard.file);
+  }
+  for (const fs::path& path : entries_of(folder)) {
+    const std::string name = path.filename().string();
+    if (name.starts_with("shard-") && !listed.contains(name)) {
+      throw DataError(fmt::format("{} is not in the manifest", path.string()));
+    }
+  }
+}
+
+// Without a step, whatever step the manifest says.
+Manifest read_whole_step(const fs::path& path, std::optional<std::int64_t> step) {
+  const fs::path file = path / kManifestName;
+  Manifest manifest = parse_manifest(read_file(file), file.string());
+  if (step && manifest.meta.step != *step) {
+    throw DataError(fmt::format("{} is of step {}: the folder was copied or renamed", file.string(),
+                                manifest.meta.step));
+  }
+  check_shards(path, manifest);
+  return manifest;
+}
+
+auto sort_key(const StepFolder& step) {
+  return std::tuple(step.manifest.has_value() ? 0 : 1,
+                    step.manifest ? step.manifest->generation : 0, step.step);
+}
+
+}  // namespace
+
+StepFolder inspect_step(const fs::path& path) {
+  StepFolder folder;
+  folder.path = path;
+  std::error_code ignored;
+  folder.pinned = fs::exists(path / kPinnedName, ignored);
+  const std::string name = path.filename().string();
+  const auto step = parse_step_folder_name(name);
+  if (!step && name.starts_with("step-")) {
+    folder.problem = fmt::format("{} is not the name of a step", path.string());
+    return folder;
+  }
+  folder.step = step.value_or(0);
+  try {
+    folder.manifest = read_whole_step(path, step);
+    folder.step = folder.manifest->meta.step;
+  } catch (const Error& e) {
+    folder.problem = e.what();
+  }
+  return folder;
+}
+
+std::vector<StepFolder> list_steps(const fs::path& folder) {
+  std::vector<StepFolder> steps;
+  for (const fs::path& path : entries_of(folder)) {
+    if (path.filename().string().starts_with("step-")) {
+      steps.push_back(inspect_step(path));
+    }
+  }
+  std::sort(steps.begin(), steps.end(),
+            [](const StepFolder& a, const StepFolder& b) { return sort_key(a) > sort_key(b); });
+  return steps;
+}
+
+StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
+  const fs::path clean = path.has_filename() ? path : path.parent_path();
+  std::error_code ignored;
+  if (fs::exists(clean / kManifestName, ignored) ||
+      clean.filename().string().starts_with("step-")) {
+    StepFolder step = inspect_step(clean);
+    if (!fs::exists(clean, ignored)) {
+      throw NotFound(fmt::format("{} does not exist", clean.string()));
+    }
+    if (!step.manifest) {
+      throw DataError(step.problem);
+    }
+    return step;
+  }
+  std::vector<StepFolder> steps = list_steps(clean);
+  for (StepFolder& step : steps) {
+    if (step.manifest) {
+      return std::move(step);
+    }
+    skipped.push_back(step.problem);
+  }
+  if (steps.empty()) {
+    throw NotFound(fmt::format("{} holds no checkpoint (no step-* folder)", clean.string()));
+  }
+  std::string all = fmt::format("{} holds no valid checkpoint:", clean.string());
+  for (const std::string& line : skipped) {
+    all += "\n  " + line;
+  }
+  throw DataError(all);
+}
+
+}  // namespace trireme

@@ -1,0 +1,76 @@
+#include "io/checkpoint/workers.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include <sched.h>
+
+namespace trireme {
+
+int available_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+void parallel_for(int threads, std::int64_t count, const std::function<void(std::int64_t)>& work) {
+  std::atomic<std::int64_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto run = [&] {
+    for (std::int64_t i = next++; i < count; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        first = first == nullptr ? std::current_exception() : first;
+        next = count;
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> team;
+    for (std::int64_t i = 1; i < std::min<std::int64_t>(threads, count); ++i) {
+      team.emplace_back(run);
+    }
+    run();
+  }
+  if (first != nullptr) {
+    std::rethrow_exception(first);
+  }
+}
+
+void BackgroundJob::start(std::function<void()> work) {
+  wait();
+  state_ = State::running;
+  thread_ = std::thread([this, work = std::move(work)] {
+    try {
+      work();
+      state_.store(State::succeeded, std::memory_order_release);
+    } catch (const std::exception& e) {
+      error_ = e.what();
+      state_.store(State::failed, std::memory_order_release);
+    }
+  });
+}
+
+void BackgroundJob::succeed() {
+  wait();
+  state_ = State::succeeded;
+}
+
+void BackgroundJob::fail(const std::string& error) {
+  wait();
+  error_ = error;
+  state_ = State::failed;
+}
+
+void BackgroundJob::wait() {
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+}  // namespace trireme

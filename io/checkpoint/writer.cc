@@ -1,0 +1,209 @@
+#include "io/checkpoint/writer.h"
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+
+#include <sys/stat.h>
+
+#include "io/checkpoint/agreement.h"
+#include "io/checkpoint/clock.h"
+#include "io/checkpoint/commit.h"
+#include "io/checkpoint/names.h"
+#include "io/checkpoint/shard_plan.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Every rank does it; the first one makes the folder.
+void make_attempt_folder(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+    throw_errno(errno, "create folder", path);
+  }
+}
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(Communicator& comm, WriterOptions options)
+    : comm_(comm), options_(std::move(options)) {
+  (void)plan_retention({}, options_.retention);
+  if (options_.copy_threads == 0) {
+    options_.copy_threads = available_processors();
+  }
+  open_folder();
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  job_.wait();
+  retention_.wait();
+}
+
+void CheckpointWriter::open_folder() {
+  const std::string generation = run_on_root(comm_, [this] {
+    make_directories(options_.folder);
+    lock_ = std::make_unique<RunLock>(options_.folder, options_.force, options_.lock);
+    clean_remains(options_.folder, lock_->generation());
+    return std::to_string(lock_->generation());
+  });
+  generation_ = std::stoll(generation);
+}
+
+void CheckpointWriter::reserve(std::span<const TensorBlock> blocks) {
+  staging_.reserve(plan_shard(blocks, {}).bytes + kDataAlignment, options_.copy_threads);
+}
+
+fs::path CheckpointWriter::attempt_folder() const {
+  return options_.folder /
+         TransientName{TransientName::Kind::attempt, meta_.step, generation_}.to_string();
+}
+
+std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta,
+                                                  std::span<const TensorBlock> blocks) {
+  const double start = now();
+  std::optional<SaveOutcome> before;
+  if (in_flight()) {
+    ++stats_.waits;
+    before = finish();
+    stats_.wait_seconds += now() - start;
+  }
+  meta_ = meta;
+  save_start_ = start;
+  ++stats_.saves;
+  phase_ = Phase::writing;
+  warning_.clear();
+  start_writing(blocks);
+  stats_.last_stall_seconds = now() - start;
+  stats_.stall_seconds += stats_.last_stall_seconds;
+  return before;
+}
+
+void CheckpointWriter::start_writing(std::span<const TensorBlock> blocks) {
+  ShardPlan plan = plan_shard(blocks, {{"trireme_step", std::to_string(meta_.step)},
+                                       {"trireme_generation", std::to_string(generation_)},
+                                       {"trireme_shard", std::to_string(comm_.rank())}});
+  tell(options_.observer, "snapshot");
+  try {
+    staging_.fill(plan, options_.copy_threads);
+  } catch (const Error& e) {
+    job_.fail(e.what());
+    return;
+  }
+  table_ = {{}, std::move(plan.tensors)};
+  tell(options_.observer, "snapshot_taken");
+  job_.start([this, bytes = table_.tensors.empty() ? 0 : plan.bytes] { write(bytes); });
+}
+
+void CheckpointWriter::write(std::int64_t bytes) {
+  const double start = now();
+  make_attempt_folder(attempt_folder());
+  if (bytes > 0) {
+    table_.shards = {write_shard(attempt_folder() / shard_file_name(comm_.rank()), staging_.image(),
+                                 bytes, options_.io, options_.observer)};
+  }
+  write_seconds_ = now() - start;
+}
+
+std::optional<SaveOutcome> CheckpointWriter::poll() {
+  if (!in_flight()) {
+    return std::nullopt;
+  }
+  const auto state = static_cast<BackgroundJob::State>(
+      all_reduce_value(comm_, static_cast<std::int64_t>(job_.state()), ReduceOp::min));
+  if (state == BackgroundJob::State::running) {
+    return std::nullopt;
+  }
+  if (state == BackgroundJob::State::failed || phase_ == Phase::committing) {
+    return end_save(state == BackgroundJob::State::succeeded);
+  }
+  start_committing();
+  return std::nullopt;
+}
+
+void CheckpointWriter::start_committing() {
+  job_.wait();
+  stats_.last_write_seconds = write_seconds_;
+  tell(options_.observer, "gather");
+  std::vector<std::string> texts = all_gather_text(comm_, to_text(table_));
+  phase_ = Phase::committing;
+  if (comm_.rank() != 0) {
+    job_.succeed();
+    return;
+  }
+  job_.start([this, texts = std::move(texts)] {
+    Manifest manifest;
+    manifest.software = options_.software;
+    manifest.created = utc_now();
+    manifest.generation = generation_;
+    manifest.read_back = options_.io.read_back;
+    manifest.meta = meta_;
+    std::vector<ShardTable> tables;
+    for (const std::string& text : texts) {
+      tables.push_back(parse_shard_table(text, "a rank's table"));
+    }
+    merge_tables(std::move(tables), manifest);
+    saved_bytes_ = manifest.bytes();
+    warning_ =
+        commit({options_.folder, attempt_folder(), std::move(manifest)}, *lock_, options_.observer);
+  });
+}
+
+// All jobs have ended here, so that rank 0 may clean up: before the others go on and, perhaps, try
+// the same step again.
+SaveOutcome CheckpointWriter::end_save(bool durable) {
+  job_.wait();
+  phase_ = Phase::idle;
+  std::string message = job_.state() == BackgroundJob::State::failed ? job_.error() : warning_;
+  if (comm_.rank() == 0 && !durable) {
+    remove_attempt(message);
+  }
+  if (comm_.rank() == 0 && durable) {
+    start_retention(message);
+  }
+  SaveOutcome outcome{meta_.step, durable, gather_faults(comm_, message), 0, 0};
+  outcome.bytes = all_reduce_value(comm_, saved_bytes_, ReduceOp::max);
+  outcome.seconds = now() - save_start_;
+  saved_bytes_ = 0;
+  ++(durable ? stats_.durable : stats_.failed);
+  return outcome;
+}
+
+void CheckpointWriter::remove_attempt(std::string& message) const {
+  try {
+    remove_tree(attempt_folder());
+  } catch (const Error& e) {
+    message += fmt::format("{}{}", message.empty() ? "" : "; ", e.what());
+  }
+}
+
+// In the background; if the last one still runs, the next save's will do its work too.
+void CheckpointWriter::start_retention(std::string& message) {
+  if (retention_.state() == BackgroundJob::State::running) {
+    return;
+  }
+  if (retention_.state() == BackgroundJob::State::failed) {
+    message +=
+        fmt::format("{}old checkpoints stay: {}", message.empty() ? "" : "; ", retention_.error());
+  }
+  retention_.start([this] {
+    for (const fs::path& path : plan_retention(list_steps(options_.folder), options_.retention)) {
+      lock_->check_still_mine();
+      delete_step(path, generation_, options_.observer);
+    }
+  });
+}
+
+std::optional<SaveOutcome> CheckpointWriter::finish() {
+  std::optional<SaveOutcome> outcome;
+  while (in_flight()) {
+    job_.wait();
+    outcome = poll();
+  }
+  return outcome;
+}
+
+}  // namespace trireme
