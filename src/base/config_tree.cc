@@ -15,7 +15,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kMaxKeyBytes = 200;
+constexpr std::size_t kMaxKeyBytes = 200;  // sections included
 
 // Flattens the parser's events. Frames: a mapping waits for a key, then for its value.
 class Flattener : public YAML::EventHandler {
@@ -120,8 +120,9 @@ class Flattener : public YAML::EventHandler {
     const bool legal = std::all_of(key.begin(), key.end(), [](unsigned char c) {
       return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
     });
-    if (key.empty() || !legal || key.size() > kMaxKeyBytes) {
-      fail(mark, fmt::format("'{}' is not a key: keys are letters, digits, '_', '-' and '.'",
+    if (key.empty() || !legal || frames_.back().prefix.size() + key.size() > kMaxKeyBytes) {
+      fail(mark, fmt::format("'{}' is not a key: keys are letters, digits, '_', '-' and '.', "
+                             "short ones",
                              key.substr(0, kMaxKeyBytes)));
     }
     Frame& frame = frames_.back();

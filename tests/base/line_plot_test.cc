@@ -1,0 +1,101 @@
+#include "src/base/line_plot.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+LinePlot sample() {
+  LinePlot plot{"Loss", "step", "nats", {{"train", {}, {}}, {"validation", {0, 50}, {3, 2}}}};
+  for (int i = 0; i < 100; ++i) {
+    plot.series[0].x.push_back(i);
+    plot.series[0].y.push_back(4 - 0.02 * i);
+  }
+  return plot;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++n;
+  }
+  return n;
+}
+
+TEST(AxisTicks, AreRoundNumbers) {
+  EXPECT_THAT(axis_ticks(0, 10, 5), ElementsAre(0, 2, 4, 6, 8, 10));
+  EXPECT_THAT(axis_ticks(-1, 1, 4), ElementsAre(-1, -0.5, 0, 0.5, 1));
+  EXPECT_THAT(axis_ticks(2.1, 2.9, 4),
+              ElementsAre(testing::DoubleNear(2.2, 1e-9), testing::DoubleNear(2.4, 1e-9),
+                          testing::DoubleNear(2.6, 1e-9), testing::DoubleNear(2.8, 1e-9)));
+  EXPECT_TRUE(axis_ticks(1, 1, 5).empty());
+  EXPECT_TRUE(axis_ticks(0, INFINITY, 5).empty());
+  EXPECT_LE(axis_ticks(1e15, 1e15 + 1, 8).size(), 100U);
+}
+
+TEST(LinePlot, DrawsEverySeriesMarkAndLabel) {
+  LinePlot plot = sample();
+  plot.events = {{30, "killed"}, {31, "resumed"}};
+  plot.levels = {{3.5, "unigram entropy"}};
+  const std::string svg = to_svg(plot);
+  EXPECT_THAT(svg, testing::StartsWith("<svg xmlns="));
+  EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
+  EXPECT_EQ(count(svg, "<path "), 2U);
+  for (const char* words : {">Loss<", ">step<", ">nats<", ">train<", ">validation<", ">killed<",
+                            ">resumed<", ">unigram entropy<"}) {
+    EXPECT_THAT(svg, HasSubstr(words));
+  }
+}
+
+TEST(LinePlot, EscapesText) {
+  LinePlot plot = sample();
+  plot.title = "a<b> & \"c\"";
+  const std::string svg = to_svg(plot);
+  EXPECT_THAT(svg, HasSubstr("a&lt;b&gt; &amp; &quot;c&quot;"));
+}
+
+TEST(LinePlot, LeavesGapsAtWhatIsNoNumber) {
+  LinePlot plot{"t", "x", "y", {{"s", {0, 1, 2, 3, 4}, {1, 2, std::nan(""), 3, INFINITY}}}};
+  const std::string svg = to_svg(plot);
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+  const std::string path = svg.substr(svg.find("<path d="), 100);
+  EXPECT_EQ(count(path, "M"), 2U);
+}
+
+TEST(LinePlot, EmptyAndFlatDataDraw) {
+  for (const LinePlot& plot :
+       {LinePlot{"t", "x", "y", {}}, LinePlot{"t", "x", "y", {{"s", {}, {}}}},
+        LinePlot{"t", "x", "y", {{"s", {1}, {2}}}},
+        LinePlot{"t", "x", "y", {{"s", {1, 1}, {0, 0}}}},
+        LinePlot{"t", "x", "y", {{"s", {0, 1}, {std::nan(""), std::nan("")}}}}}) {
+    const std::string svg = to_svg(plot);
+    EXPECT_THAT(svg, Not(HasSubstr("nan")));
+    EXPECT_THAT(svg, Not(HasSubstr("inf")));
+    EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
+  }
+}
+
+TEST(LinePlot, ManyPointsKeepTheirPeaksAndStaySmall) {
+  LinePlot plot{"t", "x", "y", {{"s", {}, {}}}};
+  for (int i = 0; i < 200000; ++i) {
+    plot.series[0].x.push_back(i);
+    plot.series[0].y.push_back(i == 77777 ? 100 : i % 7);
+  }
+  const std::string svg = to_svg(plot);
+  EXPECT_LT(svg.size(), 60000U);
+  // The peak is at the top of the axes' padding: 5 % below the upper edge of 376 pixels.
+  const double top = 48 + (1 - 1 / 1.1 * 1.05) * 376;
+  EXPECT_THAT(svg, HasSubstr(fmt::format(" {:.1f} ", top)));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,157 @@
+#include "src/base/log.h"
+
+#include <sstream>
+#include <thread>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::ExitedWithCode;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<nlohmann::json> lines_of(const std::filesystem::path& path) {
+  std::istringstream text(read_file(path));
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(text, line);) {
+    lines.push_back(nlohmann::json::parse(line));
+  }
+  return lines;
+}
+
+TEST(Log, ProgramsReadJsonLines) {
+  const TempFolder folder;
+  {
+    Log log({.rank = 3, .ranks = 8, .host = "node7", .folder = folder.path() / "logs"});
+    log.info("hello \"world\"\n\xff");
+    log.event("checkpoint", {{"step", 100}, {"loss", std::nan("")}});
+  }
+  const auto lines = lines_of(folder.path() / "logs/rank-00003.jsonl");
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0]["event"], "start");
+  EXPECT_EQ(lines[0]["pid"], ::getpid());
+  EXPECT_EQ(lines[0]["rank"], 3);
+  EXPECT_EQ(lines[0]["ranks"], 8);
+  EXPECT_EQ(lines[0]["host"], "node7");
+  EXPECT_GT(lines[0]["time"].get<double>(), 1.7e9);
+  EXPECT_EQ(lines[1]["level"], "info");
+  EXPECT_THAT(lines[1]["message"].get<std::string>(), HasSubstr("hello \"world\"\n"));
+  EXPECT_EQ(lines[2]["event"], "checkpoint");
+  EXPECT_EQ(lines[2]["step"], 100);
+  EXPECT_TRUE(lines[2]["loss"].is_null());
+}
+
+TEST(Log, ASecondStartGoesOnInTheSameFile) {
+  const TempFolder folder;
+  for (int start = 0; start < 2; ++start) {
+    const Log log({.folder = folder.path()});
+  }
+  EXPECT_EQ(lines_of(log_file(folder.path(), 0)).size(), 2U);
+}
+
+TEST(Log, PeopleHearRankZeroAndEveryWarning) {
+  testing::internal::CaptureStderr();
+  {
+    Log zero({.rank = 0, .ranks = 2});
+    Log one({.rank = 1, .ranks = 2});
+    Log alone({.terminal_level = LogLevel::warning});
+    zero.info("from zero");
+    zero.debug("too fine");
+    one.info("unheard");
+    one.warning("heard");
+    alone.info("also unheard");
+    alone.error("broken");
+  }
+  const std::string seen = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(seen, HasSubstr("rank 0: from zero\n"));
+  EXPECT_THAT(seen, HasSubstr("rank 1: warning: heard\n"));
+  EXPECT_THAT(seen, HasSubstr(" error: broken\n"));
+  EXPECT_THAT(seen, Not(HasSubstr("unheard")));
+  EXPECT_THAT(seen, Not(HasSubstr("too fine")));
+}
+
+TEST(Log, ThreadsDoNotMixTheirLines) {
+  const TempFolder folder;
+  {
+    Log log({.terminal_level = LogLevel::error, .folder = folder.path()});
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&log] {
+        for (int i = 0; i < 200; ++i) {
+          log.info(std::string(300, 'x'));
+        }
+      });
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+  }
+  EXPECT_EQ(lines_of(log_file(folder.path(), 0)).size(), 801U);
+}
+
+// A reader that went away (trireme ... 2>&1 | head) must not end the training with SIGPIPE.
+TEST(LogDeathTest, SurvivesAPipeWithoutReader) {
+  EXPECT_EXIT(
+      {
+        int ends[2];
+        if (::pipe(ends) != 0 || ::dup2(ends[1], STDERR_FILENO) < 0) {
+          ::_exit(9);
+        }
+        ::close(ends[0]);
+        Log log({});
+        log.error("nobody hears this");
+        ::_exit(0);
+      },
+      ExitedWithCode(0), "");
+}
+
+TEST(LogDeathTest, AClosedStderrDoesNotLeadIntoAFile) {
+  const TempFolder folder;
+  EXPECT_EXIT(
+      {
+        ::close(STDERR_FILENO);
+        ::close(STDIN_FILENO);
+        open_standard_streams();
+        Log log({.folder = folder.path()});
+        log.error("for people");
+        ::_exit(0);
+      },
+      ExitedWithCode(0), "");
+  for (const nlohmann::json& line : lines_of(log_file(folder.path(), 0))) {
+    EXPECT_TRUE(line.is_object());
+  }
+}
+
+TEST(Log, GoesOnWhenTheDiskIsFull) {
+  const SmallFileSystem disk(std::size_t{64} << 10);
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "mounting a small file system needs root";
+  }
+  Log log({.terminal_level = LogLevel::error, .folder = disk.path()});
+  for (int i = 0; i < 500; ++i) {
+    log.info(std::string(1000, 'x'));
+  }
+  EXPECT_GT(log.dropped_lines(), 0);
+  EXPECT_EQ(
+      static_cast<std::int64_t>(lines_of(log_file(disk.path(), 0)).size()) + log.dropped_lines(),
+      501);
+}
+
+TEST(Log, AFolderThatCannotBeIsAnError) { EXPECT_THROW(Log({.folder = "/dev/null/logs"}), Error); }
+
+TEST(LogLevels, AreFourWords) {
+  EXPECT_EQ(parse_log_level("warning"), LogLevel::warning);
+  EXPECT_THROW(parse_log_level("loud"), ConfigError);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,53 @@
+#include "src/base/units.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+TEST(ParseBytes, ReadsWhatPeopleWrite) {
+  EXPECT_EQ(parse_bytes("0"), 0);
+  EXPECT_EQ(parse_bytes("512"), 512);
+  EXPECT_EQ(parse_bytes("512B"), 512);
+  EXPECT_EQ(parse_bytes("64K"), 65536);
+  EXPECT_EQ(parse_bytes("64k"), 65536);
+  EXPECT_EQ(parse_bytes("4 MiB"), 4 << 20);
+  EXPECT_EQ(parse_bytes("1.5GiB"), std::int64_t{3} << 29);
+  EXPECT_EQ(parse_bytes("2TB"), std::int64_t{2} << 40);
+}
+
+TEST(ParseBytes, RefusesTheRest) {
+  for (const char* wrong : {"", " ", "K", "-1", "-1K", "nan", "inf", "1e30", "8388608T", "5 apples",
+                            "1KK", "1iB", "0x10", "1 K B", "1\xff", "1K\n"}) {
+    EXPECT_THROW(parse_bytes(wrong), ConfigError) << wrong;
+  }
+}
+
+TEST(FormatBytes, IsShort) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes(std::int64_t{5} << 30), "5 GiB");
+}
+
+TEST(FormatSeconds, IsShort) {
+  EXPECT_EQ(format_seconds(0.5), "0.5s");
+  EXPECT_EQ(format_seconds(42.9), "42s");
+  EXPECT_EQ(format_seconds(75.2), "1m15s");
+  EXPECT_EQ(format_seconds(3725), "1h02m");
+  EXPECT_EQ(format_seconds(std::nan("")), "?");
+  EXPECT_EQ(format_seconds(INFINITY), "?");
+}
+
+TEST(FormatCount, IsShort) {
+  EXPECT_EQ(format_count(12), "12");
+  EXPECT_EQ(format_count(12345678), "12.35M");
+  EXPECT_EQ(format_count(-2500), "-2.5k");
+}
+
+}  // namespace
+}  // namespace trireme
