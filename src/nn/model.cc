@@ -60,14 +60,15 @@ Tensor Model::decode(const ConstView& ids, KeyValueCache& cache, Run& run) const
         fmt::format("{} tokens don't fit behind the {} that are held: there is room for {} in all",
                     ids.count, cache.length(), cache.capacity()));
   }
-  run.cache = &cache;
+  Run decoding = run;
+  decoding.training = false;
+  decoding.cache = &cache;
   MicroBatch tokens;
   tokens.batch = 1;
   tokens.time = ids.count;
   tokens.ids = ids;
   Saved nothing = Saved::nothing();
-  Tensor logits = parts_.head.last_logits(forward(tokens, nothing, run), run);
-  run.cache = nullptr;
+  Tensor logits = parts_.head.last_logits(forward(tokens, nothing, decoding), decoding);
   cache.advance(ids.count);
   return logits;
 }

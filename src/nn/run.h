@@ -22,10 +22,10 @@ struct Run {
   ParameterStore& parameters;
   // Training only. Dropout is off without it.
   bool training = false;
-  DropoutKey dropout;
+  DropoutKey dropout{};
   std::int64_t first_sample = 0;  // of this micro-batch, within the step's global batch
   // Called by backward when a parameter's gradient is final, in backward order. May be empty.
-  std::function<void(ParameterId)> gradient_ready;
+  std::function<void(ParameterId)> gradient_ready{};
   // Decoding only: the tokens before this pass.
   KeyValueCache* cache = nullptr;
 };

@@ -39,7 +39,7 @@ CASES = {
         "rope_theta": 10000.0,
     },
     "llama3_tied": {
-        "family": "llama", "layers": 2, "hidden": 16, "heads": 6, "kv_heads": 2, "head_dim": 6,
+        "family": "llama", "layers": 2, "hidden": 18, "heads": 6, "kv_heads": 2, "head_dim": 6,
         "ffn": 35, "vocab": 67, "context": 64, "tie_embeddings": True, "norm_epsilon": 1e-5,
         "rope_theta": 100.0,
         "rope_scaling": {"factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,

@@ -211,12 +211,14 @@ TEST_P(ModelTest, TokensBeyondTheVocabularyAreRefused) {
   EXPECT_THROW(tiny.model.forward_backward(tokens.micro_batch, 1, tiny.run), DataError);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Models, ModelTest,
-    testing::Combine(testing::Values("gpt2", "gpt2_other_tie", "gpt2_dropout", "llama",
-                                     "llama_other_tie", "llama_dropout"),
-                     testing::ValuesIn(kernel_tables())),
-    [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
+INSTANTIATE_TEST_SUITE_P(Models, ModelTest,
+                         testing::Combine(testing::Values("gpt2", "gpt2_other_tie", "gpt2_dropout",
+                                                          "llama", "llama_other_tie",
+                                                          "llama_dropout"),
+                                          testing::ValuesIn(kernel_tables())),
+                         [](const auto& instance) {
+                           return std::get<0>(instance.param) + "_" + std::get<1>(instance.param);
+                         });
 
 // A vocabulary so large that the logits of the micro-batch take several chunks.
 TEST(HeadTest, ChunksOfLogitsAddUp) {

@@ -62,7 +62,7 @@ TEST(Sampling, TopKAndTopPKeepTheHead) {
   EXPECT_GT(seen[1], 0);
   options.top_p = 0.5;
   seen = frequencies(logits, options, 100);
-  EXPECT_EQ(seen[3], 1);
+  EXPECT_DOUBLE_EQ(seen[3], 1);
 }
 
 TEST(Sampling, IsAPureFunctionOfSeedAndPosition) {

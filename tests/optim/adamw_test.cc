@@ -103,7 +103,7 @@ TEST_P(AdamWTest, GradientNormIsThatOfAllParameters) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, AdamWTest, testing::ValuesIn(kernel_tables()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& instance) { return instance.param; });
 
 TEST(AdamWOptions, RefusesWhatMeansNothing) {
   EXPECT_NO_THROW(AdamWOptions{}.validate());
