@@ -1,0 +1,340 @@
+// Attention backward (FlashAttention, Dao et al., 2022, algorithm 4): with the log-sum-exp L of
+// forward and D_i = sum_d dO_id O_id,
+//   P = exp(S - L)   dV = P^T dO   dP = dO V^T   dS = P * (dP - D)   dQ = dS K   dK = dS^T Q
+// tile by tile over blocks of queries and keys (S and dS carry the factor 1/sqrt(D)). Each element
+// of dQ, dK and dV is one chain of sums, over its keys or over heads and queries in order, so that
+// neither blocks nor threads show in the bits.
+//
+// With few threads a task is a key/value head: five products a tile. When there are more threads
+// than that, dQ and then dK, dV are made by blocks: seven products, but many more tasks.
+#pragma once
+
+#include "src/kernels/cpu/isa/attention_tiles.h"
+#include "src/kernels/cpu/isa/isa_kernels.h"
+#include "src/kernels/cpu/isa/vector_math.h"
+#include "src/kernels/cpu/scratch.h"
+
+namespace trireme::cpu::TRIREME_ISA {
+
+inline constexpr std::int64_t kBlock = 64;  // queries and keys of a tile
+static_assert(kBlock % kTileRows == 0 && kBlock % kPanel == 0);
+
+// Sizes in words of what backward keeps of one head.
+template <class Unit>
+struct BackwardSizes {
+  explicit BackwardSizes(const AttentionForward& p)
+      : time(rounded_up(p.time, kBlock)),
+        steps((p.head_dim + Unit::kElements - 1) / Unit::kElements),
+        columns(rounded_up(p.head_dim, kLanes)),
+        rows(time * steps),
+        panels(rounded_up(columns, kPanel) * time / Unit::kElements),
+        sums(time * columns) {}
+  std::int64_t time, steps, columns;
+  std::int64_t rows;    // [time, steps], as rows or as the panels of the transpose
+  std::int64_t panels;  // [time, columns] as panels that are summed along time
+  std::int64_t sums;    // [time, columns] f32
+  std::int64_t keys() const { return 2 * rows + panels + 2 * sums; }
+  std::int64_t queries() const { return 2 * rows + 2 * panels + sums + 2 * time; }
+  std::int64_t tile() const { return 5 * kBlock * kBlock + kPanel * steps; }
+};
+
+// A key/value head: operands and sums.
+template <class Unit>
+struct KeyWork {
+  KeyWork(Word* at, const BackwardSizes<Unit>& z)
+      : keys_across(at),
+        values_across(at + z.rows),
+        keys(values_across + z.rows),
+        dk(reinterpret_cast<float*>(keys + z.panels)),
+        dv(dk + z.sums) {}
+  Word* keys_across;    // K^T
+  Word* values_across;  // V^T
+  Word* keys;           // K
+  float* dk;            // [time, columns]
+  float* dv;
+};
+
+// A query head: operands and sums.
+template <class Unit>
+struct QueryWork {
+  QueryWork(Word* at, const BackwardSizes<Unit>& z)
+      : q_rows(at),
+        dout_rows(at + z.rows),
+        q(dout_rows + z.rows),
+        dout(q + z.panels),
+        dq(reinterpret_cast<float*>(dout + z.panels)),
+        lse(dq + z.sums),
+        delta(lse + z.time) {}
+  Word* q_rows;     // Q
+  Word* dout_rows;  // dO
+  Word* q;          // Q, summed along time
+  Word* dout;       // dO, summed along time
+  float* dq;        // [time, columns]
+  float* lse;       // [time]
+  float* delta;     // [time]: D above
+};
+
+// The tile of one thread. With f32 words P and dS are the score tiles themselves.
+template <class Unit>
+struct BackwardTile {
+  explicit BackwardTile(Word* at)
+      : scores(reinterpret_cast<float*>(at)),
+        dp(scores + kBlock * kBlock),
+        weights(Unit::kElements == 1 ? at : at + 2 * kBlock * kBlock),
+        ds(Unit::kElements == 1 ? at + kBlock * kBlock : at + 3 * kBlock * kBlock),
+        ds_rows(Unit::kElements == 1 ? ds : at + 4 * kBlock * kBlock),
+        spare(at + 5 * kBlock * kBlock) {}
+  float* scores;  // [queries, keys]
+  float* dp;      // [queries, keys]
+  Word* weights;  // P as words along the queries: [queries / elements, keys]
+  Word* ds;       // dS likewise
+  Word* ds_rows;  // dS as words along the keys: [queries, keys / elements]
+  Word* spare;    // [kPanel, steps] for packing
+};
+
+enum class Wanted { all, queries, keys };
+
+// One row of a tile: how to get P and dS from the scores and dP.
+struct RowTerms {
+  const float* scores;
+  const float* dp;
+  float lse;
+  float delta;
+  std::int64_t seen;  // keys of the tile that the query sees
+
+  TRIREME_INLINE void at(std::int64_t i, float scale, Floats& weight, Floats& ds) const {
+    weight = exp(load(scores + i) * scale - lse);
+    if (i + kLanes > seen) {
+      Ints lane{};
+      for (int j = 0; j < kLanes; ++j) {
+        lane[j] = j;
+      }
+      weight = lane < static_cast<std::int32_t>(seen - i) ? weight : Floats{};
+    }
+    ds = weight * (load(dp + i) - delta) * scale;
+  }
+};
+
+// P and dS of rows r and, where a word holds two, r + 1.
+template <class Unit>
+TRIREME_INLINE void weigh_rows(const BackwardTile<Unit>& tile, const RowTerms* rows, std::int64_t r,
+                               float scale) {
+  const std::int64_t word_row = r / Unit::kElements * kBlock;
+  for (std::int64_t i = 0; i < kBlock; i += kLanes) {
+    Floats weight[Unit::kElements];
+    Floats ds[Unit::kElements];
+    rows[0].at(i, scale, weight[0], ds[0]);
+    if constexpr (Unit::kElements == 1) {
+      store(tile.scores + word_row + i, weight[0]);
+      store(tile.dp + word_row + i, ds[0]);
+    } else {
+      rows[1].at(i, scale, weight[1], ds[1]);
+      const Words w = Unit::interleaved(weight[0], weight[1]);
+      const Words d = Unit::interleaved(ds[0], ds[1]);
+      std::memcpy(tile.weights + word_row + i, &w, sizeof w);
+      std::memcpy(tile.ds + word_row + i, &d, sizeof d);
+      auto* const along_keys = reinterpret_cast<typename Unit::Element*>(tile.ds_rows);
+      Unit::put(along_keys + r * kBlock + i, ds[0]);
+      Unit::put(along_keys + (r + 1) * kBlock + i, ds[1]);
+    }
+  }
+}
+
+// Queries [q0, q0 + kBlock) against keys [k0, k0 + kBlock).
+template <class Unit>
+void backward_tile(const BackwardSizes<Unit>& z, const KeyWork<Unit>& key,
+                   const QueryWork<Unit>& query, const BackwardTile<Unit>& tile, std::int64_t q0,
+                   std::int64_t k0, float scale, Wanted wanted) {
+  const std::int64_t across = z.steps * kPanel;
+  const std::int64_t along = z.time / Unit::kElements * kPanel;
+  constexpr std::int64_t kSteps = kBlock / Unit::kElements;
+  multiply<Unit>(tile.scores, kBlock, kBlock, kBlock, {query.q_rows + q0 * z.steps, z.steps, 1},
+                 key.keys_across + k0 * z.steps, across, z.steps, false);
+  multiply<Unit>(tile.dp, kBlock, kBlock, kBlock, {query.dout_rows + q0 * z.steps, z.steps, 1},
+                 key.values_across + k0 * z.steps, across, z.steps, false);
+  for (std::int64_t r = 0; r < kBlock; r += Unit::kElements) {
+    RowTerms rows[Unit::kElements];
+    for (std::int64_t j = 0; j < Unit::kElements; ++j) {
+      const std::int64_t t = r + j;
+      rows[j] = {tile.scores + t * kBlock, tile.dp + t * kBlock, query.lse[q0 + t],
+                 query.delta[q0 + t], q0 + t + 1 - k0};
+    }
+    weigh_rows(tile, rows, r, scale);
+  }
+  if (wanted != Wanted::queries) {
+    multiply<Unit>(key.dv + k0 * z.columns, z.columns, kBlock, z.columns, {tile.weights, 1, kBlock},
+                   query.dout + q0 / Unit::kElements * kPanel, along, kSteps, true);
+    multiply<Unit>(key.dk + k0 * z.columns, z.columns, kBlock, z.columns, {tile.ds, 1, kBlock},
+                   query.q + q0 / Unit::kElements * kPanel, along, kSteps, true);
+  }
+  if (wanted != Wanted::keys) {
+    multiply<Unit>(query.dq + q0 * z.columns, z.columns, kBlock, z.columns,
+                   {tile.ds_rows, kSteps, 1}, key.keys + k0 / Unit::kElements * kPanel, along,
+                   kSteps, true);
+  }
+}
+
+// Everything of one call that its tasks share.
+template <class Unit, class T>
+struct Backward {
+  explicit Backward(const AttentionBackward& arguments)
+      : a(arguments),
+        p(arguments.forward),
+        z(p),
+        group(p.heads / p.kv_heads),
+        scale(1.0F / __builtin_sqrtf(static_cast<float>(p.head_dim))) {}
+
+  // Element (b, t = 0, h) of what is laid out like q, like k, and like out.
+  std::int64_t at_query(std::int64_t b, std::int64_t h) const {
+    return b * p.time * p.q_stride + h * p.head_dim;
+  }
+  std::int64_t at_key(std::int64_t b, std::int64_t kv) const {
+    return b * p.time * p.kv_stride + kv * p.head_dim;
+  }
+  std::int64_t at_out(std::int64_t b, std::int64_t h) const {
+    return (b * p.time * p.heads + h) * p.head_dim;
+  }
+
+  void pack_keys(const KeyWork<Unit>& key, std::int64_t b, std::int64_t kv, Word* spare) const {
+    const T* const k = as<T>(p.k) + at_key(b, kv);
+    const T* const v = as<T>(p.v) + at_key(b, kv);
+    pack_transposed<Unit>(key.keys_across, k, p.kv_stride, p.time, z.time, p.head_dim, spare);
+    pack_transposed<Unit>(key.values_across, v, p.kv_stride, p.time, z.time, p.head_dim, spare);
+    pack_plain<Unit>(key.keys, k, p.kv_stride, p.time, z.time, p.head_dim);
+    std::memset(key.dk, 0, static_cast<std::size_t>(2 * z.sums) * 4);
+  }
+
+  void pack_queries(const QueryWork<Unit>& query, std::int64_t b, std::int64_t h) const {
+    const T* const q = as<T>(p.q) + at_query(b, h);
+    const T* const out = as<T>(p.out) + at_out(b, h);
+    const T* const dout = as<T>(a.dout) + at_out(b, h);
+    const std::int64_t stride = p.heads * p.head_dim;
+    pack_rows<Unit>(query.q_rows, q, p.q_stride, p.time, z.time, p.head_dim);
+    pack_rows<Unit>(query.dout_rows, dout, stride, p.time, z.time, p.head_dim);
+    pack_plain<Unit>(query.q, q, p.q_stride, p.time, z.time, p.head_dim);
+    pack_plain<Unit>(query.dout, dout, stride, p.time, z.time, p.head_dim);
+    std::memset(query.dq, 0, static_cast<std::size_t>(z.sums) * 4);
+    for (std::int64_t t = 0; t < z.time; ++t) {
+      const bool real = t < p.time;
+      // Queries that only pad the last block weigh nothing: exp(0 - inf).
+      query.lse[t] = real ? as<float>(p.lse)[(b * p.heads + h) * p.time + t] : __builtin_inff();
+      query.delta[t] = !real ? 0 : sum_of_vectors(p.head_dim, [&](std::int64_t i, auto part) {
+        return load(dout + t * stride + i, part) * load(out + t * stride + i, part);
+      });
+    }
+  }
+
+  // Rows [first, last) of an f32 sum to a gradient of type T.
+  void put(T* to, std::int64_t stride, const float* sums, std::int64_t first,
+           std::int64_t last) const {
+    for (std::int64_t t = first; t < least(last, p.time); ++t) {
+      each_vector(p.head_dim, [&](std::int64_t i, auto part) {
+        store(to + t * stride + i, load(sums + t * z.columns + i), part);
+      });
+    }
+  }
+
+  AttentionBackward a;
+  AttentionForward p;
+  BackwardSizes<Unit> z;
+  std::int64_t group;  // query heads a key/value head
+  float scale;
+};
+
+// Task: a key/value head with its query heads.
+template <class Unit, class T>
+void backward_by_heads(const Backward<Unit, T>& w, int threads) {
+  const std::int64_t words = w.z.keys() + w.z.queries() + w.z.tile();
+  const std::int64_t pairs = w.p.batch * w.p.kv_heads;
+  auto* const work = reinterpret_cast<Word*>(scratch_floats(threads * words));
+#pragma omp parallel num_threads(threads)
+  {
+    Word* const mine = work + omp_get_thread_num() * words;
+    const KeyWork<Unit> key(mine, w.z);
+    const QueryWork<Unit> query(mine + w.z.keys(), w.z);
+    const BackwardTile<Unit> tile(mine + w.z.keys() + w.z.queries());
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t i = 0; i < pairs; ++i) {
+      const std::int64_t b = i / w.p.kv_heads;
+      const std::int64_t kv = i % w.p.kv_heads;
+      w.pack_keys(key, b, kv, tile.spare);
+      for (std::int64_t h = kv * w.group; h < (kv + 1) * w.group; ++h) {
+        w.pack_queries(query, b, h);
+        for (std::int64_t k0 = 0; k0 < w.p.time; k0 += kBlock) {
+          for (std::int64_t q0 = k0; q0 < w.p.time; q0 += kBlock) {
+            backward_tile(w.z, key, query, tile, q0, k0, w.scale, Wanted::all);
+          }
+        }
+        w.put(as<T>(w.a.dq) + w.at_query(b, h), w.p.q_stride, query.dq, 0, w.p.time);
+      }
+      w.put(as<T>(w.a.dk) + w.at_key(b, kv), w.p.kv_stride, key.dk, 0, w.p.time);
+      w.put(as<T>(w.a.dv) + w.at_key(b, kv), w.p.kv_stride, key.dv, 0, w.p.time);
+    }
+  }
+}
+
+// Tasks: a block of queries of a head; then a block of keys of a key/value head.
+template <class Unit, class T>
+void backward_by_blocks(const Backward<Unit, T>& w, int threads) {
+  const auto& z = w.z;
+  const std::int64_t pairs = w.p.batch * w.p.kv_heads;
+  const std::int64_t heads = w.p.batch * w.p.heads;
+  const std::int64_t blocks = z.time / kBlock;
+  auto* const keys = reinterpret_cast<Word*>(
+      scratch_floats(pairs * z.keys() + heads * z.queries() + threads * z.tile()));
+  Word* const queries = keys + pairs * z.keys();
+  const auto key = [=, &z](std::int64_t i) { return KeyWork<Unit>(keys + i * z.keys(), z); };
+  const auto query = [=, &z](std::int64_t i) {
+    return QueryWork<Unit>(queries + i * z.queries(), z);
+  };
+#pragma omp parallel num_threads(threads)
+  {
+    const BackwardTile<Unit> tile(queries + heads * z.queries() + omp_get_thread_num() * z.tile());
+#pragma omp for schedule(dynamic, 1) nowait
+    for (std::int64_t i = 0; i < pairs; ++i) {
+      w.pack_keys(key(i), i / w.p.kv_heads, i % w.p.kv_heads, tile.spare);
+    }
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t i = 0; i < heads; ++i) {
+      w.pack_queries(query(i), i / w.p.heads, i % w.p.heads);
+    }
+#pragma omp for schedule(dynamic, 1) nowait
+    for (std::int64_t i = 0; i < heads * blocks; ++i) {
+      const std::int64_t head = i % heads;
+      const std::int64_t q0 = (blocks - 1 - i / heads) * kBlock;
+      for (std::int64_t k0 = 0; k0 <= q0; k0 += kBlock) {
+        backward_tile(z, key(head / w.group), query(head), tile, q0, k0, w.scale, Wanted::queries);
+      }
+      w.put(as<T>(w.a.dq) + w.at_query(head / w.p.heads, head % w.p.heads), w.p.q_stride,
+            query(head).dq, q0, q0 + kBlock);
+    }
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t i = 0; i < pairs * blocks; ++i) {
+      const std::int64_t pair = i % pairs;
+      const std::int64_t k0 = i / pairs * kBlock;
+      for (std::int64_t head = pair * w.group; head < (pair + 1) * w.group; ++head) {
+        for (std::int64_t q0 = k0; q0 < w.p.time; q0 += kBlock) {
+          backward_tile(z, key(pair), query(head), tile, q0, k0, w.scale, Wanted::keys);
+        }
+      }
+      const std::int64_t at = w.at_key(pair / w.p.kv_heads, pair % w.p.kv_heads);
+      w.put(as<T>(w.a.dk) + at, w.p.kv_stride, key(pair).dk, k0, k0 + kBlock);
+      w.put(as<T>(w.a.dv) + at, w.p.kv_stride, key(pair).dv, k0, k0 + kBlock);
+    }
+  }
+}
+
+template <class Unit, class T>
+void attention_backward_blocks(Stream& stream, const AttentionBackward& arguments) {
+  const Backward<Unit, T> work(arguments);
+  const std::int64_t tasks = work.p.batch * work.p.kv_heads;
+  const int threads = stream.threads();
+  // By heads the slowest thread has ceil(tasks / threads) of the work; by blocks 7/5 of its share.
+  if (5 * ((tasks + threads - 1) / threads) * threads <= 7 * tasks) {
+    backward_by_heads(work, threads);
+  } else {
+    backward_by_blocks(work, threads);
+  }
+}
+
+}  // namespace trireme::cpu::TRIREME_ISA

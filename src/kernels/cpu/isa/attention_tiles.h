@@ -1,0 +1,177 @@
+// The small matrix products of attention: C[rows, columns] (f32) += A B, where A and B come as
+// 32-bit words. A word is one float (FloatUnit) or two bf16 that follow each other along the summed
+// index (PairUnit, attention_bf16.cc). A is read word by word at any pair of strides, so that its
+// transpose costs nothing; B is packed in panels:
+//
+//   panel p = [steps][kPanel words]: word (s, j) holds column p * kPanel + j at summed index s
+//
+// Each element of C is one chain of sums in the order of the summed index, wherever blocks are cut.
+// Buffers are padded, so that tiles are always whole: rows to kTileRows, columns to kLanes.
+#pragma once
+
+#include <cstring>
+
+#include "src/kernels/cpu/isa/loops.h"
+#include "src/kernels/cpu/isa/vector.h"
+
+namespace trireme::cpu::TRIREME_ISA {
+
+using Word = std::uint32_t;
+
+// As many sums as the registers hold beside a row of B and one word of A.
+#if defined(__AVX512F__)
+inline constexpr int kTileRows = 4;
+inline constexpr int kTileVectors = 4;
+#else
+inline constexpr int kTileRows = 4;
+inline constexpr int kTileVectors = 2;
+#endif
+inline constexpr std::int64_t kPanel = kTileVectors * kLanes;
+
+TRIREME_INLINE constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+TRIREME_INLINE constexpr std::int64_t least(std::int64_t a, std::int64_t b) {
+  return a < b ? a : b;
+}
+
+struct FloatUnit {
+  using Element = float;
+  static constexpr std::int64_t kElements = 1;  // in a word
+  TRIREME_INLINE static Floats multiply_add(Floats sum, Words a, Words b) {
+    return sum + floats_of(a) * floats_of(b);
+  }
+  TRIREME_INLINE static void put(float* p, Floats x) { store(p, x); }
+};
+
+// A's word for row r of C and step s is at[r * row + s * step].
+struct Left {
+  const Word* at;
+  std::int64_t row;
+  std::int64_t step;
+};
+
+// C[kTileRows, vectors * kLanes] (+)= A B over `steps` words.
+template <class Unit, int vectors>
+TRIREME_INLINE void multiply_tile(float* c, std::int64_t ldc, Left a, const Word* b,
+                                  std::int64_t steps, bool add) {
+  Floats sums[kTileRows][vectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kTileRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      sums[r][v] = add ? load(c + r * ldc + v * kLanes) : Floats{};
+    }
+  }
+  for (std::int64_t s = 0; s < steps; ++s) {
+    Words right[vectors];
+    std::memcpy(right, b + s * kPanel, sizeof right);
+#pragma GCC unroll 8
+    for (int r = 0; r < kTileRows; ++r) {
+      const Words left = Words{} + a.at[r * a.row + s * a.step];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        sums[r][v] = Unit::multiply_add(sums[r][v], left, right[v]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kTileRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      store(c + r * ldc + v * kLanes, sums[r][v]);
+    }
+  }
+}
+
+template <class Unit, int vectors>
+TRIREME_INLINE void multiply_panel(float* c, std::int64_t ldc, std::int64_t rows, Left a,
+                                   const Word* b, std::int64_t steps, bool add) {
+  for (std::int64_t r = 0; r < rows; r += kTileRows) {
+    multiply_tile<Unit, vectors>(c + r * ldc, ldc, {a.at + r * a.row, a.row, a.step}, b, steps,
+                                 add);
+  }
+}
+
+// C[rows, columns] (+)= A B; from one panel of B to the next are `panel_words`.
+template <class Unit>
+void multiply(float* c, std::int64_t ldc, std::int64_t rows, std::int64_t columns, Left a,
+              const Word* b, std::int64_t panel_words, std::int64_t steps, bool add) {
+  for (std::int64_t column = 0; column < columns; column += kPanel, b += panel_words) {
+    float* const at = c + column;
+    switch (least(kPanel, columns - column) / kLanes) {
+      case 1:
+        multiply_panel<Unit, 1>(at, ldc, rows, a, b, steps, add);
+        break;
+      case 2:
+        multiply_panel<Unit, 2>(at, ldc, rows, a, b, steps, add);
+        break;
+      case 3:
+        multiply_panel<Unit, least(3, kTileVectors)>(at, ldc, rows, a, b, steps, add);
+        break;
+      default:
+        multiply_panel<Unit, kTileVectors>(at, ldc, rows, a, b, steps, add);
+    }
+  }
+}
+
+// [rows, depth] of T as words along depth: to[padded_rows][steps], zero beyond.
+template <class Unit, class T>
+void pack_rows(Word* to, const T* from, std::int64_t stride, std::int64_t rows,
+               std::int64_t padded_rows, std::int64_t depth) {
+  const std::int64_t steps = (depth + Unit::kElements - 1) / Unit::kElements;
+  std::memset(to + rows * steps, 0, static_cast<std::size_t>((padded_rows - rows) * steps) * 4);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    auto* const y = reinterpret_cast<typename Unit::Element*>(to + r * steps);
+    to[(r + 1) * steps - 1] = 0;
+    each_vector(depth, [&, x = from + r * stride](std::int64_t i, auto part) {
+      store(y + i, load(x + i, part), part);
+    });
+  }
+}
+
+// B = the transpose of [rows, depth]: panels of rows, the sum runs along depth; with zeros to
+// padded_rows, a multiple of kPanel. spare: [kPanel, steps].
+template <class Unit, class T>
+void pack_transposed(Word* to, const T* from, std::int64_t stride, std::int64_t rows,
+                     std::int64_t padded_rows, std::int64_t depth, Word* spare) {
+  const std::int64_t steps = (depth + Unit::kElements - 1) / Unit::kElements;
+  for (std::int64_t r0 = 0; r0 < padded_rows; r0 += kPanel, to += steps * kPanel) {
+    const std::int64_t real = r0 < rows ? least(kPanel, rows - r0) : 0;
+    pack_rows<Unit>(spare, from + r0 * stride, stride, real, kPanel, depth);
+    for (std::int64_t s0 = 0; s0 < steps; s0 += 8) {
+      for (std::int64_t r = 0; r < kPanel; ++r) {
+        for (std::int64_t s = s0; s < least(s0 + 8, steps); ++s) {
+          to[s * kPanel + r] = spare[r * steps + s];
+        }
+      }
+    }
+  }
+}
+
+// B = [rows, depth] itself: panels of depth, the sum runs along the rows; padded to whole vectors
+// along depth, with zeros to padded_rows.
+template <class Unit, class T>
+void pack_plain(Word* to, const T* from, std::int64_t stride, std::int64_t rows,
+                std::int64_t padded_rows, std::int64_t depth) {
+  const std::int64_t steps = padded_rows / Unit::kElements;
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const std::int64_t r = s * Unit::kElements;
+    const T* const x = from + r * stride;
+    const auto row = [&](std::int64_t step, std::int64_t i, auto part) {
+      return r + step < rows ? load(x + step * stride + i, part) : Floats{};
+    };
+    each_vector(depth, [&](std::int64_t i, auto part) {
+      Word* const y = to + (i / kPanel * steps + s) * kPanel + i % kPanel;
+      if constexpr (Unit::kElements == 1) {
+        const Words word = bits_of(row(0, i, part));
+        std::memcpy(y, &word, sizeof word);
+      } else {
+        const Words word = Unit::interleaved(row(0, i, part), row(1, i, part));
+        std::memcpy(y, &word, sizeof word);
+      }
+    });
+  }
+}
+
+}  // namespace trireme::cpu::TRIREME_ISA

@@ -1,0 +1,211 @@
+// Attention beyond the comparison of every entry with reference: block edges, strides, grouped
+// heads, caches, and the same bits for any number of threads and either way to share backward.
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "src/base/philox.h"
+#include "src/kernels/kernels.h"
+
+namespace trireme {
+namespace {
+
+struct Case {
+  std::int64_t batch, time, kv_time, heads, kv_heads, depth;
+  DType type;
+  std::string name() const {
+    return fmt::format("B{} T{} of {} H{}/{} D{} {}", batch, time, kv_time, heads, kv_heads, depth,
+                       dtype_name(type));
+  }
+};
+
+class Array {
+ public:
+  Array(std::int64_t count, DType dtype, std::uint64_t seed = 0)
+      : count_(count), dtype_(dtype), bytes_(static_cast<std::size_t>(count * size_of(dtype))) {
+    for (std::int64_t i = 0; seed != 0 && i < count; ++i) {
+      const auto word = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, philox_key(seed))[0];
+      set(i, 4 * uniform_float(word) - 2);
+    }
+  }
+  View view(std::int64_t first = 0) {
+    return View{bytes_.data(), count_, dtype_, {}}.slice(first, count_ - first);
+  }
+  float operator[](std::int64_t i) const {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, bytes_.data() + i * size_of(dtype_),
+                static_cast<std::size_t>(size_of(dtype_)));
+    return dtype_ == DType::bf16 ? to_float(bf16{static_cast<std::uint16_t>(bits)})
+                                 : std::bit_cast<float>(bits);
+  }
+  std::int64_t count() const { return count_; }
+  bool operator==(const Array& other) const { return bytes_ == other.bytes_; }
+
+ private:
+  void set(std::int64_t i, float x) {
+    const bf16 half = to_bf16(x);
+    const void* from = dtype_ == DType::bf16 ? static_cast<const void*>(&half) : &x;
+    std::memcpy(bytes_.data() + i * size_of(dtype_), from,
+                static_cast<std::size_t>(size_of(dtype_)));
+  }
+  std::int64_t count_;
+  DType dtype_;
+  std::vector<char> bytes_;
+};
+
+// q, k and v lie in one row of a token, as the layers lay them out.
+struct Pass {
+  explicit Pass(const Case& c)
+      : shape(c),
+        row((c.heads + 2 * c.kv_heads) * c.depth),
+        cache_rows(c.kv_time == c.time ? c.time : c.kv_time + 3),
+        qkv(c.batch * cache_rows * row, c.type, 1),
+        q(c.batch * c.time * row, c.type, 1),
+        out(c.batch * c.time * c.heads * c.depth, c.type),
+        lse(c.batch * c.heads * c.time, DType::f32),
+        dout(out.count(), c.type, 2),
+        dqkv(qkv.count(), c.type) {}
+
+  AttentionForward forward() {
+    AttentionForward p;
+    p.batch = shape.batch;
+    p.time = shape.time;
+    p.kv_time = shape.kv_time;
+    p.heads = shape.heads;
+    p.kv_heads = shape.kv_heads;
+    p.head_dim = shape.depth;
+    p.q = shape.time == shape.kv_time ? qkv.view() : q.view();
+    p.k = qkv.view(shape.heads * shape.depth);
+    p.v = qkv.view((shape.heads + shape.kv_heads) * shape.depth);
+    p.q_stride = p.kv_stride = row;
+    p.kv_batch_rows = cache_rows;
+    p.out = out.view();
+    p.lse = lse.view();
+    return p;
+  }
+  void run(const Kernels& kernels, int threads) {
+    Stream stream(Device{}, threads);
+    kernels.attention_forward(stream, forward());
+    if (shape.time == shape.kv_time) {
+      kernels.attention_backward(stream,
+                                 {.forward = forward(),
+                                  .dout = dout.view(),
+                                  .dq = dqkv.view(),
+                                  .dk = dqkv.view(shape.heads * shape.depth),
+                                  .dv = dqkv.view((shape.heads + shape.kv_heads) * shape.depth)});
+    }
+  }
+
+  Case shape;
+  std::int64_t row, cache_rows;
+  Array qkv, q, out, lse, dout, dqkv;
+};
+
+// The largest difference over the largest value.
+double distance(const Array& a, const Array& b) {
+  double apart = 0;
+  double size = 1e-30;
+  for (std::int64_t i = 0; i < a.count(); ++i) {
+    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    apart = std::isnan(difference) ? INFINITY : std::max(apart, difference);
+    size = std::max(size, std::abs(static_cast<double>(b[i])));
+  }
+  return apart / size;
+}
+
+std::vector<const Kernels*> tables() {
+  std::vector<const Kernels*> all;
+  for (const char* name : {"baseline", "avx2", "avx512"}) {
+    try {
+      all.push_back(&kernels_named(name));
+    } catch (const ConfigError&) {
+      std::printf("skipped: this processor lacks %s\n", name);
+    }
+  }
+  return all;
+}
+
+void expect_near_reference(const Case& shape) {
+  Pass want(shape);
+  want.run(kernels_named("reference"), 1);
+  const double room = shape.type == DType::bf16 ? 0.015 : 1e-5;
+  for (const Kernels* table : tables()) {
+    Pass got(shape);
+    got.run(*table, 2);
+    const std::string where = std::string(table->name) + " " + shape.name();
+    EXPECT_LT(distance(got.out, want.out), room) << where;
+    EXPECT_LT(distance(got.lse, want.lse), room) << where;
+    EXPECT_LT(distance(got.dqkv, want.dqkv), room) << where;
+  }
+}
+
+TEST(Attention, AgreesAtTheEdgesOfBlocks) {
+  for (const DType type : {DType::f32, DType::bf16}) {
+    for (const std::int64_t time : {8, 15, 16, 63, 64, 65, 127, 129, 255, 257, 320}) {
+      expect_near_reference({1, time, time, 2, 1, 16, type});
+    }
+  }
+}
+
+TEST(Attention, AgreesForAnyHeadDimension) {
+  for (const DType type : {DType::f32, DType::bf16}) {
+    for (const std::int64_t depth : {1, 2, 3, 7, 8, 20, 40, 48, 64, 65, 80, 96, 128, 136}) {
+      expect_near_reference({2, 70, 70, 3, 3, depth, type});
+    }
+  }
+}
+
+TEST(Attention, AgreesForGroupedHeads) {
+  for (const DType type : {DType::f32, DType::bf16}) {
+    expect_near_reference({2, 90, 90, 6, 2, 24, type});
+    expect_near_reference({1, 90, 90, 4, 1, 32, type});
+  }
+}
+
+TEST(Attention, ReadsACacheOfKeys) {
+  for (const DType type : {DType::f32, DType::bf16}) {
+    expect_near_reference({2, 1, 1, 4, 2, 16, type});
+    expect_near_reference({2, 1, 300, 4, 2, 16, type});
+    expect_near_reference({1, 7, 77, 3, 3, 20, type});
+    expect_near_reference({2, 30, 301, 4, 2, 64, type});
+  }
+}
+
+TEST(Attention, BitsDoNotDependOnThreads) {
+  for (const Kernels* table : tables()) {
+    for (const DType type : {DType::f32, DType::bf16}) {
+      const std::vector<Case> shapes = {{1, 300, 300, 3, 3, 64, type},
+                                        {2, 130, 130, 4, 2, 20, type},
+                                        {1, 3, 400, 4, 2, 32, type}};
+      for (const Case& shape : shapes) {
+        Pass one(shape);
+        one.run(*table, 1);
+        for (const int threads : {2, 3, 4, 16}) {
+          Pass other(shape);
+          other.run(*table, threads);
+          EXPECT_TRUE(other.out == one.out && other.lse == one.lse && other.dqkv == one.dqkv)
+              << table->name << " " << shape.name() << " on " << threads << " threads";
+        }
+      }
+    }
+  }
+}
+
+// A divergence must stay visible.
+TEST(Attention, PassesNaNOn) {
+  for (const Kernels* table : tables()) {
+    Pass pass({1, 70, 70, 1, 1, 16, DType::f32});
+    const float nan = std::nanf("");
+    std::memcpy(static_cast<float*>(pass.qkv.view().data) + 40 * pass.row, &nan, 4);
+    pass.run(*table, 1);
+    EXPECT_TRUE(std::isnan(pass.out[40 * 16])) << table->name;
+    EXPECT_FALSE(std::isnan(pass.out[39 * 16])) << table->name;
+    EXPECT_TRUE(std::isnan(pass.dqkv[16])) << table->name;
+  }
+}
+
+}  // namespace
+}  // namespace trireme
