@@ -15,8 +15,7 @@ template <class T>
 TRIREME_INLINE float largest(const T* x, std::int64_t n, float least) {
   Floats most = splat(least);
   each_vector(n, [&](std::int64_t i, auto part) {
-    const Floats logits = load(x + i, part);
-    most = max(most, kept(logits - least, part) + least);
+    most = max(most, kept(load(x + i, part), part, most));
   });
   return max_of_lanes(most);
 }

@@ -32,14 +32,14 @@ template <class T>
 TRIREME_INLINE void store(T* p, Floats x, Part part) {
   store_part(p, x, part.lanes);
 }
-// x, and zero in the lanes that don't count.
-TRIREME_INLINE Floats kept(Floats x, All) { return x; }
-TRIREME_INLINE Floats kept(Floats x, Part part) {
+// x, and `other` in the lanes that don't count.
+TRIREME_INLINE Floats kept(Floats x, All, Floats = splat(0)) { return x; }
+TRIREME_INLINE Floats kept(Floats x, Part part, Floats other = splat(0)) {
   Ints lane{};
   for (int i = 0; i < kLanes; ++i) {
     lane[i] = i;
   }
-  return lane < static_cast<std::int32_t>(part.lanes) ? x : Floats{};
+  return lane < static_cast<std::int32_t>(part.lanes) ? x : other;
 }
 
 // f(i, All or Part) for each vector of n elements.

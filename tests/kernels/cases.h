@@ -1,0 +1,39 @@
+// One call of one entry of the kernel table on fixed data. The same cases are compared with the
+// reference, and run on other numbers of threads.
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "src/kernels/kernels.h"
+#include "tests/kernels/array.h"
+
+namespace trireme::testing {
+
+// |result - expected| <= relative |expected| + absolute * the largest |expected| of the array.
+struct Tolerance {
+  double relative = 0;
+  double absolute = 0;
+};
+
+struct Case {
+  std::string name;
+  std::function<Results(const Kernels&, Stream&)> run;
+  Tolerance f32{4e-6, 2e-6};
+  Tolerance bf16{1.0 / 128, 4e-3};
+};
+
+// How GoogleTest names a case in its messages.
+inline void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
+
+std::vector<Case> product_cases();
+std::vector<Case> row_cases();
+std::vector<Case> element_cases();
+
+inline constexpr DType kActivations[] = {DType::f32, DType::bf16};
+
+inline std::string dtype_word(DType dtype) { return dtype == DType::bf16 ? "bf16" : "f32"; }
+
+}  // namespace trireme::testing

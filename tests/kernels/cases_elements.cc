@@ -1,0 +1,246 @@
+#include "tests/kernels/cases.h"
+
+namespace trireme::testing {
+namespace {
+
+constexpr std::int64_t kCounts[] = {1, 15, 64, 1001, 70001};
+constexpr Tolerance kExact{0, 0};
+
+// Normal numbers, and at the front some that overflow in a careless formula.
+Array with_extremes(std::int64_t count, DType dtype, std::uint32_t seed) {
+  Array x = Array::random(count, dtype, seed, 3);
+  const double extremes[] = {0, -0.0, 20, -20, 1e4, -1e4, 1e-30, -1e-30};
+  for (std::int64_t i = 0; i < 8 && count > 64; ++i) {
+    x.set(i, extremes[i]);
+  }
+  return x;
+}
+
+Results run_activations(std::int64_t n, DType dtype, const Kernels& kernels, Stream& stream) {
+  const Array x = with_extremes(n, dtype, 1);
+  const Array up = Array::random(n, dtype, 2);
+  const Array dy = Array::random(n, dtype, 3);
+  Array gelu(n, dtype);
+  Array dgelu(n, dtype);
+  Array swiglu(n, dtype);
+  Array dgate(n, dtype);
+  Array dup(n, dtype);
+  kernels.gelu_forward(stream, gelu, x);
+  kernels.gelu_backward(stream, dgelu, dy, x);
+  kernels.swiglu_forward(stream, swiglu, x, up);
+  kernels.swiglu_backward(stream, dgate, dup, dy, x, up);
+  return {{"gelu", gelu}, {"dgelu", dgelu}, {"swiglu", swiglu}, {"dgate", dgate}, {"dup", dup}};
+}
+
+Results run_dropout(std::int64_t n, DType dtype, float probability, const Kernels& kernels,
+                    Stream& stream) {
+  const Array x = Array::random(3 * n, dtype, 1);
+  Array y(3 * n, dtype);
+  kernels.dropout(stream, {.batch = 3,
+                           .elements_a_sample = n,
+                           .first_sample = 5,
+                           .seed = 0x123456789ABCDEF0,
+                           .step = 77,
+                           .site = 9,
+                           .probability = probability,
+                           .x = x,
+                           .y = y});
+  return {{"y", y}};
+}
+
+Results run_adamw(std::int64_t n, bool compute, std::int64_t step, const Kernels& kernels,
+                  Stream& stream) {
+  Array value = Array::random(n, DType::f32, 1);
+  Array m = Array::random(n, DType::f32, 2, 0.1);
+  Array v = Array::random(n, DType::f32, 3, 0.1);
+  for (std::int64_t i = 0; i < n; ++i) {
+    v.set(i, v[i] * v[i]);
+  }
+  const Array gradient = Array::random(n, DType::f32, 4);
+  Array copy(n, DType::bf16);
+  kernels.adamw(stream, {.value = value,
+                         .m = m,
+                         .v = v,
+                         .gradient = gradient,
+                         .compute = compute ? copy.view() : View{},
+                         .step = step,
+                         .lr = 0.01F,
+                         .weight_decay = 0.1F,
+                         .gradient_scale = 0.37F});
+  return {{"value", value}, {"m", m}, {"v", v}, {"compute", copy}};
+}
+
+Results run_plain(std::int64_t n, const Kernels& kernels, Stream& stream) {
+  const Array x = with_extremes(n, DType::f32, 1);
+  Array half(n, DType::bf16);
+  Array back(n, DType::f32);
+  Array copy(n, DType::f32);
+  Array sum = Array::random(n, DType::f32, 2);
+  Array threes(n, DType::f32);
+  Array halves(n, DType::bf16);
+  kernels.cast(stream, half, x);
+  kernels.cast(stream, back, half);
+  kernels.cast(stream, copy, x);
+  kernels.add(stream, sum, x);
+  kernels.fill(stream, threes, 3.14159F);
+  kernels.fill(stream, halves, 3.14159F);
+  return {{"half", half}, {"back", back},     {"copy", copy},
+          {"sum", sum},   {"threes", threes}, {"halves", halves}};
+}
+
+Results run_sum_of_squares(std::int64_t n, const Kernels& kernels, Stream& stream) {
+  const Array x = Array::random(n, DType::f32, 1);
+  double sum = -1;
+  kernels.sum_of_squares(stream, &sum, x);
+  // Both halves of the double, so that its bits can be compared.
+  Array result(2, DType::f32);
+  result.set(0, sum);
+  result.set(1, sum - static_cast<double>(static_cast<float>(sum)));
+  return {{"sum", result}};
+}
+
+struct EmbeddingShape {
+  std::int64_t batch, time, channels, vocabulary, positions;
+};
+
+Results run_embedding(const EmbeddingShape& s, DType dtype, const Kernels& kernels,
+                      Stream& stream) {
+  const Array ids = Array::ids(s.batch * s.time, s.vocabulary, 1);
+  const Array token = Array::random(s.vocabulary * s.channels, dtype, 2);
+  const Array position = Array::random((s.positions + 2) * s.channels, dtype, 3);
+  Array out(s.batch * s.time * s.channels, dtype);
+  kernels.embedding_forward(stream, {.batch = s.batch,
+                                     .time = s.time,
+                                     .channels = s.channels,
+                                     .first_position = s.positions == 0 ? 0 : 2,
+                                     .out = out,
+                                     .ids = ids,
+                                     .token = token,
+                                     .position = s.positions == 0 ? ConstView{} : position.view()});
+  return {{"out", out}};
+}
+
+Results run_embedding_backward(const EmbeddingShape& s, DType dtype, const Kernels& kernels,
+                               Stream& stream) {
+  const Array ids = Array::ids(s.batch * s.time, s.vocabulary, 1);
+  const Array dout = Array::random(s.batch * s.time * s.channels, dtype, 4);
+  Array dtoken = Array::random(s.vocabulary * s.channels, DType::f32, 5);
+  Array dposition = Array::random(s.positions * s.channels, DType::f32, 6);
+  kernels.embedding_backward(stream, {.batch = s.batch,
+                                      .time = s.time,
+                                      .channels = s.channels,
+                                      .dout = dout,
+                                      .ids = ids,
+                                      .dtoken = dtoken,
+                                      .dposition = s.positions == 0 ? View{} : dposition.view()});
+  return {{"dtoken", dtoken}, {"dposition", dposition}};
+}
+
+struct RopeShape {
+  std::int64_t batch, time, heads, head_dim, first_position;
+};
+
+Results run_rope(const RopeShape& s, DType dtype, bool backward, const Kernels& kernels,
+                 Stream& stream) {
+  const std::int64_t stride = s.heads * s.head_dim + 5;
+  Array x = Array::random(s.batch * s.time * stride, dtype, 1);
+  Array frequency(s.head_dim / 2, DType::f32);
+  for (std::int64_t j = 0; j < s.head_dim / 2; ++j) {
+    frequency.set(
+        j, std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(s.head_dim)));
+  }
+  kernels.rope(stream, {.batch = s.batch,
+                        .time = s.time,
+                        .heads = s.heads,
+                        .head_dim = s.head_dim,
+                        .first_position = s.first_position,
+                        .stride = stride,
+                        .x = x,
+                        .inverse_frequency = frequency,
+                        .backward = backward});
+  return {{"x", x}};
+}
+
+void add_embeddings(std::vector<Case>& cases, DType dtype) {
+  constexpr EmbeddingShape kShapes[] = {
+      {1, 1, 1, 1, 1}, {2, 7, 17, 5, 9}, {3, 130, 64, 257, 200}, {2, 64, 200, 3000, 0}};
+  for (const EmbeddingShape& s : kShapes) {
+    const std::string what = fmt::format("{}x{}x{}_v{}_{}", s.batch, s.time, s.channels,
+                                         s.vocabulary, dtype_word(dtype));
+    cases.push_back({"embedding_forward_" + what,
+                     [=](const Kernels& kernels, Stream& stream) {
+                       return run_embedding(s, dtype, kernels, stream);
+                     },
+                     kExact, kExact});
+    cases.push_back({"embedding_backward_" + what, [=](const Kernels& kernels, Stream& stream) {
+                       return run_embedding_backward(s, dtype, kernels, stream);
+                     }});
+  }
+}
+
+void add_ropes(std::vector<Case>& cases, DType dtype) {
+  constexpr RopeShape kShapes[] = {
+      {1, 1, 1, 2, 0}, {2, 9, 3, 10, 4}, {2, 65, 3, 64, 0}, {1, 33, 2, 160, 100000}};
+  for (const RopeShape& s : kShapes) {
+    for (const bool backward : {false, true}) {
+      cases.push_back(
+          {fmt::format("rope{}_{}x{}x{}x{}_at{}_{}", backward ? "_backward" : "", s.batch, s.time,
+                       s.heads, s.head_dim, s.first_position, dtype_word(dtype)),
+           [=](const Kernels& kernels, Stream& stream) {
+             return run_rope(s, dtype, backward, kernels, stream);
+           }});
+    }
+  }
+}
+
+void add_counted(std::vector<Case>& cases, std::int64_t n) {
+  cases.push_back(
+      {fmt::format("plain_{}", n),
+       [=](const Kernels& kernels, Stream& stream) { return run_plain(n, kernels, stream); },
+       kExact, kExact});
+  for (const DType dtype : kActivations) {
+    cases.push_back({fmt::format("activations_{}_{}", n, dtype_word(dtype)),
+                     [=](const Kernels& kernels, Stream& stream) {
+                       return run_activations(n, dtype, kernels, stream);
+                     }});
+    for (const float probability : {0.0F, 0.1F, 0.5F, 1.0F}) {
+      cases.push_back({fmt::format("dropout_{}_{}_{}", n, static_cast<int>(probability * 10),
+                                   dtype_word(dtype)),
+                       [=](const Kernels& kernels, Stream& stream) {
+                         return run_dropout(n, dtype, probability, kernels, stream);
+                       },
+                       kExact, kExact});
+    }
+  }
+  for (const bool compute : {true, false}) {
+    for (const std::int64_t step : {1, 1000}) {
+      cases.push_back({fmt::format("adamw_{}_step{}{}", n, step, compute ? "_copy" : ""),
+                       [=](const Kernels& kernels, Stream& stream) {
+                         return run_adamw(n, compute, step, kernels, stream);
+                       }});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Case> element_cases() {
+  std::vector<Case> cases;
+  for (const std::int64_t n : kCounts) {
+    add_counted(cases, n);
+  }
+  for (const std::int64_t n : {1, 100, 65536, 300001}) {
+    cases.push_back({fmt::format("sum_of_squares_{}", n),
+                     [=](const Kernels& kernels, Stream& stream) {
+                       return run_sum_of_squares(n, kernels, stream);
+                     },
+                     {1e-7, 1e-12}});
+  }
+  for (const DType dtype : kActivations) {
+    add_embeddings(cases, dtype);
+    add_ropes(cases, dtype);
+  }
+  return cases;
+}
+
+}  // namespace trireme::testing

@@ -1,0 +1,142 @@
+#include "tests/kernels/cases.h"
+
+namespace trireme::testing {
+namespace {
+
+struct RowShape {
+  std::int64_t rows, columns;
+};
+
+constexpr RowShape kRows[] = {{1, 1}, {1, 3}, {5, 17}, {33, 64}, {300, 129}, {70, 768}, {2, 5000}};
+
+Results run_column_sum(const RowShape& s, DType dtype, const Kernels& kernels, Stream& stream) {
+  const Array x = Array::random(s.rows * s.columns, dtype, 1);
+  Array sum(s.columns, DType::f32);
+  kernels.column_sum(stream, {.m = s.rows, .n = s.columns, .x = x, .sum = sum});
+  return {{"sum", sum}};
+}
+
+Results run_norm_forward(const RowShape& s, DType dtype, bool centred, bool residual,
+                         const Kernels& kernels, Stream& stream) {
+  Array x = Array::random(s.rows * s.columns, dtype, 1, 3);
+  const Array other = Array::random(x.count(), dtype, 2);
+  const Array weight = Array::random(s.columns, dtype, 3);
+  const Array bias = Array::random(s.columns, dtype, 4);
+  Array y(x.count(), dtype);
+  Array mean(s.rows, DType::f32);
+  Array rstd(s.rows, DType::f32);
+  const NormForward p{.rows = s.rows,
+                      .channels = s.columns,
+                      .x = x,
+                      .residual = residual ? other.view() : ConstView{},
+                      .sum = residual ? x.view() : View{},
+                      .weight = weight,
+                      .bias = centred ? bias.view() : ConstView{},
+                      .y = y,
+                      .mean = centred ? mean.view() : View{},
+                      .rstd = rstd};
+  (centred ? kernels.layer_norm_forward : kernels.rms_norm_forward)(stream, p);
+  return {{"sum", x}, {"y", y}, {"mean", mean}, {"rstd", rstd}};
+}
+
+Results run_norm_backward(const RowShape& s, DType dtype, bool centred, bool residual,
+                          const Kernels& kernels, Stream& stream) {
+  const Array x = Array::random(s.rows * s.columns, dtype, 1);
+  Array dy = Array::random(x.count(), dtype, 2);
+  const Array weight = Array::random(s.columns, dtype, 3);
+  const Array mean = Array::random(s.rows, DType::f32, 4, 0.1);
+  Array rstd(s.rows, DType::f32);
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    rstd.set(r, 0.5 + static_cast<double>(r % 7) / 7);
+  }
+  const Array skip = Array::random(x.count(), dtype, 5);
+  Array dweight(s.columns, DType::f32);
+  Array dbias(s.columns, DType::f32);
+  const NormBackward p{.rows = s.rows,
+                       .channels = s.columns,
+                       .dy = dy,
+                       .x = x,
+                       .weight = weight,
+                       .mean = centred ? mean.view() : ConstView{},
+                       .rstd = rstd,
+                       .dresidual = residual ? skip.view() : ConstView{},
+                       .dx = dy,
+                       .dweight = dweight,
+                       .dbias = centred ? dbias.view() : View{}};
+  (centred ? kernels.layer_norm_backward : kernels.rms_norm_backward)(stream, p);
+  return {{"dx", dy}, {"dweight", dweight}, {"dbias", dbias}};
+}
+
+// Logits of a given spread around `centre`: large ones must not overflow.
+Results run_cross_entropy(const RowShape& s, DType dtype, double centre, bool forward_only,
+                          const Kernels& kernels, Stream& stream) {
+  Array logits = Array::random(s.rows * s.columns, dtype, 1, 4);
+  for (std::int64_t i = 0; i < logits.count(); ++i) {
+    logits.set(i, logits[i] + centre);
+  }
+  const Array targets = Array::ids(s.rows, s.columns, 2);
+  Array losses(s.rows, DType::f32);
+  kernels.cross_entropy(stream, {.rows = s.rows,
+                                 .vocabulary = s.columns,
+                                 .logits = logits,
+                                 .targets = targets,
+                                 .losses = losses,
+                                 .scale = 0.125F,
+                                 .forward_only = forward_only});
+  return {{"losses", losses}, {"logits", logits}};
+}
+
+void add_norms(std::vector<Case>& cases, const RowShape& s, DType dtype) {
+  for (const bool centred : {true, false}) {
+    for (const bool residual : {true, false}) {
+      const std::string what =
+          fmt::format("{}{}_{}x{}_{}", centred ? "layer_norm" : "rms_norm",
+                      residual ? "_residual" : "", s.rows, s.columns, dtype_word(dtype));
+      // One channel's variance is all rounding.
+      if (s.columns > 1) {
+        cases.push_back({"forward_" + what, [=](const Kernels& kernels, Stream& stream) {
+                           return run_norm_forward(s, dtype, centred, residual, kernels, stream);
+                         }});
+      }
+      cases.push_back({"backward_" + what, [=](const Kernels& kernels, Stream& stream) {
+                         return run_norm_backward(s, dtype, centred, residual, kernels, stream);
+                       }});
+    }
+  }
+}
+
+void add_losses(std::vector<Case>& cases, DType dtype) {
+  constexpr RowShape kLosses[] = {{1, 1}, {3, 2}, {7, 257}, {65, 1003}, {3, 50257}};
+  for (const RowShape& s : kLosses) {
+    for (const auto& [place, centre] : {std::pair{"", 0.0}, {"_high", 3000.0}, {"_low", -3000.0}}) {
+      for (const bool forward_only : {true, false}) {
+        cases.push_back({fmt::format("cross_entropy{}{}_{}x{}_{}", forward_only ? "_forward" : "",
+                                     place, s.rows, s.columns, dtype_word(dtype)),
+                         [=, centre = centre](const Kernels& kernels, Stream& stream) {
+                           return run_cross_entropy(s, dtype, centre, forward_only, kernels,
+                                                    stream);
+                         },
+                         {1e-5, 2e-6}});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Case> row_cases() {
+  std::vector<Case> cases;
+  for (const DType dtype : kActivations) {
+    for (const RowShape& s : kRows) {
+      cases.push_back({fmt::format("column_sum_{}x{}_{}", s.rows, s.columns, dtype_word(dtype)),
+                       [=](const Kernels& kernels, Stream& stream) {
+                         return run_column_sum(s, dtype, kernels, stream);
+                       }});
+      add_norms(cases, s, dtype);
+    }
+    add_losses(cases, dtype);
+  }
+  return cases;
+}
+
+}  // namespace trireme::testing

@@ -1,0 +1,85 @@
+// Every entry of every table that this processor runs, against the reference, and on several
+// numbers of threads.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/kernels/cases.h"
+
+namespace trireme::testing {
+namespace {
+
+std::vector<const Kernels*> tables() {
+  std::vector<const Kernels*> all;
+  for (const char* name : {"baseline", "avx2", "avx512"}) {
+    try {
+      all.push_back(&kernels_named(name));
+    } catch (const ConfigError&) {
+      std::fprintf(stderr, "skipped: this processor lacks %s\n", name);
+    }
+  }
+  return all;
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all = product_cases();
+  for (const auto& more : {row_cases(), element_cases()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+// The first element beyond the tolerance, as text; empty if there is none.
+std::string difference(const Array& result, const Array& expected, const Tolerance& tolerance) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < expected.count(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  for (std::int64_t i = 0; i < expected.count(); ++i) {
+    const double allowed =
+        tolerance.relative * std::abs(expected[i]) + tolerance.absolute * largest;
+    // Written so that a NaN fails.
+    if (!(std::abs(result[i] - expected[i]) <= allowed)) {
+      return fmt::format("element {} of {} is {}, not {} +- {}", i, expected.count(), result[i],
+                         expected[i], allowed);
+    }
+  }
+  return "";
+}
+
+class EachCase : public ::testing::TestWithParam<Case> {};
+
+TEST_P(EachCase, AgreesWithTheReference) {
+  Stream stream(Device{}, 2);
+  const Results expected = GetParam().run(kernels_named("reference"), stream);
+  for (const Kernels* table : tables()) {
+    const Results results = GetParam().run(*table, stream);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto& [what, array] = expected[i];
+      const Tolerance& tolerance = array.dtype() == DType::bf16 ? GetParam().bf16 : GetParam().f32;
+      EXPECT_EQ(difference(results[i].second, array, tolerance), "") << table->name << " " << what;
+    }
+  }
+}
+
+TEST_P(EachCase, HasTheSameBitsForAnyNumberOfThreads) {
+  for (const Kernels* table : tables()) {
+    Stream one(Device{}, 1);
+    const Results expected = GetParam().run(*table, one);
+    for (const int threads : {2, 3, 4}) {
+      Stream stream(Device{}, threads);
+      const Results results = GetParam().run(*table, stream);
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_TRUE(results[i].second.same_bits(expected[i].second))
+            << table->name << " " << expected[i].first << " on " << threads << " threads";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EachCase, ::testing::ValuesIn(all_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace trireme::testing
