@@ -1,0 +1,107 @@
+#include "io/data/dataset.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <sys/resource.h>
+
+#include "io/data/shard_reader.h"
+#include "io/data/widen_tokens.h"
+#include "src/base/check.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+class Dataset::Shard : public ShardReader {
+ public:
+  using ShardReader::ShardReader;
+};
+
+namespace {
+
+// Shards stay open: the usual soft limit of 1024 files is below what large datasets have.
+void allow_open_files(std::size_t files) {
+  constexpr rlim_t kOthers = 256;
+  rlimit limit{};
+  const rlim_t wanted = files + kOthers;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
+    limit.rlim_cur = std::min(wanted, limit.rlim_max);
+    (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+std::uint32_t token_at(const std::byte* raw, int token_bytes, std::int64_t index) {
+  std::uint32_t token = 0;
+  std::memcpy(&token, raw + index * token_bytes, static_cast<std::size_t>(token_bytes));
+  return token;
+}
+
+}  // namespace
+
+Dataset Dataset::open(const fs::path& folder) {
+  Dataset dataset(folder, read_manifest_text(folder));
+  dataset.check_sizes();
+  return dataset;
+}
+
+Dataset::Dataset(const fs::path& folder, std::string_view manifest_text)
+    : folder_(folder), manifest_(parse_manifest(manifest_text, (folder / kManifestName).string())) {
+  allow_open_files(manifest_.shards.size());
+  for (const ShardEntry& entry : manifest_.shards) {
+    shards_.push_back(std::make_unique<Shard>(folder_ / entry.path, entry));
+  }
+}
+
+Dataset::Dataset(Dataset&&) noexcept = default;
+Dataset& Dataset::operator=(Dataset&&) noexcept = default;
+Dataset::~Dataset() = default;
+
+std::int64_t Dataset::samples(std::int64_t sequence) const {
+  return SampleIndex(manifest_, sequence).samples();
+}
+
+void Dataset::check_sizes() const {
+  for (const auto& shard : shards_) {
+    shard->check_size();
+  }
+}
+
+const std::byte* Dataset::read(const TokenRun& run, std::vector<std::byte>& scratch) const {
+  const ShardEntry& entry = manifest_.shards[run.shard];
+  check(run.first >= 0 && run.count >= 0 && run.first + run.count <= entry.n_tokens,
+        "a run lies within its shard");
+  return shards_[run.shard]->read(entry.data_offset + run.first * manifest_.token_bytes,
+                                  run.count * manifest_.token_bytes, scratch);
+}
+
+void Dataset::read(const TokenRun& run, std::span<std::int32_t> to,
+                   std::vector<std::byte>& scratch) const {
+  check(static_cast<std::int64_t>(to.size()) == run.count, "there is room for the run");
+  const std::byte* raw = read(run, scratch);
+  if (widen_tokens(raw, manifest_.token_bytes, run.count, to.data()) >= manifest_.vocab) {
+    check_vocabulary(run, raw);
+  }
+}
+
+void Dataset::will_need(const TokenRun& run) const {
+  shards_[run.shard]->will_need(
+      manifest_.shards[run.shard].data_offset + run.first * manifest_.token_bytes,
+      run.count * manifest_.token_bytes);
+}
+
+void Dataset::check_vocabulary(const TokenRun& run, const std::byte* raw) const {
+  for (std::int64_t i = 0; i < run.count; ++i) {
+    const std::uint32_t token = token_at(raw, manifest_.token_bytes, i);
+    if (token >= manifest_.vocab) {
+      throw DataError(fmt::format(
+          "{}: token {} (at byte {}) is {}, outside the vocabulary of {}: the dataset was written "
+          "with a wrong vocabulary; pack or convert it again",
+          shards_[run.shard]->path().string(), run.first + i,
+          manifest_.shards[run.shard].data_offset + (run.first + i) * manifest_.token_bytes, token,
+          manifest_.vocab));
+    }
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,153 @@
+#include "io/data/loader.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "io/data/widen_tokens.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+void check_plan(const LoaderPlan& plan) {
+  if (plan.micro_batch < 1 || plan.global_batch < plan.micro_batch ||
+      plan.global_batch % plan.micro_batch != 0) {
+    throw ConfigError(fmt::format("global_batch {} is not a multiple of micro_batch {}",
+                                  plan.global_batch, plan.micro_batch));
+  }
+  const std::int64_t micros = plan.global_batch / plan.micro_batch;
+  check(plan.first_micro >= 0 && plan.micros > 0 && plan.first_micro + plan.micros <= micros,
+        "a rank's micro-batches lie within the step");
+  check(plan.depth_steps > 0 && plan.threads > 0, "a loader reads ahead, on threads");
+}
+
+}  // namespace
+
+// What a worker keeps from batch to batch.
+struct Loader::Worker {
+  std::vector<std::byte> scratch;
+  BatchReads reads;
+};
+
+Loader::Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan& plan,
+               std::int64_t first_sample)
+    : dataset_(dataset),
+      sampler_(sampler),
+      index_(dataset.manifest(), plan.sequence),
+      plan_(plan),
+      first_sample_(first_sample) {
+  check_plan(plan);
+  check(sampler.samples() == index_.samples(), "the sampler was made for this dataset");
+  check(first_sample >= 0, "samples consumed are not negative");
+  tickets_ = plan.steps < 0 ? std::numeric_limits<std::int64_t>::max() : plan.steps * plan.micros;
+  // One more than the depth: the one in the caller's hands.
+  slots_.resize(static_cast<std::size_t>(plan.depth_steps * plan.micros + 1));
+  const std::int64_t elements = plan.micro_batch * plan.sequence;
+  for (Slot& slot : slots_) {
+    slot.ids.resize(static_cast<std::size_t>(elements));
+    slot.targets.resize(static_cast<std::size_t>(elements));
+    slot.batch = {0,
+                  plan.micro_batch,
+                  plan.sequence,
+                  {slot.ids.data(), elements, DType::i32},
+                  {slot.targets.data(), elements, DType::i32}};
+  }
+  for (int i = 0; i < plan.threads; ++i) {
+    workers_.emplace_back([this] { work(); });
+  }
+}
+
+Loader::~Loader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  slot_free_.notify_all();
+  for (std::thread& worker : workers_) {
+    worker.join();
+  }
+}
+
+bool Loader::may_claim() const {
+  const std::int64_t in_use = std::max<std::int64_t>(handed_ - 1, 0);
+  return claimed_ < tickets_ && claimed_ - in_use < static_cast<std::int64_t>(slots_.size());
+}
+
+void Loader::work() {
+  Worker worker;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    slot_free_.wait(lock, [this] { return stop_ || claimed_ == tickets_ || may_claim(); });
+    if (stop_ || claimed_ == tickets_) {
+      return;
+    }
+    const std::int64_t ticket = claimed_++;
+    Slot& slot = slot_of(ticket);
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      fill(ticket, slot, worker);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    slot.error = error;
+    slot.filled = true;
+    slot_filled_.notify_one();
+  }
+}
+
+void Loader::fill(std::int64_t ticket, Slot& slot, Worker& worker) const {
+  const std::int64_t step = ticket / plan_.micros;
+  const std::int64_t micro = plan_.first_micro + ticket % plan_.micros;
+  const std::int64_t first = first_sample_ + step * plan_.global_batch + micro * plan_.micro_batch;
+  slot.batch.first_sample = first;
+  BatchReads& batch = worker.reads;
+  batch.samples.resize(static_cast<std::size_t>(plan_.micro_batch));
+  for (std::size_t i = 0; i < batch.samples.size(); ++i) {
+    batch.samples[i] = sampler_(first + static_cast<std::int64_t>(i));
+  }
+  batch.plan(index_);
+  // The device sees all that is cold at once, and the loop below finds it read.
+  for (const BatchReads::Read& read : batch.reads) {
+    dataset_.will_need(read.run);
+  }
+  const int width = dataset_.manifest().token_bytes;
+  for (const BatchReads::Read& read : batch.reads) {
+    const std::byte* raw = dataset_.read(read.run, worker.scratch);
+    std::uint32_t largest = 0;
+    for (std::size_t r = read.first_row; r < read.end_row; ++r) {
+      const BatchReads::Row& row = batch.rows[r];
+      const std::byte* tokens = raw + row.tokens_before * width;
+      const std::int64_t at = row.row * plan_.sequence;
+      largest =
+          std::max({largest, widen_tokens(tokens, width, plan_.sequence, slot.ids.data() + at),
+                    widen_tokens(tokens + width, width, plan_.sequence, slot.targets.data() + at)});
+    }
+    if (largest >= dataset_.manifest().vocab) {
+      dataset_.check_vocabulary(read.run, raw);
+    }
+  }
+}
+
+const LoadedMicroBatch& Loader::next() {
+  std::unique_lock lock(mutex_);
+  check(handed_ < tickets_, "the loader was asked for no more steps than it was made for");
+  if (handed_ > 0) {
+    slot_of(handed_ - 1).filled = false;
+  }
+  Slot& slot = slot_of(handed_);
+  ++handed_;
+  slot_free_.notify_one();
+  if (!slot.filled) {
+    const auto start = std::chrono::steady_clock::now();
+    slot_filled_.wait(lock, [&] { return slot.filled; });
+    waited_ += std::chrono::steady_clock::now() - start;
+  }
+  if (slot.error) {
+    std::rethrow_exception(slot.error);
+  }
+  return slot.batch;
+}
+
+}  // namespace trireme

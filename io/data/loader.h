@@ -1,0 +1,93 @@
+// Loader: the micro-batches of one rank, read ahead by threads of its own. What a micro-batch holds
+// depends only on the sampler and its place in the run: sample i of micro-batch m of step s is
+// number first_sample + s * global_batch + m * micro_batch + i, on whichever rank it is computed.
+// Borrows the dataset, which must outlive it. next() is called by one thread.
+//
+//   workers --> | filled | filled | ... | being filled |   two steps ahead, in order --> next()
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "io/data/dataset.h"
+#include "io/data/sampler.h"
+#include "src/device/device.h"
+
+namespace trireme {
+
+struct LoaderPlan {
+  std::int64_t sequence = 0;
+  std::int64_t global_batch = 0;  // samples a step, of all ranks
+  std::int64_t micro_batch = 0;   // samples
+  // This rank computes micro-batches [first_micro, first_micro + micros) of every step.
+  std::int64_t first_micro = 0;
+  std::int64_t micros = 0;
+  std::int64_t steps = -1;  // how many there will be; below 0: without end
+  std::int64_t depth_steps = 2;
+  int threads = 1;
+};
+
+// Valid until the following next().
+struct LoadedMicroBatch {
+  std::int64_t first_sample = 0;  // its global number in the run
+  std::int64_t batch = 0;
+  std::int64_t time = 0;
+  ConstView ids;      // i32 [B,T]
+  ConstView targets;  // i32 [B,T]: the token that follows each id
+};
+
+class Loader {
+ public:
+  // first_sample: samples consumed before. ConfigError for a plan that does not add up.
+  Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan& plan,
+         std::int64_t first_sample);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // The next micro-batch, step by step; waits for it. Throws what went wrong in reading it.
+  const LoadedMicroBatch& next();
+  // How long next() has waited so far, in all.
+  std::chrono::duration<double> wait_time() const { return waited_; }
+
+ private:
+  struct Slot {
+    LoadedMicroBatch batch;
+    std::vector<std::int32_t> ids;      // [B,T]
+    std::vector<std::int32_t> targets;  // [B,T]
+    bool filled = false;
+    std::exception_ptr error;
+  };
+  struct Worker;
+
+  void work();
+  void fill(std::int64_t ticket, Slot& slot, Worker& worker) const;
+  Slot& slot_of(std::int64_t ticket) {
+    return slots_[static_cast<std::size_t>(ticket) % slots_.size()];
+  }
+  bool may_claim() const;
+
+  const Dataset& dataset_;
+  Sampler sampler_;
+  SampleIndex index_;
+  LoaderPlan plan_;
+  std::int64_t first_sample_;
+  std::int64_t tickets_;  // micro-batches in all; the largest integer when without end
+
+  std::mutex mutex_;
+  std::condition_variable slot_free_;
+  std::condition_variable slot_filled_;
+  std::vector<Slot> slots_;
+  std::int64_t claimed_ = 0;  // tickets that workers took
+  std::int64_t handed_ = 0;   // tickets that next() returned; the last one is still in use
+  bool stop_ = false;
+  std::chrono::duration<double> waited_{0};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace trireme

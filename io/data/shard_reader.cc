@@ -1,0 +1,108 @@
+#include "io/data/shard_reader.h"
+
+#include "io/data/block_digests.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void throw_missing(const fs::path& path) {
+  throw DataError(fmt::format("{}: the shard is missing: restore it from a copy, or pack again",
+                              path.string()));
+}
+
+[[noreturn]] void throw_size(const fs::path& path, std::int64_t found, std::int64_t expected) {
+  throw DataError(
+      fmt::format("{}: has {} bytes, the manifest says {}: the shard is {}; restore it "
+                  "from a copy, or pack again",
+                  path.string(), found, expected,
+                  found < expected ? "truncated" : "not the one that was packed"));
+}
+
+}  // namespace
+
+ShardReader::ShardReader(fs::path path, const ShardEntry& entry)
+    : path_(std::move(path)), entry_(entry), verified_((entry.blocks.size() + 63) / 64) {}
+
+void ShardReader::check_size() const {
+  std::error_code code;
+  const auto bytes = fs::file_size(path_, code);
+  if (code == std::errc::no_such_file_or_directory) {
+    throw_missing(path_);
+  }
+  if (code) {
+    throw_errno(code.value(), "read", path_);
+  }
+  if (static_cast<std::int64_t>(bytes) != entry_.bytes) {
+    throw_size(path_, static_cast<std::int64_t>(bytes), entry_.bytes);
+  }
+}
+
+const File& ShardReader::opened() {
+  if (!is_open_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(mutex_);
+    if (!file_) {
+      check_size();
+      File file = File::open_to_read(path_);
+      std::vector<std::byte> scratch;
+      verify(file, 0, scratch);
+      file_ = std::move(file);
+      is_open_.store(true, std::memory_order_release);
+    }
+  }
+  return *file_;
+}
+
+bool ShardReader::is_verified(std::int64_t block) const {
+  const auto word = verified_[static_cast<std::size_t>(block / 64)].load(std::memory_order_relaxed);
+  return (word >> (block % 64) & 1) != 0;
+}
+
+bool ShardReader::are_verified(std::int64_t offset, std::int64_t bytes) const {
+  for (std::int64_t block = offset / kBlockBytes; block * kBlockBytes < offset + bytes; ++block) {
+    if (!is_verified(block)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void ShardReader::verify(const File& file, std::int64_t block, std::vector<std::byte>& scratch) {
+  const std::int64_t bytes = block_bytes(block, entry_.bytes);
+  scratch.resize(static_cast<std::size_t>(bytes));
+  file.read_exactly_at(block * kBlockBytes, scratch.data(), bytes);
+  const std::uint64_t found = xxh3(scratch.data(), bytes);
+  const std::uint64_t expected = entry_.blocks[static_cast<std::size_t>(block)];
+  if (found != expected) {
+    throw DataError(damage_text(path_, block, entry_.bytes, expected, found));
+  }
+  verified_[static_cast<std::size_t>(block / 64)].fetch_or(std::uint64_t{1} << (block % 64),
+                                                           std::memory_order_relaxed);
+}
+
+const std::byte* ShardReader::read(std::int64_t offset, std::int64_t bytes,
+                                   std::vector<std::byte>& scratch) {
+  const File& file = opened();
+  for (std::int64_t block = offset / kBlockBytes; block * kBlockBytes < offset + bytes; ++block) {
+    if (!is_verified(block)) {
+      verify(file, block, scratch);
+    }
+  }
+  if (scratch.size() < static_cast<std::size_t>(bytes)) {
+    scratch.resize(static_cast<std::size_t>(bytes));
+  }
+  file.read_exactly_at(offset, scratch.data(), bytes);
+  return scratch.data();
+}
+
+void ShardReader::will_need(std::int64_t offset, std::int64_t bytes) {
+  if (!are_verified(offset, bytes)) {
+    const std::int64_t first = offset / kBlockBytes * kBlockBytes;
+    opened().will_need(first, offset + bytes - first);
+  }
+}
+
+}  // namespace trireme
