@@ -35,6 +35,12 @@ TRIREME_INLINE constexpr std::int64_t least(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
 }
 
+TRIREME_INLINE Words load_words(const Word* p) {
+  Words x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
+}
+
 struct FloatUnit {
   using Element = float;
   static constexpr std::int64_t kElements = 1;  // in a word
@@ -65,7 +71,10 @@ TRIREME_INLINE void multiply_tile(float* c, std::int64_t ldc, Left a, const Word
   }
   for (std::int64_t s = 0; s < steps; ++s) {
     Words right[vectors];
-    std::memcpy(right, b + s * kPanel, sizeof right);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      right[v] = load_words(b + s * kPanel + v * kLanes);
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < kTileRows; ++r) {
       const Words left = Words{} + a.at[r * a.row + s * a.step];
