@@ -1,9 +1,9 @@
 #include "src/base/digest.h"
 
+#include <charconv>
+
 #include <openssl/evp.h>
 #include <xxhash.h>
-
-#include <charconv>
 
 #include "src/base/check.h"
 

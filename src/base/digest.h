@@ -1,4 +1,5 @@
-// Digests: SHA-256 (OpenSSL) for what people compare and archive, XXH3-64 for blocks on the data path.
+// Digests: SHA-256 (OpenSSL) for what people compare and archive, XXH3-64 for blocks on the data
+// path.
 #pragma once
 
 #include <array>
@@ -17,7 +18,9 @@ class Sha256 {
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;
   void update(const void* data, std::int64_t bytes);
-  void update(std::string_view text) { update(text.data(), static_cast<std::int64_t>(text.size())); }
+  void update(std::string_view text) {
+    update(text.data(), static_cast<std::int64_t>(text.size()));
+  }
   // The 64 hexadecimal digits; ends the computation.
   std::string finish_hex();
 

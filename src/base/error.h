@@ -3,11 +3,11 @@
 // Messages say what happened, where (file, byte, rank, host, step) and what to do about it.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 namespace trireme {
 

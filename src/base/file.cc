@@ -1,14 +1,14 @@
 #include "src/base/file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "src/base/error.h"
 
@@ -108,9 +108,10 @@ std::int64_t File::read_at(std::int64_t offset, void* to, std::int64_t bytes) co
 void File::read_exactly_at(std::int64_t offset, void* to, std::int64_t bytes) const {
   const std::int64_t got = read_at(offset, to, bytes);
   if (got != bytes) {
-    throw DataError(fmt::format("{} ends at byte {}, {} bytes were expected at byte {}: the file is "
-                                "truncated; restore it from a copy",
-                                path_.string(), offset + got, bytes, offset));
+    throw DataError(
+        fmt::format("{} ends at byte {}, {} bytes were expected at byte {}: the file is "
+                    "truncated; restore it from a copy",
+                    path_.string(), offset + got, bytes, offset));
   }
 }
 
@@ -130,7 +131,8 @@ void File::write_at(std::int64_t offset, const void* from, std::int64_t bytes) {
   std::int64_t done = 0;
   while (done < bytes) {
     const auto wanted = static_cast<std::size_t>(std::min(bytes - done, kMaxTransferBytes));
-    const ssize_t put = ::pwrite(fd(), static_cast<const char*>(from) + done, wanted, offset + done);
+    const ssize_t put =
+        ::pwrite(fd(), static_cast<const char*>(from) + done, wanted, offset + done);
     if (put < 0 && errno != EINTR) {
       throw_errno(errno, "write", path_);
     }

@@ -1,6 +1,7 @@
-// Files: the one door to the file system. Every call retries EINTR and short transfers, checks every
-// return code, close included, and throws IoError, NotFound or PolicyError with path and reason.
-// A File belongs to one thread at a time, but read_at may be called from many threads at once.
+// Files: the one door to the file system. Every call retries EINTR and short transfers, checks
+// every return code, close included, and throws IoError, NotFound or PolicyError with path and
+// reason. A File belongs to one thread at a time, but read_at may be called from many threads at
+// once.
 #pragma once
 
 #include <cstddef>
@@ -67,7 +68,8 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
 void make_directories(const std::filesystem::path& path);
 // Free bytes an unprivileged writer may use.
 std::int64_t free_bytes(const std::filesystem::path& path);
-// The error for errno `code` on `path`: NotFound, PolicyError or IoError by what the operator must do.
+// The error for errno `code` on `path`: NotFound, PolicyError or IoError by what the operator must
+// do.
 [[noreturn]] void throw_errno(int code, std::string_view operation,
                               const std::filesystem::path& path);
 

@@ -1,5 +1,6 @@
 // UniqueHandle<Traits>: sole owner of a handle of a C library.
-// Traits: `using Handle = ...; static Handle none(); static void close(Handle);` - close may not throw.
+// Traits: `using Handle = ...; static Handle none(); static void close(Handle);` - close may not
+// throw.
 #pragma once
 
 #include <utility>

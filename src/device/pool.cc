@@ -1,13 +1,13 @@
 #include "src/device/pool.h"
 
-#include <sys/mman.h>
-
 #include <bit>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
+
+#include <sys/mman.h>
 
 #include "src/base/units.h"
 
@@ -31,9 +31,10 @@ void* take_from_system(std::int64_t bytes) {
   void* data = nullptr;
   if (::posix_memalign(&data, static_cast<std::size_t>(alignment),
                        static_cast<std::size_t>(bytes)) != 0) {
-    throw DeviceError(fmt::format("out of memory: {} more were asked for; take a smaller "
-                                  "micro-batch or model, or fewer ranks on this host",
-                                  format_bytes(bytes)));
+    throw DeviceError(
+        fmt::format("out of memory: {} more were asked for; take a smaller "
+                    "micro-batch or model, or fewer ranks on this host",
+                    format_bytes(bytes)));
   }
   if (bytes >= kHugePage) {
     (void)::madvise(data, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);

@@ -1,7 +1,7 @@
 // Pool: a caching allocator for one device. A training step asks for the same sizes each time, so
-// that after the first step nothing is taken from the system. Buffers are aligned to 64 bytes, large
-// ones to 2 MiB with huge pages where the system grants them. Safe to use from several threads.
-// Buffers may outlive neither their pool nor the device.
+// that after the first step nothing is taken from the system. Buffers are aligned to 64 bytes,
+// large ones to 2 MiB with huge pages where the system grants them. Safe to use from several
+// threads. Buffers may outlive neither their pool nor the device.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,9 @@ class Shape {
     }
     return n;
   }
-  std::vector<std::int64_t> to_vector() const { return {extents_.begin(), extents_.begin() + rank_}; }
+  std::vector<std::int64_t> to_vector() const {
+    return {extents_.begin(), extents_.begin() + rank_};
+  }
   // "[2, 3]"
   std::string to_string() const;
   friend bool operator==(const Shape&, const Shape&) = default;
