@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+"""The lint scripts find what they are there to find: each fault is planted into a small tree."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOUND = {
+    "src/base/a.h": "#pragma once\n#include <vector>\n",
+    "src/device/b.h": '#pragma once\n#include "src/base/a.h"\n',
+    "mpi/world.cc": '#include <mpi.h>\n#include "src/device/b.h"\n',
+    "src/app/main.cc": '#include "src/device/b.h"\n#include "src/app/main.h"\n',
+    "src/app/main.h": "#pragma once\n",
+}
+
+
+def run(script, tree):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in tree.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        done = subprocess.run([sys.executable, str(HERE / script), folder], capture_output=True,
+                              text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+class LintTest(unittest.TestCase):
+    def check(self, script, name, text, expected):
+        code, said = run(script, {**SOUND, name: text})
+        self.assertEqual(code, 1, said)
+        self.assertIn(expected, said)
+        self.assertIn(name, said)
+
+    def test_a_sound_tree_passes(self):
+        for script in ("rooms_test.py", "sizes_test.py", "paths_test.py"):
+            code, said = run(script, SOUND)
+            self.assertEqual(code, 0, said)
+
+    def test_an_empty_tree_is_no_success(self):
+        self.assertEqual(run("rooms_test.py", {})[0], 1)
+
+    def test_rooms(self):
+        for name, text, expected in (
+                ("src/base/x.cc", '#include "src/device/b.h"\n', "may not include src/device"),
+                ("src/device/x.cc", '  #  include "src/app/main.h"\n', "may not include src/app"),
+                ("src/base/x.cc", '#include "a.h"\n', "not a file below"),
+                ("src/base/x.cc", "#include <mpi.h>\n", "may be included only by"),
+                ("src/base/x.cc", "#include <hdf5.h>\n", "may be included only by"),
+                ("src/app/x.cc", "#include <cuda_runtime.h>\n", "may be included only by"),
+                ("src/device/x.cc", "#ifdef TRIREME_CUDA\n#endif\n", "switch on a back end"),
+                ("src/elsewhere/x.cc", "int x;\n", "no room")):
+            self.check("rooms_test.py", name, text, expected)
+
+    def test_sizes(self):
+        self.check("sizes_test.py", "src/base/x.cc", "int x;\n" * 401, "401 lines")
+        self.check("sizes_test.py", "src/base/x.cc", "//" + "x" * 99 + "\n", "101 columns")
+        self.check("sizes_test.py", "src/base/x.cc", "int x; \n", "blanks at the end")
+
+    def test_paths(self):
+        self.check("paths_test.py", "src/base/x.cc", '"/ho' + 'me/me/file"\n', "somebody's machine")
+        self.check("paths_test.py", "docs/x.md", "-----BEGIN PRI" + "VATE KEY-----\n", "secret")
+        self.check("paths_test.py", "data.bin", "x" * ((1 << 20) + 1), "too large")
+
+
+if __name__ == "__main__":
+    unittest.main()

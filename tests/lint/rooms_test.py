@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+"""Every include obeys the rooms of docs/architecture.md: nothing calls up, and the headers of a
+library that others shall not know stay in its room."""
+import re
+
+import sources
+
+# Room: the rooms it may include besides itself.
+DEVICE = ["src/base", "src/device"]
+NN = DEVICE + ["src/kernels", "src/tensor"]
+PARALLEL = NN + ["src/nn", "src/optim", "mpi"]
+DATA = DEVICE + ["src/tensor", "io/h5"]
+CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
+TRAIN = PARALLEL + ["src/parallel", "io/h5", "io/data", "io/checkpoint", "slurm"]
+ROOMS = {
+    "src/base": [],
+    "src/device": ["src/base"],
+    "src/kernels": DEVICE,
+    "src/tensor": DEVICE,
+    "mpi": DEVICE,
+    "src/nn": NN,
+    "src/optim": NN + ["src/nn"],
+    "io/h5": ["src/base"],
+    "io/data": DATA,
+    "io/checkpoint": CHECKPOINT,
+    "src/parallel": PARALLEL,
+    "slurm": ["src/base"],
+    "src/train": TRAIN,
+    "src/app": TRAIN + ["src/train"],
+    "benchmarks": TRAIN + ["src/train", "src/app"],
+    "tests": TRAIN + ["src/train", "src/app"],
+}
+
+# Headers of other libraries, and the only places that may name them.
+FOREIGN = {
+    r"mpi\.h": r"mpi/[^/]*\.cc",
+    r"hdf5\w*\.h|H5\w*\.h": r"io/h5/.*",
+    r"cuda.*|cublas.*|cudnn.*": r"src/device/.*|src/kernels/cuda/.*|mpi/nccl.*",
+    r"nccl.*": r"mpi/nccl.*",
+    r"uc[pst]/.*": r"mpi/ucx.*",
+    r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",
+    r"yaml-cpp/.*": r"src/base/.*",
+    r"spdlog/.*": r"src/base/.*",
+    r"CLI/.*": r"src/app/.*",
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+BACKEND_SWITCH = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|UCX)")
+
+
+def room_of(path):
+    fitting = [room for room in ROOMS if str(path).startswith(room + "/")]
+    return max(fitting, key=len, default=None)
+
+
+def problems_of(top, path, text):
+    room = room_of(path)
+    if room is None:
+        yield f"{path}:1: no room of docs/architecture.md holds this file"
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if BACKEND_SWITCH.match(line):
+            yield f"{path}:{number}: a switch on a back end: link another file instead"
+        found = INCLUDE.match(line)
+        if not found:
+            continue
+        quote, name = found.groups()
+        for headers, places in FOREIGN.items():
+            if re.fullmatch(headers, name) and not re.fullmatch(places, str(path)):
+                yield f"{path}:{number}: <{name}> may be included only by {places}"
+        if quote != '"':
+            continue
+        target = room_of(name)
+        if not (top / name).is_file():
+            yield f"{path}:{number}: \"{name}\" is not a file below the repository's root"
+        elif target != room and target not in ROOMS[room]:
+            yield f"{path}:{number}: {room} may not include {target} (\"{name}\")"
+
+
+def main():
+    top = sources.root()
+    checked = sources.files(top, ".h", ".cc", ".cu", ".cuh")
+    problems = [p for path in checked
+                for p in problems_of(top, path, (top / path).read_text(encoding="utf-8"))]
+    sources.finish("rooms", problems, len(checked))
+
+
+if __name__ == "__main__":
+    main()
