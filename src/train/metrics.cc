@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/append_file.h"
 #include "src/base/error.h"
 #include "src/base/event_file.h"
 #include "src/base/file.h"
@@ -49,117 +50,129 @@ nlohmann::ordered_json to_json(const StepMetrics& m) {
 }
 
 // The words and order that sites' log scrapers know from Megatron-LM.
-std::string step_line(const StepMetrics& m, std::int64_t last_step, std::int64_t global_batch) {
+std::string step_line(const StepMetrics& m, const MetricsPlan& plan) {
   std::string line = fmt::format(
       "iteration {:8}/{:8} | consumed samples: {:12} | elapsed time per iteration (ms): {:.1f} | "
       "throughput per GPU (TFLOP/s/GPU): {:.3f} | learning rate: {:.6E} | global batch size: {:5} "
       "| "
       "lm loss: {:.9E} | grad norm: {:.3f} | number of skipped iterations: {:3} |",
-      m.step, last_step, m.samples, m.step_ms, m.flops_per_s_a_rank / 1e12, m.lr, global_batch,
-      m.loss, m.grad_norm, m.skipped_steps);
+      m.step, plan.last_step, m.samples, m.step_ms, m.flops_per_s_a_rank / 1e12, m.lr,
+      plan.global_batch, m.loss, m.grad_norm, m.skipped_steps);
   if (m.val_loss) {
     line += fmt::format(" validation loss: {:.9E} |", *m.val_loss);
   }
   return line;
 }
 
-}  // namespace
-
-struct MetricsLog::State {
-  State(const RunDirectory& directory, Log& to, std::int64_t last, std::int64_t batch)
-      : run(directory), log(to), last_step(last), global_batch(batch) {}
-
-  void complain(const char* what, const std::exception& error) {
-    if (!complained) {
-      log.warning(
-          fmt::format("{} can't be written, training goes on without: {}", what, error.what()));
-      complained = true;
-    }
+std::vector<Scalar> scalars_of(const StepMetrics& m) {
+  std::vector<Scalar> scalars = {{"train/loss", static_cast<float>(m.loss)},
+                                 {"train/grad_norm", static_cast<float>(m.grad_norm)},
+                                 {"train/lr", static_cast<float>(m.lr)},
+                                 {"speed/tokens_per_s", static_cast<float>(m.tokens_per_s)},
+                                 {"speed/step_ms", static_cast<float>(m.step_ms)},
+                                 {"speed/mfu", static_cast<float>(m.mfu)},
+                                 {"speed/data_wait_ms", static_cast<float>(m.data_wait_ms)},
+                                 {"speed/comm_exposed_ms", static_cast<float>(m.comm_exposed_ms)}};
+  if (m.val_loss) {
+    scalars.emplace_back("validation/loss", static_cast<float>(*m.val_loss));
   }
-
-  RunDirectory run;
-  Log& log;
-  std::int64_t last_step;
-  std::int64_t global_batch;
-  bool complained = false;
-  std::optional<EventFile> events;
-  ProgressBar bar;
-  std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
-  std::int64_t first_step = -1;
-  double tokens_per_s = 0;
-  double mfu = 0;
-};
-
-MetricsLog::MetricsLog(const RunDirectory& run, Log& log, std::int64_t last_step,
-                       std::int64_t global_batch)
-    : state_(std::make_unique<State>(run, log, last_step, global_batch)) {
-  try {
-    state_->events.emplace(run.tensorboard());
-  } catch (const Error& error) {
-    state_->complain("TensorBoard's event file", error);
-  }
+  return scalars;
 }
 
-MetricsLog::~MetricsLog() = default;
-
-void MetricsLog::rewind_to(std::int64_t step) {
-  const auto path = state_->run.metrics();
+// Lines beyond `step` belong to work that this start does again.
+void forget_steps_after(const std::filesystem::path& path, std::int64_t step) {
   if (!std::filesystem::exists(path)) {
     return;
   }
   std::istringstream lines(read_file(path));
   std::string kept;
+  bool forgot = false;
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.value("step", std::int64_t{0}) <= step) {
+    const auto at = json.is_object() ? json.find("step") : json.end();
+    if (json.is_object() && at != json.end() && at->is_number_integer() && *at <= step) {
       kept += line + "\n";
+    } else {
+      forgot = true;
     }
   }
-  write_file_durably(path, kept);
+  if (forgot) {
+    write_file_durably(path, kept);
+  }
 }
+
+}  // namespace
+
+struct MetricsLog::State {
+  State(const RunDirectory& directory, Log& to, const MetricsPlan& what)
+      : run(directory), log(to), plan(what), terminal(::isatty(STDERR_FILENO) == 1) {
+    if (terminal) {
+      bar.emplace("train", plan.last_step);
+    }
+  }
+
+  // Metrics are no reason to stop: a failure is said once and training goes on.
+  template <class Open>
+  void attempt(const char* what, Open open) {
+    try {
+      open();
+    } catch (const Error& error) {
+      log.warning(fmt::format("no {}, training goes on without: {}", what, error.what()));
+    }
+  }
+
+  RunDirectory run;
+  Log& log;
+  MetricsPlan plan;
+  bool terminal;
+  std::optional<AppendFile> lines;
+  std::optional<EventFile> events;
+  std::optional<ProgressBar> bar;
+  std::string detail;
+};
+
+MetricsLog::MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& plan)
+    : state_(std::make_unique<State>(run, log, plan)) {
+  State& s = *state_;
+  s.attempt("metrics.jsonl", [&] {
+    forget_steps_after(run.metrics(), plan.first_step);
+    s.lines.emplace(AppendFile::open_lines(run.metrics()));
+  });
+  s.attempt("TensorBoard events",
+            [&] { s.events.emplace(run.tensorboard(), plan.first_step + 1); });
+}
+
+MetricsLog::~MetricsLog() = default;
 
 void MetricsLog::write(const StepMetrics& metrics) {
   State& s = *state_;
-  s.tokens_per_s = metrics.tokens_per_s;
-  s.mfu = metrics.mfu;
-  s.bar.clear();
-  s.log.plain(step_line(metrics, s.last_step, s.global_batch));
-  try {
-    const std::string line = to_json(metrics).dump() + "\n";
-    File file = File::open_to_append(s.run.metrics());
-    file.write(line.data(), static_cast<std::int64_t>(line.size()));
-    file.close();
-    if (s.events) {
-      std::vector<Scalar> scalars = {{"train/loss", metrics.loss},
-                                     {"train/grad_norm", metrics.grad_norm},
-                                     {"train/lr", metrics.lr},
-                                     {"speed/tokens_per_s", metrics.tokens_per_s},
-                                     {"speed/step_ms", metrics.step_ms},
-                                     {"speed/mfu", metrics.mfu},
-                                     {"speed/data_wait_ms", metrics.data_wait_ms},
-                                     {"speed/comm_exposed_ms", metrics.comm_exposed_ms}};
-      if (metrics.val_loss) {
-        scalars.push_back({"validation/loss", *metrics.val_loss});
-      }
-      s.events->write(metrics.step, wall_clock_seconds(), scalars);
-    }
-  } catch (const Error& error) {
-    s.complain("metrics", error);
+  const nlohmann::ordered_json json = to_json(metrics);
+  if (s.lines) {
+    s.lines->append(json.dump() + "\n");
+  }
+  if (s.events) {
+    s.events->scalars(metrics.step, scalars_of(metrics));
+  }
+  s.detail = fmt::format("loss {:.4f}  {} tokens/s  MFU {:.0f}%", metrics.loss,
+                         format_count(metrics.tokens_per_s), 100 * metrics.mfu);
+  if (metrics.val_loss) {
+    s.detail += fmt::format("  validation {:.4f}", *metrics.val_loss);
+  }
+  if (!s.terminal) {
+    s.log.info(step_line(metrics, s.plan));
   }
 }
 
-void MetricsLog::tick(std::int64_t step, double loss) {
-  State& s = *state_;
-  if (s.first_step < 0) {
-    s.first_step = step - 1;
+void MetricsLog::tick(std::int64_t step) {
+  if (state_->bar) {
+    state_->bar->update(step, state_->detail);
   }
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - s.started;
-  const double left = elapsed.count() / static_cast<double>(step - s.first_step) *
-                      static_cast<double>(s.last_step - step);
-  s.bar.show(
-      static_cast<double>(step) / static_cast<double>(s.last_step),
-      fmt::format("step {}/{} loss {:.4f} {} tokens/s MFU {:.0f}% {} left", step, s.last_step, loss,
-                  format_count(s.tokens_per_s), 100 * s.mfu, format_seconds(left)));
+}
+
+void MetricsLog::finish() {
+  if (state_->bar) {
+    state_->bar->finish();
+  }
 }
 
 }  // namespace trireme

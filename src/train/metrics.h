@@ -34,18 +34,24 @@ struct StepMetrics {
   std::optional<double> val_loss;
 };
 
+struct MetricsPlan {
+  std::int64_t first_step = 0;  // steps done before this start
+  std::int64_t last_step = 0;
+  std::int64_t global_batch = 0;
+};
+
 class MetricsLog {
  public:
-  MetricsLog(const RunDirectory& run, Log& log, std::int64_t last_step, std::int64_t global_batch);
+  // Lines of metrics.jsonl beyond first_step are forgotten: their work is done again.
+  MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& plan);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
 
-  // Forgets lines beyond `step`: they belong to work that a restart does again.
-  void rewind_to(std::int64_t step);
   void write(const StepMetrics& metrics);
-  // For the progress bar between logged steps.
-  void tick(std::int64_t step, double loss);
+  // Moves the progress bar, where there is one.
+  void tick(std::int64_t step);
+  void finish();
 
  private:
   struct State;

@@ -1,6 +1,7 @@
 #include "src/train/model_presets.h"
 
 #include "src/base/config_binder.h"
+#include "src/base/error.h"
 #include "src/train/run_config.h"
 
 namespace trireme {

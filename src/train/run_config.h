@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/base/config_binder.h"
+#include "src/device/dtype.h"
 #include "src/nn/model_config.h"
 #include "src/optim/schedule.h"
 

@@ -28,6 +28,12 @@ struct ExitReason {
   std::string phase;
 };
 
+// What a rank is doing, for its exit reason. Owned by main(), kept up to date by the training loop.
+struct RunStatus {
+  std::string phase = "start";  // "load", "train", "evaluate", "checkpoint"
+  std::int64_t step = 0;
+};
+
 class RunDirectory {
  public:
   explicit RunDirectory(std::filesystem::path root) : root_(std::move(root)) {}

@@ -1,0 +1,42 @@
+#include "src/app/app_context.h"
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+namespace trireme {
+namespace {
+
+// Before training starts ranks see the same files and make the same mistakes: rank 0 speaks, and
+// its abort ends the others before they repeat it.
+constexpr std::chrono::milliseconds kRankZeroSpeaksFirst{1500};
+
+}  // namespace
+
+MpiSession& AppContext::session() {
+  if (session_ == nullptr) {
+    session_ = std::make_unique<MpiSession>();
+  }
+  return *session_;
+}
+
+void end_with(AppContext& context, ExitCode code, std::string_view kind, const std::string& what) {
+  const bool several = context.has_session() && context.session().world().size() > 1;
+  const RankPlace place = context.has_session() ? context.session().place() : RankPlace{};
+  if (several && place.rank != 0 && context.status.phase == "start") {
+    std::this_thread::sleep_for(kRankZeroSpeaksFirst);
+  }
+  const std::string who = several ? fmt::format("rank {} on {}: ", place.rank, place.host) : "";
+  std::fputs(fmt::format("trireme: {}{}\n", who, what).c_str(), stderr);
+  if (context.run) {
+    context.run->write_exit_reason({static_cast<int>(code), std::string(kind), what, place.rank,
+                                    place.host, 0, context.status.step, context.status.phase});
+  }
+  if (context.has_session()) {
+    context.session().abort(code);
+  }
+  std::fflush(nullptr);
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace trireme

@@ -1,0 +1,34 @@
+// AppContext: what the subcommands share: MPI, started when first asked for, and what is known for
+// the exit reason. main() owns it; it outlives every subcommand.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "mpi/mpi_session.h"
+#include "src/train/run_directory.h"
+
+namespace trireme {
+
+class AppContext {
+ public:
+  // Starts MPI at the first call.
+  MpiSession& session();
+  bool has_session() const { return session_ != nullptr; }
+
+  int exit_code = 0;
+  // Where a failure is recorded, once known.
+  std::optional<RunDirectory> run;
+  RunStatus status;
+
+ private:
+  std::unique_ptr<MpiSession> session_;
+};
+
+// Prints what went wrong, with rank and host, records it in the run directory, and ends the process
+// or the whole job. Called where nothing else can catch.
+[[noreturn]] void end_with(AppContext& context, ExitCode code, std::string_view kind,
+                           const std::string& what);
+
+}  // namespace trireme

@@ -1,0 +1,49 @@
+#include "src/app/bench_report.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include "src/app/version.h"
+#include "src/base/file.h"
+#include "src/train/run_directory.h"
+
+namespace trireme {
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results) {
+  struct utsname name {};
+  ::uname(&name);
+  return {{"schema", 1},
+          {"program", version_json()},
+          {"host",
+           {{"name", name.nodename},
+            {"kernel", name.release},
+            {"machine", name.machine},
+            {"cores", std::thread::hardware_concurrency()}}},
+          {"time", wall_clock_seconds()},
+          {"results", results}};
+}
+
+void report(const nlohmann::ordered_json& results, const std::filesystem::path& path) {
+  for (const auto& result : results) {
+    fmt::print("{} {}\n", result.at("name").get<std::string>(), result.at("params").dump());
+    for (const auto& [key, value] : result.at("metrics").items()) {
+      fmt::print(
+          "  {:<28} {}\n", key,
+          value.is_number_float() ? fmt::format("{:.6g}", value.get<double>()) : value.dump());
+    }
+  }
+  if (!path.empty()) {
+    write_file_durably(path, bench_document(results).dump(2) + "\n");
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,20 @@
+// The JSON document that every benchmark writes with -J FILE:
+//   {"schema": 1, "program": {...}, "host": {...}, "results": [{"name", "params", "metrics"}]}
+// Rates are decimal, sizes in bytes, NaN and infinity null.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace trireme {
+
+// The middle of the values (the upper one of two).
+double median(std::vector<double> values);
+
+nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results);
+// Prints the results as a small table and, if path is not empty, writes the document there.
+void report(const nlohmann::ordered_json& results, const std::filesystem::path& path);
+
+}  // namespace trireme

@@ -1,0 +1,186 @@
+#include "src/app/bench_step.h"
+
+#include <chrono>
+#include <vector>
+
+#include "src/app/bench_report.h"
+#include "src/base/philox.h"
+#include "src/nn/model.h"
+#include "src/nn/model_size.h"
+#include "src/optim/adamw.h"
+#include "src/optim/gradient_norm.h"
+#include "src/parallel/gradient_reducer.h"
+#include "src/train/ceiling.h"
+#include "src/train/model_presets.h"
+#include "src/train/train_step.h"
+
+namespace trireme {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::int64_t kCeilingSize = 2048;
+constexpr int kCeilingRounds = 5;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What of a rank is timed, and its parts.
+struct Timings {
+  std::vector<double> step;
+  std::vector<double> backward;
+  std::vector<double> exposed;
+  std::vector<double> optimizer;
+  std::vector<double> ceiling;
+};
+
+std::vector<std::int32_t> random_tokens(std::int64_t count, std::int64_t vocab, int rank) {
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto bits = philox({static_cast<std::uint32_t>(i), 0, 0, 0},
+                             philox_key(static_cast<std::uint64_t>(rank)))[0];
+    tokens[i] = static_cast<std::int32_t>(bits % static_cast<std::uint32_t>(vocab));
+  }
+  return tokens;
+}
+
+class StepBench {
+ public:
+  StepBench(const BenchStepOptions& options, MpiSession& session)
+      : options_(options),
+        world_(session.world()),
+        config_(preset_model_config(options.model)),
+        dtype_(options.precision == "bf16" ? DType::bf16 : DType::f32),
+        stream_({}, options.threads > 0 ? options.threads : session.place().threads()),
+        parameters_(pool_, dtype_),
+        model_(config_, parameters_) {
+    parameters_.allocate();
+    parameters_.initialize(1);
+    optimizer_ = std::make_unique<AdamWOptimizer>(parameters_, AdamWOptions{});
+    reducer_ = std::make_unique<GradientReducer>(
+        parameters_, world_, kernels_, stream_, pool_,
+        GradientReducer::Options{.micro_batches = options.micro_batches * world_.size()});
+    const std::int64_t tokens = options.micro_batch * options.sequence;
+    ids_ = random_tokens(tokens, config_.vocab, world_.rank());
+    targets_ = random_tokens(tokens, config_.vocab, world_.rank() + world_.size());
+  }
+
+  // The ceiling is measured between the steps, so that both see the same neighbours.
+  Timings run() {
+    Timings timings;
+    for (int round = 0; round <= options_.rounds; ++round) {
+      world_.barrier().wait();
+      const double ceiling =
+          measure_product_rate(kernels_, stream_, pool_, dtype_, kCeilingSize, kCeilingRounds);
+      world_.barrier().wait();
+      one_step(round + 1, round > 0 ? &timings : nullptr);
+      if (round > 0) {
+        timings.ceiling.push_back(ceiling);
+      }
+    }
+    return timings;
+  }
+
+  nlohmann::ordered_json result(const Timings& timings) const;
+
+ private:
+  void one_step(std::int64_t number, Timings* timings) {
+    const std::int64_t tokens = options_.micro_batch * options_.sequence;
+    Run run{.kernels = kernels_,
+            .stream = stream_,
+            .pool = pool_,
+            .parameters = parameters_,
+            .training = true,
+            .dropout = {},
+            .gradient_ready = [this](ParameterId id) { reducer_->gradient_ready(id); }};
+    const auto start = Clock::now();
+    reducer_->begin_step();
+    const LeafRange leaves = reducer_->micro_batches();
+    for (std::int64_t m = leaves.lo; m < leaves.hi; ++m) {
+      reducer_->begin_micro_batch(m);
+      model_.forward_backward({options_.micro_batch,
+                               options_.sequence,
+                               {ids_.data(), tokens, DType::i32},
+                               {targets_.data(), tokens, DType::i32}},
+                              1.0F / static_cast<float>(tokens), run);
+    }
+    const double backward = seconds_since(start);
+    const View gradient = reducer_->finish_step();
+    const auto update_start = Clock::now();
+    const double norm = gradient_norm(parameters_, gradient, kernels_, stream_);
+    optimizer_->step(
+        gradient,
+        {.step = number, .lr = 1e-4F, .gradient_scale = static_cast<float>(clip_factor(norm, 1.0))},
+        kernels_, stream_);
+    if (timings != nullptr) {
+      timings->step.push_back(seconds_since(start));
+      timings->backward.push_back(backward);
+      timings->exposed.push_back(reducer_->timings().exposed_seconds);
+      timings->optimizer.push_back(seconds_since(update_start));
+    }
+  }
+
+  BenchStepOptions options_;
+  Communicator& world_;
+  ModelConfig config_;
+  DType dtype_;
+  const Kernels& kernels_ = kernels_for({});
+  Stream stream_;
+  Pool pool_{Device{}};
+  ParameterStore parameters_;
+  Model model_;
+  std::unique_ptr<AdamWOptimizer> optimizer_;
+  std::unique_ptr<GradientReducer> reducer_;
+  std::vector<std::int32_t> ids_;
+  std::vector<std::int32_t> targets_;
+};
+
+nlohmann::ordered_json StepBench::result(const Timings& timings) const {
+  // A step is as slow as its slowest rank; the ceiling is what all ranks reach together.
+  const double step = all_reduce_value(world_, median(timings.step), ReduceOp::max);
+  const double ceiling = all_reduce_value(world_, median(timings.ceiling), ReduceOp::sum);
+  const double tokens = static_cast<double>(options_.micro_batch * options_.micro_batches *
+                                            options_.sequence * world_.size());
+  const double flops = flops_per_token(config_, options_.sequence) * tokens / step;
+  // Masters, two moments, one gradient: 16 bytes a parameter; and what the formulas say of the
+  // rest.
+  const std::int64_t expected =
+      16 * parameter_count(config_) +
+      activation_bytes(config_, options_.micro_batch, options_.sequence, dtype_);
+  const std::int64_t resident = peak_resident_bytes();
+  return {{"name", "step"},
+          {"params",
+           {{"model", options_.model},
+            {"precision", options_.precision},
+            {"micro_batch", options_.micro_batch},
+            {"micro_batches", options_.micro_batches},
+            {"sequence", options_.sequence},
+            {"ranks", world_.size()},
+            {"threads", stream_.threads()},
+            {"kernels", kernels_.name},
+            {"rounds", options_.rounds}}},
+          {"metrics",
+           {{"tokens_per_s", tokens / step},
+            {"step_ms", 1e3 * step},
+            {"forward_backward_ms", 1e3 * median(timings.backward)},
+            {"comm_exposed_ms", 1e3 * median(timings.exposed)},
+            {"optimizer_ms", 1e3 * median(timings.optimizer)},
+            {"flop_convention", "6N + 6LCT, causal"},
+            {"flops_per_s", flops},
+            {"ceiling_flops_per_s", ceiling},
+            {"fraction_of_ceiling", flops / ceiling},
+            {"memory_bytes", resident},
+            {"memory_expected_bytes", expected},
+            {"memory_ratio", static_cast<double>(resident) / static_cast<double>(expected)}}},
+          {"step_seconds", timings.step},
+          {"ceiling_flops", timings.ceiling}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json bench_step(const BenchStepOptions& options, AppContext& context) {
+  StepBench bench(options, context.session());
+  return bench.result(bench.run());
+}
+
+}  // namespace trireme

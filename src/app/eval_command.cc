@@ -1,0 +1,92 @@
+#include "src/app/eval_command.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "src/train/evaluate.h"
+#include "src/train/load_model.h"
+#include "src/train/open_dataset.h"
+
+namespace trireme {
+namespace {
+
+struct EvalOptions {
+  std::string checkpoint;
+  std::string data;
+  std::int64_t sequence = 0;
+  std::int64_t micro_batch = 4;
+  std::int64_t samples = std::numeric_limits<std::int64_t>::max();
+  std::string precision = "bf16";
+  bool json = false;
+};
+
+void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
+  MpiSession& session = context.session();
+  context.status.phase = "load";
+  Pool pool{Device{}};
+  Stream stream({}, session.place().threads());
+  const LoadedModel loaded =
+      load_model(options.checkpoint, pool, options.precision == "bf16" ? DType::bf16 : DType::f32);
+  for (const std::string& why : loaded.skipped) {
+    fmt::print(stderr, "trireme: skipped {}\n", why);
+  }
+  const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world());
+  Run run{.kernels = kernels_for({}),
+          .stream = stream,
+          .pool = pool,
+          .parameters = *loaded.parameters,
+          .dropout = {},
+          .gradient_ready = {}};
+  context.status.phase = "evaluate";
+  const EvaluationPlan plan{options.sequence > 0 ? options.sequence : loaded.sequence,
+                            options.micro_batch, options.samples};
+  const Evaluation result = evaluate(*loaded.model, dataset, plan, session.world(), run);
+  if (session.world().rank() != 0) {
+    return;
+  }
+  const double bits = result.loss / std::numbers::ln2;
+  if (options.json) {
+    const nlohmann::ordered_json json = {{"schema", 1},
+                                         {"step", loaded.step},
+                                         {"loss", result.loss},
+                                         {"bits_a_token", bits},
+                                         {"perplexity", std::exp(result.loss)},
+                                         {"samples", result.samples},
+                                         {"tokens", result.tokens}};
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print(
+        "step {}: loss {:.6f} nats a token ({:.4f} bits), perplexity {:.4f}, over {} samples "
+        "of {} tokens\n",
+        loaded.step, result.loss, bits, std::exp(result.loss), result.samples, plan.sequence);
+  }
+}
+
+}  // namespace
+
+void add_eval_command(CLI::App& app, AppContext& context) {
+  CLI::App* command = app.add_subcommand("eval", "Held-out loss and perplexity of a checkpoint");
+  const auto options = std::make_shared<EvalOptions>();
+  command->add_option("--checkpoint", options->checkpoint, "a step's folder, or one of many steps")
+      ->required();
+  command->add_option("--data", options->data, "folder of a dataset")->required();
+  command->add_option("--sequence", options->sequence, "tokens a sample; default: as trained")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--micro-batch", options->micro_batch, "samples at a time")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--samples", options->samples, "at most so many; default: all")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--precision", options->precision, "bf16 or fp32")
+      ->check(CLI::IsMember({"bf16", "fp32"}));
+  command->add_flag("--json", options->json, "print JSON");
+  command->footer(
+      "Example:\n  trireme eval --checkpoint runs/demo/checkpoints --data "
+      "runs/demo/data/validation");
+  command->callback([options, &context] { evaluate_checkpoint(*options, context); });
+}
+
+}  // namespace trireme

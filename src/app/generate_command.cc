@@ -1,0 +1,113 @@
+#include "src/app/generate_command.h"
+
+#include <cstdio>
+#include <fstream>
+
+#include "io/data/tokenizer.h"
+#include "src/nn/sampling.h"
+#include "src/train/load_model.h"
+
+namespace trireme {
+namespace {
+
+struct GenerateOptions {
+  std::string checkpoint;
+  std::string prompt;
+  std::int64_t tokens = 256;
+  std::string precision = "bf16";
+  int threads = 0;
+  SamplingOptions sampling;
+};
+
+// The sequence so far, and the cache that holds its newest part. When the context is full the cache
+// is filled again with the last half of it.
+class Generator {
+ public:
+  Generator(const LoadedModel& loaded, Pool& pool, DType compute, Run& run)
+      : loaded_(loaded), run_(run), cache_(pool, loaded.config, loaded.config.context, compute) {}
+
+  // Appends ids to the sequence; returns the logits of the token that follows.
+  Tensor append(const std::vector<std::int32_t>& ids) {
+    sequence_.insert(sequence_.end(), ids.begin(), ids.end());
+    auto count = static_cast<std::int64_t>(ids.size());
+    if (cache_.length() + count > cache_.capacity()) {
+      cache_.truncate(0);
+      count = std::min(std::max(cache_.capacity() / 2, std::int64_t{1}), length());
+    }
+    const std::int32_t* from = sequence_.data() + length() - count;
+    return loaded_.model->decode({from, count, DType::i32}, cache_, run_);
+  }
+  std::int64_t length() const { return static_cast<std::int64_t>(sequence_.size()); }
+
+ private:
+  const LoadedModel& loaded_;
+  Run& run_;
+  KeyValueCache cache_;
+  std::vector<std::int32_t> sequence_;
+};
+
+void generate(const GenerateOptions& options, AppContext& context) {
+  options.sampling.validate();
+  const DType compute = options.precision == "bf16" ? DType::bf16 : DType::f32;
+  context.status.phase = "load";
+  Pool pool{Device{}};
+  Stream stream({}, options.threads > 0 ? options.threads : current_binding().cores);
+  const LoadedModel loaded = load_model(options.checkpoint, pool, compute);
+  for (const std::string& why : loaded.skipped) {
+    fmt::print(stderr, "trireme: skipped {}\n", why);
+  }
+  const auto tokenizer = make_tokenizer(loaded.tokenizer);
+  Run run{.kernels = kernels_for({}),
+          .stream = stream,
+          .pool = pool,
+          .parameters = *loaded.parameters,
+          .dropout = {},
+          .gradient_ready = {}};
+  context.status.phase = "generate";
+  std::vector<std::int32_t> ids;
+  tokenizer->encode(options.prompt, ids);
+  if (ids.empty()) {
+    ids.push_back(tokenizer->end_of_document());
+  }
+  Generator generator(loaded, pool, compute, run);
+  std::fputs(options.prompt.c_str(), stdout);
+  for (std::int64_t i = 0; i < options.tokens; ++i) {
+    const Tensor logits = generator.append(ids);
+    const std::int32_t token = sample_token(logits.view(), options.sampling, generator.length());
+    if (token == tokenizer->end_of_document()) {
+      break;
+    }
+    ids.assign(1, token);
+    const std::string text = tokenizer->decode(ids);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+  std::fputs("\n", stdout);
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app, AppContext& context) {
+  CLI::App* command = app.add_subcommand("generate", "Sample text from a checkpoint");
+  const auto options = std::make_shared<GenerateOptions>();
+  command->add_option("--checkpoint", options->checkpoint, "a step's folder, or one of many steps")
+      ->required();
+  command->add_option("--prompt", options->prompt, "how the text begins");
+  command->add_option("--tokens", options->tokens, "at most so many (256)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--temperature", options->sampling.temperature,
+                      "1: as the model says; below: likelier tokens; 0: always the likeliest");
+  command->add_option("--top-k", options->sampling.top_k, "only the k likeliest; 0: all");
+  command->add_option("--top-p", options->sampling.top_p, "only the likeliest that make up p");
+  command->add_option("--seed", options->sampling.seed, "another seed, another text");
+  command->add_option("--precision", options->precision, "bf16 or fp32")
+      ->check(CLI::IsMember({"bf16", "fp32"}));
+  command->add_option("--threads", options->threads, "default: the cores of this process")
+      ->check(CLI::PositiveNumber);
+  command->footer(
+      "Example:\n  trireme generate --checkpoint runs/demo/checkpoints --prompt 'The ' "
+      "--temperature 0.8 --top-k 40");
+  command->callback([options, &context] { generate(*options, context); });
+}
+
+}  // namespace trireme

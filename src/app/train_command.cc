@@ -1,0 +1,84 @@
+#include "src/app/train_command.h"
+
+#include <memory>
+
+#include <unistd.h>
+
+#include "src/base/file.h"
+#include "src/train/training.h"
+
+namespace trireme {
+namespace {
+
+struct TrainOptions {
+  std::string file;
+  std::vector<std::string> arguments;
+};
+
+// Whether an earlier start has done all steps. Rank 0 looks; all ranks learn.
+bool finished_before(const RunConfig& config, const RunDirectory& run, Communicator& world) {
+  std::int64_t done = -1;
+  if (world.rank() == 0) {
+    done = run.done_step().value_or(-1);
+  }
+  return all_reduce_value(world, done, ReduceOp::max) >= config.train.steps;
+}
+
+void train(const TrainOptions& options, AppContext& context) {
+  MpiSession& session = context.session();
+  Communicator& world = session.world();
+  const LoadedConfig loaded = load_run_config(
+      {.file = options.file, .arguments = options.arguments, .environment = environ});
+  const RunConfig& config = loaded.config;
+  const RunDirectory run(config.run_dir);
+  if (finished_before(config, run, world)) {
+    if (world.rank() == 0) {
+      fmt::print("{} is finished: step {} of {} is done. Raise train.steps to go on.\n",
+                 config.run_dir.string(), config.train.steps, config.train.steps);
+    }
+    return;
+  }
+  if (world.rank() == 0) {
+    run.prepare();
+  }
+  world.barrier().wait();
+  context.run = run;
+
+  const StopFlag stop;
+  Log log({.rank = world.rank(),
+           .ranks = world.size(),
+           .host = session.place().host,
+           .folder = config.run_dir / "logs"});
+  Training training(loaded, {session, log, stop, context.status});
+  if (world.rank() == 0) {
+    // Only now: a refused second run on this directory must not touch the first one's files.
+    write_file_durably(run.config(), loaded.binder.to_yaml());
+  }
+  const TrainingOutcome outcome = training.run();
+  if (!outcome.finished) {
+    context.exit_code = static_cast<int>(ExitCode::requeue);
+    if (world.rank() == 0) {
+      run.write_exit_reason({context.exit_code, "signal",
+                             fmt::format("saved at step {}, please requeue", outcome.step), 0,
+                             session.place().host, outcome.stop_signal, outcome.step, "train"});
+    }
+  }
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, AppContext& context) {
+  CLI::App* command =
+      app.add_subcommand("train", "Train a model; under mpirun, srun, or alone with one rank");
+  const auto options = std::make_shared<TrainOptions>();
+  command->add_option("CONFIG", options->file, "the run's YAML file")->required();
+  command->add_option("KEY=VALUE", options->arguments, "changes to it, as in train.steps=100");
+  command->footer(
+      "Example:\n"
+      "  mpirun -n 2 trireme train configs/run/demo.yaml train.steps=100\n"
+      "Started again, it goes on from the newest valid checkpoint. SIGTERM, SIGUSR1 and SIGUSR2\n"
+      "save and end with exit code 75 at the next step.");
+  command->callback([options, &context] { train(*options, context); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,39 @@
+#include "src/app/version.h"
+
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+
+namespace trireme {
+
+nlohmann::ordered_json version_json() {
+  return {{"program", "trireme"},
+          {"version", TRIREME_VERSION},
+          {"commit", TRIREME_COMMIT},
+          {"built_with",
+           {{"compiler", TRIREME_COMPILER},
+            {"mpi", TRIREME_MPI_VERSION},
+            {"hdf5", TRIREME_HDF5_VERSION},
+            {"onednn", TRIREME_DNNL_VERSION},
+            {"fmt", TRIREME_FMT_VERSION}}}};
+}
+
+void add_version_flags(CLI::App& app, int& exit_code) {
+  const auto version = std::make_shared<bool>(false);
+  const auto json = std::make_shared<bool>(false);
+  app.add_flag("--version", *version, "Print what this program is");
+  app.add_flag("--json", *json, "With --version: as JSON");
+  app.callback([version, json, &app, &exit_code] {
+    if (*version && *json) {
+      fmt::print("{}\n", version_json().dump(2));
+    } else if (*version) {
+      fmt::print("trireme {} ({})\n", TRIREME_VERSION, TRIREME_COMMIT);
+    } else if (app.get_subcommands().empty()) {
+      fmt::print("{}", app.help());
+      exit_code = 2;
+    }
+  });
+}
+
+}  // namespace trireme

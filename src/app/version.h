@@ -1,0 +1,14 @@
+// What this program is: its version and the libraries it runs with.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace trireme {
+
+// {"program", "version", "commit", "compiler", "hdf5", "mpi", "onednn", ...}
+nlohmann::ordered_json version_json();
+// --version, --json: prints it and ends.
+void add_version_flags(CLI::App& app, int& exit_code);
+
+}  // namespace trireme

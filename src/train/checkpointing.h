@@ -1,0 +1,62 @@
+// TrainingCheckpoints: when a run saves, what it saves, and from where it goes on. Joins the
+// training state with io/checkpoint. Every call is collective, on the main thread, at a step
+// boundary.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint/resume.h"
+#include "io/checkpoint/writer.h"
+#include "src/base/log.h"
+#include "src/optim/adamw.h"
+#include "src/train/run_config.h"
+#include "src/train/training_state.h"
+
+namespace trireme {
+
+struct RunFingerprints {
+  nlohmann::json config;
+  nlohmann::json numerics;
+  nlohmann::json extra;  // what readers of the checkpoint want to know: tokenizer, software
+};
+
+class TrainingCheckpoints {
+ public:
+  struct Parts {
+    const RunConfig& config;
+    const RunFingerprints& fingerprints;
+    ParameterStore& parameters;
+    AdamWOptimizer& optimizer;
+    Communicator& world;
+    Log& log;
+  };
+  // Takes the lock of the checkpoint folder.
+  explicit TrainingCheckpoints(const Parts& parts);
+
+  // Fills weights, moments and counters from the checkpoint that the configuration asks for; says
+  // what it skipped. Nothing if the run starts afresh.
+  std::optional<TrainingCounters> resume();
+  // Whether a save is due after this step.
+  bool due(std::int64_t step) const;
+  void save(const TrainingCounters& counters);
+  // Moves a save in flight along; logs its outcome.
+  void poll();
+  // Until nothing is in flight. Returns whether `step` is durable.
+  bool finish(std::int64_t step);
+
+  // Of the loop, by the latest save.
+  double last_stall_ms() const { return 1e3 * writer_.stats().last_stall_seconds; }
+
+ private:
+  void accept(const Manifest& manifest) const;
+  void note(const std::optional<SaveOutcome>& outcome);
+
+  Parts parts_;
+  CheckpointWriter writer_;
+  std::int64_t durable_step_ = -1;
+};
+
+}  // namespace trireme

@@ -1,0 +1,24 @@
+// What a run says and checks before the first step: who the ranks are, whether they fit the cores,
+// whether they compute alike.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mpi/mpi_session.h"
+#include "src/base/log.h"
+#include "src/train/run_config.h"
+
+namespace trireme {
+
+// One line a rank: rank, host, process, cores, threads, kernels. Collective; the table is logged by
+// rank 0, each rank notes its own line in its own log. Warns where ranks oversubscribe cores.
+void log_ranks(const MpiSession& session, Communicator& world, int threads,
+               std::string_view kernels, Log& log);
+
+// ConfigError where ranks would compute with different kernels although the run promises bits that
+// don't depend on the rank.
+void check_same_kernels(Communicator& world, std::string_view kernels,
+                        const std::string& reproducibility);
+
+}  // namespace trireme

@@ -1,0 +1,64 @@
+// TrainStep: one optimizer step: this rank's micro-batches forward and backward, the gradient of
+// the global batch, clipping, AdamW. Every rank returns the same result, bit for bit. Owned by the
+// training loop, used by its thread; all parts are borrowed and outlive it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "io/data/loader.h"
+#include "mpi/communicator.h"
+#include "src/nn/model.h"
+#include "src/optim/adamw.h"
+#include "src/parallel/gradient_reducer.h"
+#include "src/train/run_config.h"
+#include "src/train/training_state.h"
+
+namespace trireme {
+
+struct StepResult {
+  double loss = 0;       // mean over the tokens of the global batch
+  double grad_norm = 0;  // before clipping
+  double lr = 0;
+  bool skipped = false;           // loss or norm was not finite: weights and moments are untouched
+  int stop_signal = 0;            // a signal that any rank has received, or 0
+  std::int64_t memory_bytes = 0;  // resident, the largest of all ranks
+  double data_wait_ms = 0;
+  double comm_exposed_ms = 0;
+};
+
+class TrainStep {
+ public:
+  struct Parts {
+    const RunConfig& config;
+    const Model& model;
+    ParameterStore& parameters;
+    AdamWOptimizer& optimizer;
+    GradientReducer& reducer;
+    Loader& loader;
+    Communicator& dp;
+    const Kernels& kernels;
+    Stream& stream;
+    Pool& pool;
+  };
+  explicit TrainStep(const Parts& parts) : parts_(parts) {}
+
+  // Runs step counters.step and advances the counters. signal: what this rank has received.
+  StepResult run(TrainingCounters& counters, int signal);
+
+ private:
+  std::vector<double> run_micro_batches(std::int64_t step, StepResult& result);
+  void share(const std::vector<double>& losses, int signal, StepResult& result);
+  void update(TrainingCounters& counters, const View& gradient, StepResult& result);
+
+  Parts parts_;
+};
+
+// The sum of values[i], one after the other: the order that every layout shares.
+double sum_in_order(const double* values, std::int64_t count);
+// Resident memory of this process, from /proc/self/statm; 0 where there is none.
+std::int64_t resident_bytes();
+// The most that was ever resident.
+std::int64_t peak_resident_bytes();
+
+}  // namespace trireme
