@@ -18,11 +18,11 @@ struct Matmul {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
-  ConstView a;  // stored [M,K], or [K,M] when transpose_a
-  ConstView b;  // stored [K,N], or [N,K] when transpose_b
-  View c;       // [M,N]
-  ConstView bias;  // T [N], or empty
-  View aux;        // T [M,N], for the GELU epilogues
+  ConstView a;          // stored [M,K], or [K,M] when transpose_a
+  ConstView b;          // stored [K,N], or [N,K] when transpose_b
+  View c;               // [M,N]
+  ConstView bias = {};  // T [N], or empty
+  View aux = {};        // T [M,N], for the GELU epilogues
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;  // add to C what it held (f32 C only, no epilogue)
@@ -42,10 +42,10 @@ struct EmbeddingForward {
   std::int64_t time = 0;
   std::int64_t channels = 0;
   std::int64_t first_position = 0;
-  View out;            // T [B,T,C]
-  ConstView ids;       // i32 [B,T]
-  ConstView token;     // T [V,C]
-  ConstView position;  // T [positions,C], or empty
+  View out;                 // T [B,T,C]
+  ConstView ids;            // i32 [B,T]
+  ConstView token;          // T [V,C]
+  ConstView position = {};  // T [positions,C], or empty
 };
 
 // dtoken is added to (the tied output matrix may have left its part there); dposition overwritten:
@@ -54,10 +54,10 @@ struct EmbeddingBackward {
   std::int64_t batch = 0;
   std::int64_t time = 0;
   std::int64_t channels = 0;
-  ConstView dout;  // T [B,T,C]
-  ConstView ids;   // i32 [B,T]
-  View dtoken;     // f32 [V,C]
-  View dposition;  // f32 [positions,C], or empty
+  ConstView dout;       // T [B,T,C]
+  ConstView ids;        // i32 [B,T]
+  View dtoken;          // f32 [V,C]
+  View dposition = {};  // f32 [positions,C], or empty
 };
 
 // LayerNorm (Ba et al., 2016) and RMSNorm (Zhang and Sennrich, 2019) over rows. When `residual` is
@@ -66,28 +66,28 @@ struct NormForward {
   std::int64_t rows = 0;
   std::int64_t channels = 0;
   float epsilon = 1e-5F;
-  ConstView x;         // T [R,C]
-  ConstView residual;  // T [R,C], or empty
-  View sum;            // T [R,C], with residual only; may be x or residual itself
-  ConstView weight;    // T [C]
-  ConstView bias;      // T [C]; empty for RMSNorm
-  View y;              // T [R,C]
-  View mean;           // f32 [R]; empty for RMSNorm
-  View rstd;           // f32 [R]
+  ConstView x;              // T [R,C]
+  ConstView residual = {};  // T [R,C], or empty
+  View sum = {};            // T [R,C], with residual only; may be x or residual itself
+  ConstView weight;         // T [C]
+  ConstView bias = {};      // T [C]; empty for RMSNorm
+  View y;                   // T [R,C]
+  View mean = {};           // f32 [R]; empty for RMSNorm
+  View rstd;                // f32 [R]
 };
 
 struct NormBackward {
   std::int64_t rows = 0;
   std::int64_t channels = 0;
-  ConstView dy;         // T [R,C]
-  ConstView x;          // T [R,C]: what was normalized (x, or sum where there was a residual)
-  ConstView weight;     // T [C]
-  ConstView mean;       // f32 [R]; empty for RMSNorm
-  ConstView rstd;       // f32 [R]
-  ConstView dresidual;  // T [R,C], or empty: added to dx (the gradient that skips the norm)
-  View dx;              // T [R,C]; may be dresidual or dy itself
-  View dweight;         // f32 [C]
-  View dbias;           // f32 [C]; empty for RMSNorm
+  ConstView dy;              // T [R,C]
+  ConstView x;               // T [R,C]: what was normalized (x, or sum where there was a residual)
+  ConstView weight;          // T [C]
+  ConstView mean = {};       // f32 [R]; empty for RMSNorm
+  ConstView rstd;            // f32 [R]
+  ConstView dresidual = {};  // T [R,C], or empty: added to dx (the gradient that skips the norm)
+  View dx;                   // T [R,C]; may be dresidual or dy itself
+  View dweight;              // f32 [C]
+  View dbias = {};           // f32 [C]; empty for RMSNorm
 };
 
 // Rotary positions (Su et al., 2021), halves rotated as in Hugging Face's Llama, in place:
@@ -121,7 +121,7 @@ struct AttentionForward {
   std::int64_t kv_stride = 0;
   std::int64_t kv_batch_rows = 0;  // token rows from one batch member's k to the next; >= kv_time
   View out;                        // T [B,T,heads*D]
-  View lse;  // f32 [B,heads,T]: log of the sum of exponentials, for backward; or empty
+  View lse = {};  // f32 [B,heads,T]: log of the sum of exponentials, for backward; or empty
 };
 
 // Training shapes only: kv_time == time, kv_batch_rows == time.
@@ -165,11 +165,11 @@ struct CrossEntropy {
 //   value -= lr * ( (m / (1-beta1^t)) / (sqrt(v / (1-beta2^t)) + epsilon) + weight_decay * value )
 // PyTorch's order of decay first, then the step: value *= 1 - lr * weight_decay.
 struct AdamW {
-  View value;          // f32 [n]
-  View m;              // f32 [n]
-  View v;              // f32 [n]
-  ConstView gradient;  // f32 [n]
-  View compute;        // bf16 [n] copy of the new value, or empty
+  View value;             // f32 [n]
+  View m;                 // f32 [n]
+  View v;                 // f32 [n]
+  ConstView gradient;     // f32 [n]
+  View compute = {};      // bf16 [n] copy of the new value, or empty
   std::int64_t step = 1;  // t, from 1
   float lr = 0;
   float beta1 = 0.9F;
