@@ -1,9 +1,9 @@
 // Attention backward (FlashAttention, Dao et al., 2022, algorithm 4): with the log-sum-exp L of
 // forward and D_i = sum_d dO_id O_id,
 //   P = exp(S - L)   dV = P^T dO   dP = dO V^T   dS = P * (dP - D)   dQ = dS K   dK = dS^T Q
-// tile by tile over blocks of queries and keys (S and dS carry the factor 1/sqrt(D)). Each element
-// of dQ, dK and dV is one chain of sums, over its keys or over heads and queries in order, so that
-// neither blocks nor threads show in the bits.
+// tile by tile over blocks of queries and keys (S carries the factor 1/sqrt(D); dQ and dK are
+// multiplied with it at the end). Each element of dQ, dK and dV is one chain of sums, over its keys
+// or over heads and queries in order, so that neither blocks nor threads show in the bits.
 //
 // With few threads a task is a key/value head: five products a tile. When there are more threads
 // than that, dQ and then dK, dV are made by blocks: seven products, but many more tasks.
@@ -70,7 +70,7 @@ struct QueryWork {
   Word* q;          // Q, summed along time
   Word* dout;       // dO, summed along time
   float* dq;        // [time, columns]
-  float* lse;       // [time]
+  float* lse;       // [time], times log2(e)
   float* delta;     // [time]: D above
 };
 
@@ -102,41 +102,52 @@ struct RowTerms {
   float delta;
   std::int64_t seen;  // keys of the tile that the query sees
 
+  template <bool diagonal>
   TRIREME_INLINE void at(std::int64_t i, float scale, Floats& weight, Floats& ds) const {
-    weight = exp(load(scores + i) * scale - lse);
-    if (i + kLanes > seen) {
-      Ints lane{};
-      for (int j = 0; j < kLanes; ++j) {
-        lane[j] = j;
-      }
-      weight = lane < static_cast<std::int32_t>(seen - i) ? weight : Floats{};
+    weight = exp2(load(scores + i) * scale - lse);
+    if constexpr (diagonal) {
+      weight = lane_numbers() < static_cast<std::int32_t>(seen - i) ? weight : Floats{};
     }
-    ds = weight * (load(dp + i) - delta) * scale;
+    ds = weight * (load(dp + i) - delta);
   }
 };
 
 // P and dS of rows r and, where a word holds two, r + 1.
-template <class Unit>
+template <class Unit, bool diagonal>
 TRIREME_INLINE void weigh_rows(const BackwardTile<Unit>& tile, const RowTerms* rows, std::int64_t r,
                                float scale) {
   const std::int64_t word_row = r / Unit::kElements * kBlock;
+#pragma GCC unroll 4
   for (std::int64_t i = 0; i < kBlock; i += kLanes) {
     Floats weight[Unit::kElements];
     Floats ds[Unit::kElements];
-    rows[0].at(i, scale, weight[0], ds[0]);
+    rows[0].at<diagonal>(i, scale, weight[0], ds[0]);
     if constexpr (Unit::kElements == 1) {
       store(tile.scores + word_row + i, weight[0]);
       store(tile.dp + word_row + i, ds[0]);
     } else {
-      rows[1].at(i, scale, weight[1], ds[1]);
-      const Words w = Unit::interleaved(weight[0], weight[1]);
-      const Words d = Unit::interleaved(ds[0], ds[1]);
-      std::memcpy(tile.weights + word_row + i, &w, sizeof w);
-      std::memcpy(tile.ds + word_row + i, &d, sizeof d);
+      rows[1].at<diagonal>(i, scale, weight[1], ds[1]);
+      store_words(tile.weights + word_row + i, Unit::interleaved(weight[0], weight[1]));
+      store_words(tile.ds + word_row + i, Unit::interleaved(ds[0], ds[1]));
       auto* const along_keys = reinterpret_cast<typename Unit::Element*>(tile.ds_rows);
       Unit::put(along_keys + r * kBlock + i, ds[0]);
       Unit::put(along_keys + (r + 1) * kBlock + i, ds[1]);
     }
+  }
+}
+
+// P and dS of the tile at queries q0 and keys k0; diagonal: some keys are later than some queries.
+template <class Unit, bool diagonal>
+void weigh_tile(const QueryWork<Unit>& query, const BackwardTile<Unit>& tile, std::int64_t q0,
+                std::int64_t k0, float scale) {
+  for (std::int64_t r = 0; r < kBlock; r += Unit::kElements) {
+    RowTerms rows[Unit::kElements];
+    for (std::int64_t j = 0; j < Unit::kElements; ++j) {
+      const std::int64_t t = r + j;
+      rows[j] = {tile.scores + t * kBlock, tile.dp + t * kBlock, query.lse[q0 + t],
+                 query.delta[q0 + t], q0 + t + 1 - k0};
+    }
+    weigh_rows<Unit, diagonal>(tile, rows, r, scale);
   }
 }
 
@@ -152,14 +163,10 @@ void backward_tile(const BackwardSizes<Unit>& z, const KeyWork<Unit>& key,
                  key.keys_across + k0 * z.steps, across, z.steps, false);
   multiply<Unit>(tile.dp, kBlock, kBlock, kBlock, {query.dout_rows + q0 * z.steps, z.steps, 1},
                  key.values_across + k0 * z.steps, across, z.steps, false);
-  for (std::int64_t r = 0; r < kBlock; r += Unit::kElements) {
-    RowTerms rows[Unit::kElements];
-    for (std::int64_t j = 0; j < Unit::kElements; ++j) {
-      const std::int64_t t = r + j;
-      rows[j] = {tile.scores + t * kBlock, tile.dp + t * kBlock, query.lse[q0 + t],
-                 query.delta[q0 + t], q0 + t + 1 - k0};
-    }
-    weigh_rows(tile, rows, r, scale);
+  if (q0 == k0) {
+    weigh_tile<Unit, true>(query, tile, q0, k0, scale * kLog2OfE);
+  } else {
+    weigh_tile<Unit, false>(query, tile, q0, k0, scale * kLog2OfE);
   }
   if (wanted != Wanted::queries) {
     multiply<Unit>(key.dv + k0 * z.columns, z.columns, kBlock, z.columns, {tile.weights, 1, kBlock},
@@ -216,20 +223,20 @@ struct Backward {
     std::memset(query.dq, 0, static_cast<std::size_t>(z.sums) * 4);
     for (std::int64_t t = 0; t < z.time; ++t) {
       const bool real = t < p.time;
-      // Queries that only pad the last block weigh nothing: exp(0 - inf).
-      query.lse[t] = real ? as<float>(p.lse)[(b * p.heads + h) * p.time + t] : __builtin_inff();
+      // Queries that only pad the last block: dO is zero there, any weight will do.
+      query.lse[t] = real ? as<float>(p.lse)[(b * p.heads + h) * p.time + t] * kLog2OfE : 0;
       query.delta[t] = !real ? 0 : sum_of_vectors(p.head_dim, [&](std::int64_t i, auto part) {
         return load(dout + t * stride + i, part) * load(out + t * stride + i, part);
       });
     }
   }
 
-  // Rows [first, last) of an f32 sum to a gradient of type T.
-  void put(T* to, std::int64_t stride, const float* sums, std::int64_t first,
+  // Rows [first, last) of an f32 sum times a factor to a gradient of type T.
+  void put(T* to, std::int64_t stride, const float* sums, float factor, std::int64_t first,
            std::int64_t last) const {
     for (std::int64_t t = first; t < least(last, p.time); ++t) {
       each_vector(p.head_dim, [&](std::int64_t i, auto part) {
-        store(to + t * stride + i, load(sums + t * z.columns + i), part);
+        store(to + t * stride + i, load(sums + t * z.columns + i) * factor, part);
       });
     }
   }
@@ -265,10 +272,10 @@ void backward_by_heads(const Backward<Unit, T>& w, int threads) {
             backward_tile(w.z, key, query, tile, q0, k0, w.scale, Wanted::all);
           }
         }
-        w.put(as<T>(w.a.dq) + w.at_query(b, h), w.p.q_stride, query.dq, 0, w.p.time);
+        w.put(as<T>(w.a.dq) + w.at_query(b, h), w.p.q_stride, query.dq, w.scale, 0, w.p.time);
       }
-      w.put(as<T>(w.a.dk) + w.at_key(b, kv), w.p.kv_stride, key.dk, 0, w.p.time);
-      w.put(as<T>(w.a.dv) + w.at_key(b, kv), w.p.kv_stride, key.dv, 0, w.p.time);
+      w.put(as<T>(w.a.dk) + w.at_key(b, kv), w.p.kv_stride, key.dk, w.scale, 0, w.p.time);
+      w.put(as<T>(w.a.dv) + w.at_key(b, kv), w.p.kv_stride, key.dv, 1.0F, 0, w.p.time);
     }
   }
 }
@@ -306,7 +313,7 @@ void backward_by_blocks(const Backward<Unit, T>& w, int threads) {
         backward_tile(z, key(head / w.group), query(head), tile, q0, k0, w.scale, Wanted::queries);
       }
       w.put(as<T>(w.a.dq) + w.at_query(head / w.p.heads, head % w.p.heads), w.p.q_stride,
-            query(head).dq, q0, q0 + kBlock);
+            query(head).dq, w.scale, q0, q0 + kBlock);
     }
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t i = 0; i < pairs * blocks; ++i) {
@@ -318,8 +325,8 @@ void backward_by_blocks(const Backward<Unit, T>& w, int threads) {
         }
       }
       const std::int64_t at = w.at_key(pair / w.p.kv_heads, pair % w.p.kv_heads);
-      w.put(as<T>(w.a.dk) + at, w.p.kv_stride, key(pair).dk, k0, k0 + kBlock);
-      w.put(as<T>(w.a.dv) + at, w.p.kv_stride, key(pair).dv, k0, k0 + kBlock);
+      w.put(as<T>(w.a.dk) + at, w.p.kv_stride, key(pair).dk, w.scale, k0, k0 + kBlock);
+      w.put(as<T>(w.a.dv) + at, w.p.kv_stride, key(pair).dv, 1.0F, k0, k0 + kBlock);
     }
   }
 }

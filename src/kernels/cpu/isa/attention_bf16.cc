@@ -26,7 +26,12 @@ struct PairUnit {
     const __m256bh half = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(x));
     std::memcpy(p, &half, sizeof half);
   }
-  // Lane i holds even[i] below odd[i].
+  // What is bf16 already needs no rounding.
+  template <class Row>
+  TRIREME_INLINE static Words packed(Row row) {
+    return bits_of(row(0)) >> 16 | bits_of(row(1));
+  }
+  // Lane i holds even[i] below odd[i], rounded.
   TRIREME_INLINE static Words interleaved(Floats even, Floats odd) {
     const __m256bh low = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(even));
     const __m256bh high = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(odd));

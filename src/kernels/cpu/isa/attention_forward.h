@@ -13,6 +13,8 @@ namespace trireme::cpu::TRIREME_ISA {
 
 inline constexpr std::int64_t kQueries = 64;  // in a block
 inline constexpr std::int64_t kKeys = 256;    // in a block
+// Below any score; finite, so that differences are numbers.
+inline constexpr float kLeastScore = -3e38F;
 static_assert(kQueries % kTileRows == 0 && kKeys % kPanel == 0);
 
 // Sizes of the packed operands and of a thread's tiles, in words.
@@ -24,9 +26,10 @@ struct ForwardSizes {
         keys(rounded_up(p.kv_time, kPanel)),
         packed_keys(keys * steps),
         packed_values(rounded_up(columns, kPanel) * keys / Unit::kElements),
-        tile(rounded_up(
-            kQueries * (steps + kKeys + kKeys / Unit::kElements + columns + 3) + kPanel * steps,
-            kLanes)) {}
+        tile(
+            rounded_up(kQueries * (steps + kKeys + kKeys / Unit::kElements + columns + 2 + kLanes) +
+                           kPanel * steps,
+                       kLanes)) {}
   std::int64_t steps, columns, keys, packed_keys, packed_values, tile;
   std::int64_t packed() const { return packed_keys + packed_values; }
 };
@@ -41,7 +44,7 @@ struct ForwardTile {
         out(scores + kQueries * kKeys),
         most(out + kQueries * z.columns),
         sum(most + kQueries),
-        fade(sum + kQueries) {}
+        fade(sum + kQueries * kLanes) {}
   Word* q;        // [kQueries, steps]
   Word* weights;  // [kQueries, kKeys] elements
   float* scores;  // [kQueries, kKeys]
@@ -51,43 +54,39 @@ struct ForwardTile {
   float* fade;    // [kQueries] what the earlier part is to be multiplied with
 };
 
-// Weights of one query over a block of keys: weights[i] = exp(scale scores[i] - most) for i < seen,
-// zero up to columns. Updates most and sum, returns the factor for what was summed before.
+// Weights of one query over a block of keys: weights[i] = 2^(scale scores[i] - most) for i < seen,
+// zero up to columns. Updates most; adds to the lanes of sum, after making the earlier part smaller
+// by the factor that is returned.
 template <class Unit>
 TRIREME_INLINE float weigh(const float* scores, typename Unit::Element* weights, std::int64_t seen,
-                           std::int64_t columns, float scale, float& most, float& sum) {
-  Floats highest = splat(-__builtin_inff());
+                           std::int64_t columns, float scale, float& most, float* sum) {
   const std::int64_t whole = seen / kLanes * kLanes;
+  const auto visible = lane_numbers() < static_cast<std::int32_t>(seen - whole);
+  const Floats last = load(scores + least(whole, kKeys - kLanes));
+  Floats highest = visible ? last : splat(-__builtin_inff());
   for (std::int64_t i = 0; i < whole; i += kLanes) {
     highest = max(highest, load(scores + i));
   }
-  Ints lane{};
-  for (int i = 0; i < kLanes; ++i) {
-    lane[i] = i;
-  }
-  const auto visible = lane < static_cast<std::int32_t>(seen - whole);
-  const Floats last = load(scores + least(whole, kKeys - kLanes));
-  highest = max(highest, visible ? last : highest);
   const float before = most;
   const float now = scale * max_of_lanes(highest);
   most = now > before || now != now ? now : before;
   Floats total{};
   for (std::int64_t i = 0; i < whole; i += kLanes) {
-    const Floats w = exp(load(scores + i) * scale - most);
+    const Floats w = exp2(load(scores + i) * scale - most);
     total += w;
     Unit::put(weights + i, w);
   }
   if (whole < columns) {
-    const Floats w = visible ? exp(last * scale - most) : Floats{};
+    const Floats w = visible ? exp2(last * scale - most) : Floats{};
     total += w;
     Unit::put(weights + whole, w);
   }
   for (std::int64_t i = whole + kLanes; i < columns; i += kLanes) {
     Unit::put(weights + i, Floats{});
   }
-  const float fade = exp(splat(before - most))[0];
-  sum = sum * fade + sum_of_lanes(total);
-  return fade;
+  const Floats fade = before == most ? splat(1.0F) : exp2(splat(before - most));
+  store(sum, load(sum) * fade + total);
+  return fade[0];
 }
 
 // Where one query block works: its rows, and the position of its first query among the keys.
@@ -104,7 +103,7 @@ void weigh_block(const ForwardTile<Unit>& tile, const QueryBlock& block, std::in
     const std::int64_t ahead = block.position + r + 1 - first_key;
     const std::int64_t seen = ahead < 0 ? 0 : least(ahead, columns);
     tile.fade[r] = weigh<Unit>(tile.scores + r * kKeys, weights + r * kKeys, seen, columns, scale,
-                               tile.most[r], tile.sum[r]);
+                               tile.most[r], tile.sum + r * kLanes);
   }
 }
 
@@ -126,13 +125,13 @@ void attend(const AttentionForward& p, const ForwardSizes<Unit>& z, const Word* 
             const ForwardTile<Unit>& tile, std::int64_t b, std::int64_t h, std::int64_t first) {
   const QueryBlock block{least(kQueries, p.time - first), p.kv_time - p.time + first};
   const std::int64_t rows = rounded_up(block.rows, kTileRows);
-  const float scale = 1.0F / __builtin_sqrtf(static_cast<float>(p.head_dim));
+  const float scale = kLog2OfE / __builtin_sqrtf(static_cast<float>(p.head_dim));
   const Word* const values = keys + z.packed_keys;
   const T* const q = as<T>(p.q) + (b * p.time + first) * p.q_stride + h * p.head_dim;
   pack_rows<Unit>(tile.q, q, p.q_stride, block.rows, rows, p.head_dim);
   for (std::int64_t r = 0; r < rows; ++r) {
-    tile.most[r] = -__builtin_inff();
-    tile.sum[r] = 0;
+    tile.most[r] = kLeastScore;
+    store(tile.sum + r * kLanes, Floats{});
   }
   const std::int64_t end = block.position + block.rows;
   for (std::int64_t k0 = 0; k0 < end; k0 += kKeys) {
@@ -149,13 +148,14 @@ void attend(const AttentionForward& p, const ForwardSizes<Unit>& z, const Word* 
   }
   for (std::int64_t r = 0; r < block.rows; ++r) {
     T* const out = as<T>(p.out) + ((b * p.time + first + r) * p.heads + h) * p.head_dim;
-    const float inverse = 1.0F / tile.sum[r];
+    const float sum = sum_of_lanes(load(tile.sum + r * kLanes));
+    const float inverse = 1.0F / sum;
     each_vector(p.head_dim, [&](std::int64_t i, auto part) {
       store(out + i, load(tile.out + r * z.columns + i) * inverse, part);
     });
     if (!p.lse.empty()) {
       as<float>(p.lse)[(b * p.heads + h) * p.time + first + r] =
-          tile.most[r] + __builtin_logf(tile.sum[r]);
+          tile.most[r] * kLn2 + __builtin_logf(sum);
     }
   }
 }

@@ -35,11 +35,24 @@ TRIREME_INLINE constexpr std::int64_t least(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
 }
 
+inline constexpr float kLog2OfE = 1.44269504F;
+inline constexpr float kLn2 = 0.693147181F;
+
+TRIREME_INLINE Ints lane_numbers() {
+  Ints lane{};
+  for (int i = 0; i < kLanes; ++i) {
+    lane[i] = i;
+  }
+  return lane;
+}
+
 TRIREME_INLINE Words load_words(const Word* p) {
   Words x;
   std::memcpy(&x, p, sizeof x);
   return x;
 }
+
+TRIREME_INLINE void store_words(Word* p, Words x) { std::memcpy(p, &x, sizeof x); }
 
 struct FloatUnit {
   using Element = float;
@@ -48,6 +61,11 @@ struct FloatUnit {
     return sum + floats_of(a) * floats_of(b);
   }
   TRIREME_INLINE static void put(float* p, Floats x) { store(p, x); }
+  // A word of each lane of the rows 0 .. kElements - 1 of `row`.
+  template <class Row>
+  TRIREME_INLINE static Words packed(Row row) {
+    return bits_of(row(0));
+  }
 };
 
 // A's word for row r of C and step s is at[r * row + s * step].
@@ -133,6 +151,10 @@ void pack_rows(Word* to, const T* from, std::int64_t stride, std::int64_t rows,
   for (std::int64_t r = 0; r < rows; ++r) {
     auto* const y = reinterpret_cast<typename Unit::Element*>(to + r * steps);
     to[(r + 1) * steps - 1] = 0;
+    if constexpr (sizeof(T) == sizeof *y) {
+      std::memcpy(y, from + r * stride, static_cast<std::size_t>(depth) * sizeof(T));
+      continue;
+    }
     each_vector(depth, [&, x = from + r * stride](std::int64_t i, auto part) {
       store(y + i, load(x + i, part), part);
     });
@@ -172,13 +194,7 @@ void pack_plain(Word* to, const T* from, std::int64_t stride, std::int64_t rows,
     };
     each_vector(depth, [&](std::int64_t i, auto part) {
       Word* const y = to + (i / kPanel * steps + s) * kPanel + i % kPanel;
-      if constexpr (Unit::kElements == 1) {
-        const Words word = bits_of(row(0, i, part));
-        std::memcpy(y, &word, sizeof word);
-      } else {
-        const Words word = Unit::interleaved(row(0, i, part), row(1, i, part));
-        std::memcpy(y, &word, sizeof word);
-      }
+      store_words(y, Unit::packed([&](std::int64_t step) { return row(step, i, part); }));
     });
   }
 }
