@@ -7,8 +7,8 @@
 #include "io/checkpoint/json_fields.h"
 #include "io/checkpoint/process.h"
 #include "io/checkpoint/run_lock.h"
-#include "mpi/host_name.h"
 #include "src/base/digest.h"
+#include "src/base/log.h"
 
 namespace trireme {
 namespace {

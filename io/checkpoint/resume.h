@@ -20,11 +20,11 @@
 namespace trireme {
 
 struct ResumeOptions {
-  std::optional<std::int64_t> step;  // only this one
-  ShardIo io;
+  std::optional<std::int64_t> step = {};  // only this one
+  ShardIo io = {};
   // Throws ConfigError if this run may not go on from that checkpoint (fingerprint.h says what
   // differs). Called on all ranks alike.
-  std::function<void(const Manifest&)> accept;
+  std::function<void(const Manifest&)> accept = {};
 };
 
 struct Resumed {

@@ -32,12 +32,12 @@ namespace trireme {
 struct WriterOptions {
   std::filesystem::path folder;  // shared by all ranks; made if it is not there
   bool force = false;            // take the lock from a live owner
-  Retention retention;
-  ShardIo io;
+  Retention retention = {};
+  ShardIo io = {};
   int copy_threads = 0;  // of a snapshot; 0: all processors that this process may use
   std::string software = "trireme";
-  LockTimes lock;
-  Observer observer;
+  LockTimes lock = {};
+  Observer observer = {};
 };
 
 // What became of one save, the same on all ranks.

@@ -1,0 +1,195 @@
+#include "src/app/bench_ckpt.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include <unistd.h>
+
+#include "io/checkpoint/resume.h"
+#include "io/checkpoint/writer.h"
+#include "mpi/self_communicator.h"
+#include "src/app/bench_report.h"
+#include "src/app/dd.h"
+#include "src/base/philox.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// A folder that ends with the measurement.
+class BenchFolder {
+ public:
+  explicit BenchFolder(const fs::path& within)
+      : path_(within / fmt::format("bench-ckpt-{}", ::getpid())) {
+    make_directories(path_);
+  }
+  ~BenchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  BenchFolder(const BenchFolder&) = delete;
+  BenchFolder& operator=(const BenchFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// The state of a trainer as far as a checkpoint sees it: parameters and two moments, each a flat
+// buffer of tensors in the sizes of a transformer with 768 channels.
+struct State {
+  PageBuffer memory;
+  std::vector<TensorBlock> blocks;
+  std::vector<BlockRequest> requests;  // of the same blocks, into `target`
+  PageBuffer target;
+  std::int64_t bytes = 0;
+};
+
+void add_block(State& state, const std::string& name, std::int64_t elements) {
+  const Shape shape{elements};
+  const Extent whole = Extent::whole(shape);
+  state.blocks.push_back(
+      {name, DType::f32, shape, whole, {state.memory.data() + state.bytes, elements, DType::f32}});
+  state.requests.push_back(
+      {name, shape, whole, {state.target.data() + state.bytes, elements, DType::f32, {}}});
+  state.bytes += 4 * elements;
+}
+
+State make_state(std::int64_t bytes) {
+  constexpr std::array<std::int64_t, 6> kElements = {768,       2304 * 768, 2304,
+                                                     768 * 768, 768,        3072 * 768};
+  State state{PageBuffer(bytes), {}, {}, PageBuffer(bytes), 0};
+  auto* words = reinterpret_cast<std::uint32_t*>(state.memory.data());
+  for (std::int64_t i = 0; i < bytes / 4; ++i) {
+    words[i] = static_cast<std::uint32_t>(mix64(static_cast<std::uint64_t>(i)));
+  }
+  std::memset(state.target.data(), 0, static_cast<std::size_t>(bytes));
+  for (std::size_t i = 0; bytes - state.bytes >= 4 * 64; ++i) {
+    const std::int64_t room = (bytes - state.bytes) / 4 / 64 * 64;
+    add_block(state, fmt::format("tensor.{:06}", i), std::min(kElements[i % 6], room));
+  }
+  return state;
+}
+
+double plain_copy_seconds(const State& state, int threads) {
+  const std::int64_t part = round_up(state.bytes / threads + 1, kDataAlignment);
+  return seconds_of([&] {
+    parallel_for(threads, threads, [&](std::int64_t i) {
+      const std::int64_t first = std::min(i * part, state.bytes);
+      std::memcpy(state.target.data() + first, state.memory.data() + first,
+                  static_cast<std::size_t>(std::min(part, state.bytes - first)));
+    });
+  });
+}
+
+struct Timings {
+  std::vector<double> copy, stall, write, load, dd_write, dd_read;
+  double write_with_read_back = 0;
+};
+
+class CkptBench {
+ public:
+  CkptBench(const BenchCkptOptions& options, const fs::path& folder)
+      : options_(options), folder_(folder), state_(make_state(options.bytes)) {}
+
+  Timings run() {
+    Timings timings;
+    for (int round = 0; round <= options_.rounds; ++round) {
+      Timings discarded;  // of the round that warms up
+      one_round(round == 0 ? discarded : timings);
+    }
+    timings.write_with_read_back = save(true).second;
+    return timings;
+  }
+  std::int64_t bytes() const { return state_.bytes; }
+
+ private:
+  // Seconds of the stall, and from there until the checkpoint is durable.
+  std::pair<double, double> save(bool read_back) {
+    WriterOptions writing{.folder = folder_ / "checkpoints"};
+    writing.io.read_back = read_back;
+    writing.copy_threads = options_.threads;
+    CheckpointWriter writer(comm_, writing);
+    writer.reserve(state_.blocks);
+    CheckpointMeta meta;
+    meta.step = ++step_;
+    writer.save(meta, state_.blocks);
+    std::optional<SaveOutcome> outcome;
+    const double seconds = seconds_of([&] { outcome = writer.finish(); });
+    if (!outcome->durable) {
+      throw IoError(outcome->message);
+    }
+    return {writer.stats().last_stall_seconds, seconds};
+  }
+
+  void one_round(Timings& timings) {
+    timings.copy.push_back(plain_copy_seconds(state_, options_.threads));
+    const auto [stall, write] = save(false);
+    timings.stall.push_back(stall);
+    timings.write.push_back(write);
+    std::memset(state_.target.data(), 0, static_cast<std::size_t>(state_.bytes));
+    const auto resumed = resume(comm_, folder_ / "checkpoints", state_.requests);
+    timings.load.push_back(resumed->load.seconds);
+    if (std::memcmp(state_.target.data(), state_.memory.data(),
+                    static_cast<std::size_t>(state_.bytes)) != 0) {
+      throw DataError("what was loaded is not what was saved");
+    }
+    fs::remove_all(resumed->folder);
+    const fs::path file = folder_ / "dd";
+    timings.dd_write.push_back(dd_write_seconds(file, state_.bytes));
+    timings.dd_read.push_back(dd_read_seconds(file));
+    fs::remove(file);
+  }
+
+  BenchCkptOptions options_;
+  fs::path folder_;
+  State state_;
+  SelfCommunicator comm_;
+  std::int64_t step_ = 0;
+};
+
+nlohmann::ordered_json entry(const std::string& name, const nlohmann::ordered_json& params,
+                             double bytes, const std::vector<double>& ours,
+                             const std::vector<double>& ceiling) {
+  return {{"name", name},
+          {"params", params},
+          {"metrics",
+           {{"seconds", median(ours)},
+            {"bytes_per_s", bytes / median(ours)},
+            {"ceiling_bytes_per_s", bytes / median(ceiling)},
+            {"fraction_of_ceiling", median(ceiling) / median(ours)}}},
+          {"seconds", ours},
+          {"ceiling_seconds", ceiling}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json bench_ckpt(const BenchCkptOptions& given) {
+  BenchCkptOptions options = given;
+  options.threads = given.threads > 0 ? given.threads : available_processors();
+  options.bytes = std::max<std::int64_t>(options.bytes / 4096 * 4096, 1 << 20);
+  const BenchFolder folder(options.folder);
+  CkptBench bench(options, folder.path());
+  const Timings timings = bench.run();
+  const auto bytes = static_cast<double>(bench.bytes());
+  const nlohmann::ordered_json params = {{"bytes", bench.bytes()},
+                                         {"folder", options.folder.string()},
+                                         {"threads", options.threads},
+                                         {"rounds", options.rounds}};
+  auto stall = entry("ckpt_stall", params, bytes, timings.stall, timings.copy);
+  stall["metrics"]["ratio"] = median(timings.stall) / median(timings.copy);
+  auto write = entry("ckpt_write", params, bytes, timings.write, timings.dd_write);
+  write["metrics"]["with_read_back_bytes_per_s"] = bytes / timings.write_with_read_back;
+  return {stall, write, entry("ckpt_load", params, bytes, timings.load, timings.dd_read)};
+}
+
+}  // namespace trireme

@@ -1,0 +1,230 @@
+#include "src/app/ckpt_command.h"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "io/checkpoint/logical_digest.h"
+#include "io/checkpoint/store.h"
+#include "io/checkpoint/verify.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct CkptOptions {
+  std::string folder;
+  bool json = false;
+  bool model = false;
+  bool all = false;
+  bool dry_run = false;
+  Retention retention;
+};
+
+void warn_skipped(const std::vector<std::string>& skipped) {
+  for (const std::string& line : skipped) {
+    fmt::print(stderr, "skipped: {}\n", line);
+  }
+}
+
+StepFolder chosen_step(const CkptOptions& options) {
+  std::vector<std::string> skipped;
+  StepFolder step = find_step(options.folder, skipped);
+  warn_skipped(skipped);
+  return step;
+}
+
+// The steps of a checkpoint folder; NotFound if there are none.
+std::vector<StepFolder> all_steps(const CkptOptions& options) {
+  std::vector<StepFolder> steps = list_steps(options.folder);
+  if (steps.empty()) {
+    throw NotFound(fmt::format("{} holds no checkpoint (no step-* folder)", options.folder));
+  }
+  return steps;
+}
+
+ordered_json to_json(const StepFolder& step) {
+  ordered_json object = {{"path", step.path.string()},
+                         {"step", step.step},
+                         {"valid", step.manifest.has_value()},
+                         {"pinned", step.pinned}};
+  if (!step.manifest) {
+    object["problem"] = step.problem;
+    return object;
+  }
+  const Manifest& manifest = *step.manifest;
+  object["samples"] = manifest.meta.samples;
+  object["generation"] = manifest.generation;
+  object["read_back"] = manifest.read_back;
+  object["bytes"] = manifest.bytes();
+  object["shards"] = manifest.shards.size();
+  object["tensors"] = manifest.tensors.size();
+  object["created"] = manifest.created;
+  object["software"] = manifest.software;
+  return object;
+}
+
+void list(const CkptOptions& options) {
+  const std::vector<StepFolder> steps = all_steps(options);
+  if (options.json) {
+    ordered_json array = ordered_json::array();
+    for (const StepFolder& step : steps) {
+      array.push_back(to_json(step));
+    }
+    fmt::print("{}\n", ordered_json{{"schema", 1}, {"checkpoints", array}}.dump(2));
+    return;
+  }
+  fmt::print("{:>10} {:>12} {:>4} {:>11} {:>6}  {:<20}  {}\n", "step", "samples", "run", "size",
+             "shards", "created", "state");
+  for (const StepFolder& step : steps) {
+    if (!step.manifest) {
+      fmt::print("{:>10} {:>12} {:>4} {:>11} {:>6}  {:<20}  INVALID: {}\n", step.step, "", "", "",
+                 "", "", step.problem);
+      continue;
+    }
+    const Manifest& m = *step.manifest;
+    fmt::print("{:>10} {:>12} {:>4} {:>11} {:>6}  {:<20}  {}{}\n", step.step, m.meta.samples,
+               m.generation, format_bytes(m.bytes()), m.shards.size(), m.created,
+               m.read_back ? "read back" : "written", step.pinned ? ", pinned" : "");
+  }
+}
+
+ordered_json details(const StepFolder& step) {
+  const Manifest& manifest = *step.manifest;
+  ordered_json object = to_json(step);
+  object["config"] = manifest.meta.config;
+  object["numerics"] = manifest.meta.numerics;
+  object["extra"] = manifest.meta.extra;
+  object["tensors"] = ordered_json::array();
+  for (const StoredTensor& tensor : manifest.tensors) {
+    object["tensors"].push_back({{"name", tensor.name},
+                                 {"dtype", dtype_name(tensor.dtype)},
+                                 {"shape", tensor.shape.to_vector()},
+                                 {"blocks", tensor.blocks.size()}});
+  }
+  return object;
+}
+
+void show(const CkptOptions& options) {
+  const StepFolder step = chosen_step(options);
+  if (options.json) {
+    ordered_json object = {{"schema", 1}};
+    object.update(details(step));
+    fmt::print("{}\n", object.dump(2));
+    return;
+  }
+  const Manifest& m = *step.manifest;
+  fmt::print("{}\n  step {}, {} samples, run {}, {} in {} shards, {} by {}\n", step.path.string(),
+             step.step, m.meta.samples, m.generation, format_bytes(m.bytes()), m.shards.size(),
+             m.created, m.software);
+  fmt::print("  config   {}\n  numerics {}\n  extra    {}\n", m.meta.config.dump(),
+             m.meta.numerics.dump(), m.meta.extra.dump());
+  for (const StoredTensor& tensor : m.tensors) {
+    fmt::print("  {:<5} {:<20} {:>4} block{}  {}\n", dtype_name(tensor.dtype),
+               tensor.shape.to_string(), tensor.blocks.size(),
+               tensor.blocks.size() == 1 ? " " : "s", tensor.name);
+  }
+}
+
+// The number of faults; prints them.
+std::size_t verify_one(const StepFolder& step) {
+  const std::vector<std::string> faults =
+      step.manifest ? verify_step(step.path, *step.manifest) : std::vector{step.problem};
+  for (const std::string& line : faults) {
+    fmt::print("BAD {}\n", line);
+  }
+  if (faults.empty()) {
+    fmt::print("ok  {}: every byte of {} in {} shards has its digest\n", step.path.string(),
+               format_bytes(step.manifest->bytes()), step.manifest->shards.size());
+  }
+  return faults.size();
+}
+
+void verify(const CkptOptions& options, int& exit_code) {
+  std::size_t faults = 0;
+  if (options.all) {
+    for (const StepFolder& step : all_steps(options)) {
+      faults += verify_one(step);
+    }
+  } else {
+    faults = verify_one(chosen_step(options));
+  }
+  if (faults > 0) {
+    exit_code = static_cast<int>(ExitCode::bad_data);
+  }
+}
+
+void digest(const CkptOptions& options) {
+  const StepFolder step = chosen_step(options);
+  const CheckpointReader reader(step.path, *step.manifest);
+  fmt::print("{}\n", logical_digest(reader, options.model ? DigestScope::model : DigestScope::all));
+}
+
+void prune(const CkptOptions& options) {
+  const std::vector<StepFolder> steps = all_steps(options);
+  for (const std::filesystem::path& path : plan_retention(steps, options.retention)) {
+    fmt::print("{} {}\n", options.dry_run ? "would delete" : "deleting", path.string());
+    if (!options.dry_run) {
+      delete_step(path, 0, {});
+    }
+  }
+}
+
+CLI::App* add(CLI::App& parent, const char* name, const char* what, const char* example,
+              const std::shared_ptr<CkptOptions>& options) {
+  CLI::App* command = parent.add_subcommand(name, what);
+  command->add_option("DIR", options->folder, "a step's folder, or a checkpoint folder")
+      ->required();
+  command->footer(fmt::format("Example:\n  {}", example));
+  return command;
+}
+
+void add_retention_flags(CLI::App& command, const std::shared_ptr<CkptOptions>& options) {
+  command.add_option("--keep", options->retention.keep, "how many of the newest stay; at least 2")
+      ->capture_default_str();
+  command.add_option("--keep-every", options->retention.keep_every,
+                     "steps divisible by this stay, too; 0: none");
+  command.add_flag("--dry-run", options->dry_run, "only say what would be deleted");
+}
+
+}  // namespace
+
+void add_ckpt_command(CLI::App& app, int& exit_code) {
+  CLI::App* ckpt = app.add_subcommand("ckpt", "Look after checkpoints");
+  ckpt->require_subcommand(1);
+  ckpt->footer("Example:\n  trireme ckpt ls runs/demo/checkpoints");
+  const auto options = std::make_shared<CkptOptions>();
+
+  CLI::App* ls = add(*ckpt, "ls", "List the checkpoints of a folder, damaged ones first",
+                     "trireme ckpt ls runs/demo/checkpoints --json", options);
+  ls->add_flag("--json", options->json, "as JSON");
+  ls->callback([options] { list(*options); });
+
+  CLI::App* shown = add(*ckpt, "show", "Show what a checkpoint holds",
+                        "trireme ckpt show runs/demo/checkpoints/step-00000100", options);
+  shown->add_flag("--json", options->json, "as JSON");
+  shown->callback([options] { show(*options); });
+
+  CLI::App* verified = add(*ckpt, "verify",
+                           "Read every byte; exit 65 and name file and block of "
+                           "what is damaged",
+                           "trireme ckpt verify runs/demo/checkpoints --all", options);
+  verified->add_flag("--all", options->all, "every step of the folder, not only the newest");
+  verified->callback([options, &exit_code] { verify(*options, exit_code); });
+
+  CLI::App* digested = add(*ckpt, "digest",
+                           "Print the SHA-256 of the contents: the same for every "
+                           "layout and number of shards",
+                           "trireme ckpt digest runs/demo/checkpoints --model", options);
+  digested->add_flag("--model", options->model, "of the parameters alone");
+  digested->callback([options] { digest(*options); });
+
+  CLI::App* pruned = add(*ckpt, "prune", "Delete old checkpoints; pinned and damaged ones stay",
+                         "trireme ckpt prune runs/demo/checkpoints --keep 2 --dry-run", options);
+  add_retention_flags(*pruned, options);
+  pruned->callback([options] { prune(*options); });
+}
+
+}  // namespace trireme
