@@ -1,0 +1,92 @@
+// How a table is chosen: the environment, the device, the processor.
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/kernels/kernels.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Sets TRIREME_KERNELS for one test.
+class KernelChoice : public ::testing::Test {
+ protected:
+  ~KernelChoice() override { ::unsetenv("TRIREME_KERNELS"); }
+  static void ask_for(const char* word) { ::setenv("TRIREME_KERNELS", word, 1); }
+};
+
+template <class E, class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST_F(KernelChoice, TheEnvironmentNamesATable) {
+  for (const char* name : {"reference", "baseline"}) {
+    ask_for(name);
+    EXPECT_EQ(kernels_for(Device{}).name, name);
+    EXPECT_EQ(&kernels_for(Device{}), &kernels_named(name));
+  }
+}
+
+TEST_F(KernelChoice, WithoutAWordTheBestTableIsTaken) {
+  ::unsetenv("TRIREME_KERNELS");
+  const std::string_view best = kernels_for(Device{}).name;
+  ask_for("");
+  EXPECT_EQ(kernels_for(Device{}).name, best);
+  EXPECT_NE(best, "reference");
+  if (__builtin_cpu_supports("avx512f") != 0) {
+    EXPECT_EQ(best, "avx512");
+  }
+}
+
+TEST_F(KernelChoice, AnUnknownWordIsAConfigErrorThatNamesTheAllowedOnes) {
+  for (const char* word : {"avx", "AVX2", "fastest", "avx2 "}) {
+    ask_for(word);
+    EXPECT_THAT(message_of<ConfigError>([] { kernels_for(Device{}); }),
+                AllOf(HasSubstr(word), HasSubstr("TRIREME_KERNELS"), HasSubstr("reference"),
+                      HasSubstr("baseline"), HasSubstr("avx2"), HasSubstr("avx512")));
+  }
+}
+
+TEST_F(KernelChoice, ATableThatTheProcessorLacksIsAConfigError) {
+  if (__builtin_cpu_supports("avx512f") != 0) {
+    GTEST_SKIP() << "this processor has every instruction set";
+  }
+  EXPECT_THAT(message_of<ConfigError>([] { kernels_named("avx512"); }), HasSubstr("lacks"));
+}
+
+TEST_F(KernelChoice, ACudaDeviceIsRefusedWithoutCuda) {
+  EXPECT_THAT(message_of<DeviceError>([] {
+                kernels_for(Device{DeviceKind::cuda, 0});
+              }),
+              HasSubstr("without CUDA"));
+}
+
+TEST_F(KernelChoice, EveryEntryOfEveryTableIsFilled) {
+  for (const char* name : {"reference", "baseline", "avx2", "avx512"}) {
+    if (name == std::string_view("avx512") && __builtin_cpu_supports("avx512f") == 0) {
+      continue;
+    }
+    if (name == std::string_view("avx2") && __builtin_cpu_supports("avx2") == 0) {
+      continue;
+    }
+    const Kernels& k = kernels_named(name);
+    const auto* entries = reinterpret_cast<void* const*>(&k.matmul);
+    const auto* last = reinterpret_cast<void* const*>(&k.fill);
+    for (; entries <= last; ++entries) {
+      EXPECT_NE(*entries, nullptr) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,199 @@
+// Numbers at the edges: infinities, NaN, masked logits, an analytic AdamW step, known random words.
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "src/base/philox.h"
+#include "src/kernels/kernels.h"
+#include "tests/kernels/array.h"
+
+namespace trireme::testing {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const double kNan = std::nan("");
+
+class EachTable : public ::testing::TestWithParam<std::string> {
+ protected:
+  const Kernels& kernels() { return kernels_named(GetParam()); }
+  void SetUp() override {
+    try {
+      kernels_named(GetParam());
+    } catch (const ConfigError&) {
+      GTEST_SKIP() << "this processor lacks it";
+    }
+  }
+  Stream stream_{Device{}, 2};
+};
+
+Array of(std::initializer_list<double> values) {
+  Array array(static_cast<std::int64_t>(values.size()), DType::f32);
+  std::int64_t i = 0;
+  for (const double value : values) {
+    array.set(i++, value);
+  }
+  return array;
+}
+
+TEST_P(EachTable, GeluOfKnownNumbers) {
+  const Array x = of({0, 1, -1, 3, 1e30, -100});
+  Array y(x.count(), DType::f32);
+  kernels().gelu_forward(stream_, y, x);
+  // torch.nn.functional.gelu(x, approximate='tanh')
+  const double expected[] = {0, 0.8411920070648193, -0.1588079929351807, 2.996362686157226, 1e30,
+                             0};
+  for (std::int64_t i = 0; i < x.count(); ++i) {
+    EXPECT_NEAR(y[i], expected[i], 2e-6 * (1 + std::abs(expected[i])));
+  }
+}
+
+TEST_P(EachTable, NanStaysNan) {
+  const Array x = of({1, kNan, 2, kNan});
+  const Array ones = of({1, 1, 1, 1});
+  Array y(4, DType::f32);
+  Array dup(4, DType::f32);
+  const auto expect_same_nans = [&](const char* what) {
+    for (std::int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(std::isnan(y[i]), std::isnan(x[i])) << what << " " << i;
+    }
+  };
+  kernels().gelu_forward(stream_, y, x);
+  expect_same_nans("gelu");
+  kernels().gelu_backward(stream_, y, ones, x);
+  expect_same_nans("gelu backward");
+  kernels().swiglu_forward(stream_, y, x, ones);
+  expect_same_nans("swiglu");
+  kernels().swiglu_backward(stream_, y, dup, ones, x, ones);
+  expect_same_nans("swiglu backward");
+  Array half(4, DType::bf16);
+  kernels().cast(stream_, half, x);
+  EXPECT_TRUE(std::isnan(half[1]) && !std::isnan(half[0]));
+}
+
+// A diverged model must show in its loss.
+TEST_P(EachTable, TheLossOfNanLogitsIsNan) {
+  Array logits = Array::random(100, DType::f32, 1);
+  logits.set(37, kNan);
+  const Array targets = Array::ids(1, 100, 1);
+  Array loss(1, DType::f32);
+  kernels().cross_entropy(stream_, {.rows = 1,
+                                    .vocabulary = 100,
+                                    .logits = logits,
+                                    .targets = targets,
+                                    .losses = loss,
+                                    .scale = 1});
+  EXPECT_TRUE(std::isnan(loss[0]));
+}
+
+TEST_P(EachTable, MaskedLogitsTakeNoPart) {
+  Array logits = Array::random(5000, DType::f32, 1);
+  for (std::int64_t i = 0; i < 4900; ++i) {
+    logits.set(i, -kInfinity);
+  }
+  Array dense(100, DType::f32);
+  for (std::int64_t i = 0; i < 100; ++i) {
+    dense.set(i, logits[4900 + i]);
+  }
+  Array target = Array::ids(1, 1, 1);
+  Array losses(2, DType::f32);
+  CrossEntropy p{.rows = 1,
+                 .vocabulary = 100,
+                 .logits = dense,
+                 .targets = target,
+                 .losses = losses.view().slice(0, 1),
+                 .scale = 1};
+  kernels().cross_entropy(stream_, p);
+  p.vocabulary = 5000;
+  p.logits = logits;
+  p.losses = losses.view().slice(1, 1);
+  as<std::int32_t>(target.view())[0] = 4900;
+  kernels().cross_entropy(stream_, p);
+  EXPECT_NEAR(losses[0], losses[1], 1e-6);
+  EXPECT_EQ(logits[0], 0);
+  EXPECT_NEAR(logits[4901], dense[1], 1e-7);
+}
+
+// A row of probabilities less the target's one sums to zero.
+TEST_P(EachTable, TheGradientOfTheLossSumsToZero) {
+  Array logits = Array::random(50257, DType::f32, 1, 3);
+  const Array targets = Array::ids(1, 50257, 2);
+  Array loss(1, DType::f32);
+  kernels().cross_entropy(stream_, {.rows = 1,
+                                    .vocabulary = 50257,
+                                    .logits = logits,
+                                    .targets = targets,
+                                    .losses = loss,
+                                    .scale = 1});
+  double sum = 0;
+  for (std::int64_t i = 0; i < logits.count(); ++i) {
+    sum += logits[i];
+  }
+  EXPECT_NEAR(sum, 0, 1e-6);
+}
+
+// On the first step m / (1 - beta1) = g and v / (1 - beta2) = g^2: the step is lr g / (|g| + eps).
+TEST_P(EachTable, TheFirstStepOfAdamWHasTheLengthOfTheRate) {
+  Array value = of({1, 2, -3, 4, 5});
+  const Array gradient = of({0.5, -0.25, 8, -1e-4, 0});
+  Array m(5, DType::f32);
+  Array v(5, DType::f32);
+  kernels().adamw(stream_, {.value = value,
+                            .m = m,
+                            .v = v,
+                            .gradient = gradient,
+                            .step = 1,
+                            .lr = 0.01F,
+                            .weight_decay = 0.1F});
+  const double expected[] = {0.999 - 0.01, 2 * 0.999 + 0.01, -3 * 0.999 - 0.01, 4 * 0.999 + 0.01,
+                             5 * 0.999};
+  for (std::int64_t i = 0; i < 5; ++i) {
+    EXPECT_NEAR(value[i], expected[i], 3e-6);
+    EXPECT_NEAR(m[i], 0.1 * gradient[i], 1e-6);
+  }
+}
+
+// A gradient that is not a number must be seen; a zero one does nothing.
+TEST_P(EachTable, AdamWKeepsNanVisible) {
+  Array value = of({1, 1});
+  const Array gradient = of({kNan, 0});
+  Array m(2, DType::f32);
+  Array v(2, DType::f32);
+  kernels().adamw(stream_, {.value = value, .m = m, .v = v, .gradient = gradient, .lr = 0.1F});
+  EXPECT_TRUE(std::isnan(value[0]));
+  EXPECT_EQ(value[1], 1);
+}
+
+// Random123's published vector for Philox4x32-10, by way of the mask it makes: key and counter 0.
+TEST_P(EachTable, DropoutFollowsThePublishedRandomWords) {
+  const PhiloxCounter published = {0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8};
+  const Array x = of({1, 1, 1, 1});
+  for (const float probability : {0.3F, 0.5F, 0.7F, 0.8F}) {
+    Array y(4, DType::f32);
+    kernels().dropout(
+        stream_, {.batch = 1, .elements_a_sample = 4, .probability = probability, .x = x, .y = y});
+    for (std::int64_t i = 0; i < 4; ++i) {
+      const double uniform = published[static_cast<std::size_t>(i)] / 4294967296.0;
+      const double scale = 1 / (1 - static_cast<double>(probability));
+      EXPECT_NEAR(y[i], uniform >= static_cast<double>(probability) ? scale : 0, 1e-6);
+    }
+  }
+}
+
+// In f32 the nines would vanish beside 1e14; in double everything is exact.
+TEST_P(EachTable, SumsOfSquaresAreTakenInDouble) {
+  Array x(200000, DType::f32);
+  kernels().fill(stream_, x, 3);
+  x.set(0, 1e7);
+  double sum = 0;
+  kernels().sum_of_squares(stream_, &sum, x);
+  EXPECT_EQ(sum, 1e14 + 9.0 * 199999);
+  kernels().sum_of_squares(stream_, &sum, ConstView(x).slice(0, 0));
+  EXPECT_EQ(sum, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EachTable,
+                         ::testing::Values("reference", "baseline", "avx2", "avx512"));
+
+}  // namespace
+}  // namespace trireme::testing
