@@ -111,7 +111,8 @@ void GradientReducer::begin_step() {
 }
 
 View GradientReducer::begin_micro_batch(std::int64_t m) {
-  check(m == next_leaf_ && m < leaves_.hi, "micro-batches come in order");
+  check(next_leaf_ != kNone && m == next_leaf_ && m < leaves_.hi,
+        "micro-batches come in order, within a step");
   if (m > leaves_.lo) {
     check_complete();
     height_ -= merges_now();
@@ -188,6 +189,7 @@ View GradientReducer::finish_step() {
   }
   timings_.exposed_seconds = seconds_since(start);
   reductions_.clear();
+  next_leaf_ = kNone;
   const View sum = buffers_.front().view(DType::f32);
   parameters_.bind_gradients(sum);
   return sum;

@@ -15,6 +15,7 @@
 // buffers. Owned by the training loop, used by its thread alone.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -72,6 +73,8 @@ class GradientReducer {
   std::int64_t buffer_bytes() const;
 
  private:
+  static constexpr std::int64_t kNone = -1;
+
   int merges_now() const;
   View buffer(int level, const GradientBucket& bucket) const;
   void bucket_complete(std::size_t index);
@@ -89,7 +92,7 @@ class GradientReducer {
   std::vector<int> bucket_of_;   // by ParameterId
   std::vector<Buffer> buffers_;  // the stack of partial sums, from the bottom
 
-  std::int64_t next_leaf_ = 0;       // the micro-batch that comes next
+  std::int64_t next_leaf_ = kNone;   // the micro-batch that comes next, within a step
   int height_ = 0;                   // buffers of the stack in use, the current one included
   std::vector<bool> is_ready_;       // by ParameterId, of the current micro-batch
   std::vector<int> missing_;         // gradients that a bucket still waits for
