@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Makes the golden files beside it: losses, gradients and ten AdamW steps of tiny models.
 
-The models are written out here in plain PyTorch, in float64, from the published definitions of GPT-2
-and Llama, under Hugging Face's parameter names. Initial weights and tokens come from an integer hash
-that the C++ test repeats, so that the files hold results only.
+The models are written out here in plain PyTorch, in float64, from the published definitions of
+GPT-2 and Llama, under Hugging Face's parameter names. Initial weights and tokens come from an
+integer hash that the C++ test repeats, so that the files hold results only.
 
     pip install torch numpy && python3 make_golden.py            # writes *.json and *.gradients.f32
-    pip install transformers && python3 make_golden.py --check   # compares with transformers instead
+    pip install transformers && python3 make_golden.py --check   # compares with transformers
 """
 
 import json
@@ -68,7 +68,8 @@ def weights(name, shape):
     """[-1/4, 1/4) for matrices, [-1/16, 1/16) for biases, 1 +- 1/8 for norms; exact in float32."""
     h = fnv1a(name)
     n = math.prod(shape)
-    u = np.array([splitmix64((h + e) & MASK) >> 40 for e in range(n)], dtype=np.float64) * 2.0**-23 - 1
+    bits = [splitmix64((h + e) & MASK) >> 40 for e in range(n)]
+    u = np.array(bits, dtype=np.float64) * 2.0**-23 - 1
     if len(shape) == 2:
         x = u / 4
     elif name.endswith(".bias"):
@@ -218,8 +219,10 @@ def loss_of(c, w, step):
 
 def train(c):
     w, o = initial(c), OPTIMIZER
-    groups = [{"params": [p for p in w.values() if p.dim() >= 2], "weight_decay": o["weight_decay"]},
-              {"params": [p for p in w.values() if p.dim() < 2], "weight_decay": 0.0}]
+    matrices = [p for p in w.values() if p.dim() >= 2]
+    vectors = [p for p in w.values() if p.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": o["weight_decay"]},
+              {"params": vectors, "weight_decay": 0.0}]
     adamw = torch.optim.AdamW(groups, lr=o["lr"], betas=(o["beta1"], o["beta2"]), eps=o["eps"])
     losses, norms = [], []
     for step in range(STEPS):
@@ -259,8 +262,9 @@ def transformers_model(c):
     import transformers as tf
     if c["family"] == "gpt2":
         config = tf.GPT2Config(
-            vocab_size=c["vocab"], n_positions=c["context"], n_embd=c["hidden"], n_layer=c["layers"],
-            n_head=c["heads"], n_inner=c["ffn"], layer_norm_epsilon=c["norm_epsilon"],
+            vocab_size=c["vocab"], n_positions=c["context"], n_embd=c["hidden"],
+            n_layer=c["layers"], n_head=c["heads"], n_inner=c["ffn"],
+            layer_norm_epsilon=c["norm_epsilon"],
             tie_word_embeddings=c["tie_embeddings"], resid_pdrop=0, embd_pdrop=0, attn_pdrop=0)
         return tf.GPT2LMHeadModel(config)
     s = c.get("rope_scaling")
