@@ -1,0 +1,102 @@
+#include "src/app/bench_command.h"
+
+#include <memory>
+
+#include "src/app/bench_ckpt.h"
+#include "src/app/bench_loader.h"
+#include "src/app/bench_report.h"
+#include "src/app/bench_step.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+// Rank 0 speaks for all.
+void report_once(const nlohmann::ordered_json& results, const std::string& file,
+                 AppContext& context) {
+  if (!context.has_session() || context.session().world().rank() == 0) {
+    report(results, file);
+  }
+}
+
+void add_step(CLI::App& bench, AppContext& context) {
+  CLI::App* command =
+      bench.add_subcommand("step", "A training step against the product rate of the same machine");
+  const auto options = std::make_shared<BenchStepOptions>();
+  const auto file = std::make_shared<std::string>();
+  command->add_option("--model", options->model, "a preset of configs/model/ (gpt2-124m)");
+  command->add_option("--precision", options->precision, "bf16 or fp32")
+      ->check(CLI::IsMember({"bf16", "fp32"}));
+  command->add_option("--micro-batch", options->micro_batch, "sequences at a time (1)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--micro-batches", options->micro_batches, "a rank and step (1)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--sequence", options->sequence, "tokens (1024)")->check(CLI::PositiveNumber);
+  command->add_option("--threads", options->threads, "a rank; default: its share of the cores")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--rounds", options->rounds, "timed steps (7)")->check(CLI::PositiveNumber);
+  command->add_option("-J,--json-file", *file, "write the results there as JSON");
+  command->footer(
+      "Example:\n  trireme bench step --model gpt2-124m --precision bf16 --micro-batch 1 "
+      "--sequence 1024 -J step.json");
+  command->callback([options, file, &context] {
+    report_once(nlohmann::ordered_json::array({bench_step(*options, context)}), *file, context);
+  });
+}
+
+void add_loader(CLI::App& bench, AppContext& context) {
+  CLI::App* command =
+      bench.add_subcommand("loader", "The data loader against bare reads of the same bytes");
+  const auto options = std::make_shared<BenchLoaderOptions>();
+  const auto file = std::make_shared<std::string>();
+  command->add_option("--data", options->data, "a dataset; default: random bytes, packed for it");
+  command->add_option("--sequence", options->sequence, "tokens a sample (1024)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--micro-batch", options->micro_batch, "samples at a time (8)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--shuffle", options->shuffle, "block, global or none");
+  command->add_option("--threads", options->threads, "of the loader (1)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--rounds", options->rounds, "of each kind, alternating (9)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("-J,--json-file", *file, "write the results there as JSON");
+  command->footer("Example:\n  trireme bench loader -J loader.json");
+  command->callback([options, file, &context] {
+    const BenchLoaderResult result = bench_loader(*options);
+    report_once(nlohmann::ordered_json::array({bench_loader_json(*options, result)}), *file,
+                context);
+  });
+}
+
+void add_ckpt(CLI::App& bench, AppContext& context) {
+  CLI::App* command =
+      bench.add_subcommand("ckpt", "Checkpoints against memcpy and dd on the same disk");
+  const auto options = std::make_shared<BenchCkptOptions>();
+  const auto bytes = std::make_shared<std::string>("2G");
+  const auto file = std::make_shared<std::string>();
+  options->folder = ".";
+  command->add_option("--dir", options->folder, "a folder on the disk to measure (.)");
+  command->add_option("--bytes", *bytes, "of the state (2G)");
+  command->add_option("--rounds", options->rounds, "(5)")->check(CLI::PositiveNumber);
+  command->add_option("--threads", options->threads, "of the copies; default: all cores")
+      ->check(CLI::PositiveNumber);
+  command->add_option("-J,--json-file", *file, "write the results there as JSON");
+  command->footer("Example:\n  trireme bench ckpt --dir /scratch --bytes 2G -J ckpt.json");
+  command->callback([options, bytes, file, &context] {
+    options->bytes = parse_bytes(*bytes);
+    report_once(bench_ckpt(*options), *file, context);
+  });
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, AppContext& context) {
+  CLI::App* bench =
+      app.add_subcommand("bench", "Measure this machine, against its own ceilings in the same run");
+  bench->require_subcommand(1);
+  add_step(*bench, context);
+  add_loader(*bench, context);
+  add_ckpt(*bench, context);
+}
+
+}  // namespace trireme
