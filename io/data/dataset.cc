@@ -5,7 +5,7 @@
 
 #include <sys/resource.h>
 
-#include "io/data/shard_reader.h"
+#include "io/data/dataset_shard.h"
 #include "io/data/widen_tokens.h"
 #include "src/base/check.h"
 #include "src/base/error.h"
@@ -13,9 +13,9 @@
 namespace trireme {
 namespace fs = std::filesystem;
 
-class Dataset::Shard : public ShardReader {
+class Dataset::Shard : public DatasetShard {
  public:
-  using ShardReader::ShardReader;
+  using DatasetShard::DatasetShard;
 };
 
 namespace {
@@ -46,7 +46,8 @@ Dataset Dataset::open(const fs::path& folder) {
 }
 
 Dataset::Dataset(const fs::path& folder, std::string_view manifest_text)
-    : folder_(folder), manifest_(parse_manifest(manifest_text, (folder / kManifestName).string())) {
+    : folder_(folder),
+      manifest_(parse_dataset_manifest(manifest_text, (folder / kDatasetManifestName).string())) {
   allow_open_files(manifest_.shards.size());
   for (const ShardEntry& entry : manifest_.shards) {
     shards_.push_back(std::make_unique<Shard>(folder_ / entry.path, entry));

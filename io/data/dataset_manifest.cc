@@ -97,12 +97,12 @@ bool holds_hdf5(const fs::path& folder) {
     throw DataError(
         fmt::format("{}: not a dataset: a dataset is a folder with a {}. If this is "
                     "HDF5 of another program: trireme data convert",
-                    folder.string(), kManifestName));
+                    folder.string(), kDatasetManifestName));
   }
   throw DataError(
       fmt::format("{}: this folder is not a dataset: it holds no {} (make one with "
                   "trireme data pack; a packed folder may hold train/ and validation/)",
-                  folder.string(), kManifestName));
+                  folder.string(), kDatasetManifestName));
 }
 
 }  // namespace
@@ -162,7 +162,7 @@ std::string manifest_text(const DatasetManifest& manifest) {
   return seal_json(object);
 }
 
-DatasetManifest parse_manifest(std::string_view text, const std::string& name) {
+DatasetManifest parse_dataset_manifest(std::string_view text, const std::string& name) {
   const nlohmann::json object = unseal_json(text, name, kDatasetVersion);
   expect_text(object, "format", kFormat, name);
   expect_text(object, "kind", kKind, name);
@@ -184,7 +184,7 @@ DatasetManifest parse_manifest(std::string_view text, const std::string& name) {
 
 std::string read_manifest_text(const fs::path& folder) {
   try {
-    return read_file(folder / kManifestName, kMaxManifestBytes);
+    return read_file(folder / kDatasetManifestName, kMaxManifestBytes);
   } catch (const NotFound&) {
     refuse_folder(folder);
   }

@@ -30,7 +30,7 @@
 namespace trireme {
 
 constexpr std::int64_t kDatasetVersion = 1;
-constexpr const char* kManifestName = "manifest.json";
+constexpr const char* kDatasetManifestName = "manifest.json";
 
 struct ShardEntry {
   std::string path;  // relative to the dataset's folder
@@ -63,7 +63,7 @@ struct DatasetManifest {
 
 std::string manifest_text(const DatasetManifest& manifest);
 // Everything a hostile text may claim is checked; DataError names `name`, the field and its value.
-DatasetManifest parse_manifest(std::string_view text, const std::string& name);
+DatasetManifest parse_dataset_manifest(std::string_view text, const std::string& name);
 
 // The text of a folder's manifest. NotFound where there is no folder; DataError where the folder is
 // not a dataset, with a hint when it holds foreign HDF5.

@@ -150,7 +150,7 @@ PackReport finish(const DatasetJob& job, const RankGroup& ranks,
         job.folder.string(), report.counts.files, report.counts.binary_files));
   }
   if (ranks.rank == 0) {
-    write_file_durably(job.folder / kManifestName, manifest_text(manifest));
+    write_file_durably(job.folder / kDatasetManifestName, manifest_text(manifest));
     remove_notes(job.folder);
   }
   return report;
@@ -168,8 +168,8 @@ PackReport write_dataset(const DatasetJob& job, const RankGroup& ranks) {
     }
   }
   if (ranks.broadcast(state) == kComplete) {
-    const fs::path path = job.folder / kManifestName;
-    PackReport report = report_of(job, parse_manifest(read_file(path), path.string()));
+    const fs::path path = job.folder / kDatasetManifestName;
+    PackReport report = report_of(job, parse_dataset_manifest(read_file(path), path.string()));
     report.was_complete = true;
     return report;
   }

@@ -59,12 +59,12 @@ std::string fingerprint_of(const DatasetJob& job) {
 }
 
 bool is_complete(const DatasetJob& job) {
-  const fs::path path = job.folder / kManifestName;
+  const fs::path path = job.folder / kDatasetManifestName;
   std::error_code code;
   if (!fs::exists(path, code)) {
     return false;
   }
-  if (parse_manifest(read_file(path), path.string()).fingerprint != fingerprint_of(job)) {
+  if (parse_dataset_manifest(read_file(path), path.string()).fingerprint != fingerprint_of(job)) {
     throw PolicyError(
         fmt::format("{}: holds a dataset from other inputs or options: choose another "
                     "output, or remove it",

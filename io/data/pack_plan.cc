@@ -43,7 +43,7 @@ class Planner {
     }
   }
 
-  std::vector<ShardPlan> take() {
+  std::vector<TextShard> take() {
     if (shards_.back().pieces.empty()) {
       shards_.pop_back();
     }
@@ -61,7 +61,7 @@ class Planner {
 
   std::int64_t capacity_;
   std::int64_t used_ = 0;
-  std::vector<ShardPlan> shards_ = std::vector<ShardPlan>(1);
+  std::vector<TextShard> shards_ = std::vector<TextShard>(1);
 };
 
 }  // namespace
@@ -88,15 +88,15 @@ double Selection::share() const {
   return 1;
 }
 
-std::int64_t ShardPlan::input_bytes() const {
+std::int64_t TextShard::input_bytes() const {
   std::int64_t sum = 0;
-  for (const Piece& piece : pieces) {
+  for (const TextPiece& piece : pieces) {
     sum += piece.end - piece.begin;
   }
   return sum;
 }
 
-std::vector<ShardPlan> plan_shards(const std::vector<InputFile>& files, const Selection& selection,
+std::vector<TextShard> plan_shards(const std::vector<InputFile>& files, const Selection& selection,
                                    std::int64_t text_bytes) {
   Planner planner(text_bytes);
   for (std::size_t i = 0; i < files.size(); ++i) {

@@ -14,7 +14,7 @@
 
 namespace trireme {
 
-struct Piece {
+struct TextPiece {
   std::size_t file = 0;  // index into the list of files
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -32,13 +32,13 @@ struct Selection {
   double share() const;
 };
 
-struct ShardPlan {
-  std::vector<Piece> pieces;
+struct TextShard {
+  std::vector<TextPiece> pieces;
   std::int64_t input_bytes() const;
 };
 
 // text_bytes: how much text fills a shard.
-std::vector<ShardPlan> plan_shards(const std::vector<InputFile>& files, const Selection& selection,
+std::vector<TextShard> plan_shards(const std::vector<InputFile>& files, const Selection& selection,
                                    std::int64_t text_bytes);
 
 }  // namespace trireme

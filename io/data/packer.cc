@@ -29,12 +29,12 @@ void check_options(const PackOptions& options) {
 
 std::string fingerprint(const PackOptions& options, const Tokenizer& tokenizer,
                         const Selection& selection, const std::vector<InputFile>& files,
-                        const ShardPlan& plan) {
+                        const TextShard& plan) {
   Sha256 digest;
   digest.update(fmt::format("{} {} {} {} {} {} {}\n", kDatasetVersion, tokenizer.digest(),
                             options.field, options.alignment_bytes, options.source,
                             static_cast<int>(selection.part), selection.validation_fraction));
-  for (const Piece& piece : plan.pieces) {
+  for (const TextPiece& piece : plan.pieces) {
     const InputFile& file = files[piece.file];
     digest.update(fmt::format("{} {} {} {} {}\n", file.name, file.bytes, file.modified_ns,
                               piece.begin, piece.end));
@@ -59,7 +59,7 @@ PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
   const double text_bytes = static_cast<double>(options.shard_bytes / job.format.token_bytes) *
                             tokenizer.bytes_per_token();
   const TextSource source{files, selection, tokenizer, options.field};
-  for (ShardPlan& plan : plan_shards(files, selection, static_cast<std::int64_t>(text_bytes))) {
+  for (TextShard& plan : plan_shards(files, selection, static_cast<std::int64_t>(text_bytes))) {
     ShardJob shard;
     shard.fingerprint = fingerprint(options, tokenizer, selection, files, plan);
     shard.input_bytes = plan.input_bytes();

@@ -18,7 +18,7 @@ bool is_staged(const fs::path& to, const std::string& manifest_text) {
   if (!fs::exists(to, code) || (fs::is_directory(to, code) && fs::is_empty(to, code))) {
     return false;
   }
-  const fs::path manifest = to / kManifestName;
+  const fs::path manifest = to / kDatasetManifestName;
   if (!fs::exists(manifest, code) || read_file(manifest) != manifest_text) {
     throw PolicyError(
         fmt::format("{}: holds something else than this dataset: remove it, or stage "
@@ -57,6 +57,7 @@ void copy_shard(const fs::path& from, const fs::path& to, const ShardEntry& entr
   }
   target.sync();
   target.close();
+  sync_directory(to.parent_path());
 }
 
 // Into a folder of its own, which gets its name at the end.
@@ -72,8 +73,7 @@ void copy_all(const Dataset& dataset, const std::string& manifest_text, const fs
       }
     });
   }
-  sync_directory(staging / "shards");
-  write_file_durably(staging / kManifestName, manifest_text);
+  write_file_durably(staging / kDatasetManifestName, manifest_text);
 }
 
 }  // namespace

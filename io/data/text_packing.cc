@@ -50,7 +50,7 @@ class PiecePacking {
     }
   }
 
-  void run(const Piece& piece, const std::function<void(std::int64_t)>& read) {
+  void run(const TextPiece& piece, const std::function<void(std::int64_t)>& read) {
     if (!input_.is_jsonl() && looks_binary(file_)) {
       counts_.binary_files += piece.begin == 0 ? 1 : 0;
       return;
@@ -129,10 +129,10 @@ PackCounts& PackCounts::operator+=(const PackCounts& other) {
   return *this;
 }
 
-PackCounts pack_text(const TextSource& source, const ShardPlan& plan, ShardWriter& writer,
+PackCounts pack_text(const TextSource& source, const TextShard& plan, ShardWriter& writer,
                      const std::function<void(std::int64_t)>& read) {
   PackCounts counts;
-  for (const Piece& piece : plan.pieces) {
+  for (const TextPiece& piece : plan.pieces) {
     PiecePacking packing(source, source.files[piece.file], writer);
     packing.run(piece, read);
     counts += packing.counts();

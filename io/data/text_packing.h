@@ -29,7 +29,7 @@ struct TextSource {
 };
 
 // `read`: called with bytes of input as they are done with. May be empty.
-PackCounts pack_text(const TextSource& source, const ShardPlan& plan, ShardWriter& writer,
+PackCounts pack_text(const TextSource& source, const TextShard& plan, ShardWriter& writer,
                      const std::function<void(std::int64_t)>& read);
 
 }  // namespace trireme

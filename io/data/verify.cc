@@ -4,8 +4,8 @@
 #include <set>
 
 #include "io/data/block_digests.h"
+#include "io/data/dataset_shard.h"
 #include "io/data/shard_check.h"
-#include "io/data/shard_reader.h"
 #include "io/data/widen_tokens.h"
 #include "src/base/error.h"
 
@@ -75,7 +75,7 @@ class Verification {
  private:
   void shard(const ShardEntry& entry) {
     const fs::path path = folder_ / entry.path;
-    ShardReader(path, entry).check_size();
+    DatasetShard(path, entry).check_size();
     LargestToken largest(entry, manifest_.token_bytes);
     const FileDigests found =
         digest_file(File::open_to_read(path), [&](const void* block, std::int64_t bytes) {
@@ -123,7 +123,7 @@ class Verification {
     std::error_code code;
     for (const auto& entry : fs::recursive_directory_iterator(folder_, code)) {
       const std::string name = entry.path().lexically_relative(folder_);
-      if (!entry.is_directory() && name != kManifestName && !known.contains(name)) {
+      if (!entry.is_directory() && name != kDatasetManifestName && !known.contains(name)) {
         report_.extras.push_back(entry.path());
       }
     }

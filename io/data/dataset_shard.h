@@ -1,4 +1,4 @@
-// ShardReader: one shard's file, opened when first touched, its blocks verified when first read.
+// DatasetShard: one shard's file, opened when first touched, its blocks verified when first read.
 // Any number of threads may read at once. Private to io/data.
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace trireme {
 
-class ShardReader {
+class DatasetShard {
  public:
   // Borrows `entry`, which must not move.
-  ShardReader(std::filesystem::path path, const ShardEntry& entry);
+  DatasetShard(std::filesystem::path path, const ShardEntry& entry);
 
   // Bytes [offset, offset + bytes) of the file, in scratch. DataError for damage.
   const std::byte* read(std::int64_t offset, std::int64_t bytes, std::vector<std::byte>& scratch);

@@ -1,4 +1,4 @@
-#include "io/data/shard_reader.h"
+#include "io/data/dataset_shard.h"
 
 #include "io/data/block_digests.h"
 #include "src/base/digest.h"
@@ -24,10 +24,10 @@ namespace {
 
 }  // namespace
 
-ShardReader::ShardReader(fs::path path, const ShardEntry& entry)
+DatasetShard::DatasetShard(fs::path path, const ShardEntry& entry)
     : path_(std::move(path)), entry_(entry), verified_((entry.blocks.size() + 63) / 64) {}
 
-void ShardReader::check_size() const {
+void DatasetShard::check_size() const {
   std::error_code code;
   const auto bytes = fs::file_size(path_, code);
   if (code == std::errc::no_such_file_or_directory) {
@@ -41,7 +41,7 @@ void ShardReader::check_size() const {
   }
 }
 
-const File& ShardReader::opened() {
+const File& DatasetShard::opened() {
   if (!is_open_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(mutex_);
     if (!file_) {
@@ -56,12 +56,12 @@ const File& ShardReader::opened() {
   return *file_;
 }
 
-bool ShardReader::is_verified(std::int64_t block) const {
+bool DatasetShard::is_verified(std::int64_t block) const {
   const auto word = verified_[static_cast<std::size_t>(block / 64)].load(std::memory_order_relaxed);
   return (word >> (block % 64) & 1) != 0;
 }
 
-bool ShardReader::are_verified(std::int64_t offset, std::int64_t bytes) const {
+bool DatasetShard::are_verified(std::int64_t offset, std::int64_t bytes) const {
   for (std::int64_t block = offset / kBlockBytes; block * kBlockBytes < offset + bytes; ++block) {
     if (!is_verified(block)) {
       return false;
@@ -70,7 +70,7 @@ bool ShardReader::are_verified(std::int64_t offset, std::int64_t bytes) const {
   return true;
 }
 
-void ShardReader::verify(const File& file, std::int64_t block, std::vector<std::byte>& scratch) {
+void DatasetShard::verify(const File& file, std::int64_t block, std::vector<std::byte>& scratch) {
   const std::int64_t bytes = block_bytes(block, entry_.bytes);
   scratch.resize(static_cast<std::size_t>(bytes));
   file.read_exactly_at(block * kBlockBytes, scratch.data(), bytes);
@@ -83,8 +83,8 @@ void ShardReader::verify(const File& file, std::int64_t block, std::vector<std::
                                                            std::memory_order_relaxed);
 }
 
-const std::byte* ShardReader::read(std::int64_t offset, std::int64_t bytes,
-                                   std::vector<std::byte>& scratch) {
+const std::byte* DatasetShard::read(std::int64_t offset, std::int64_t bytes,
+                                    std::vector<std::byte>& scratch) {
   const File& file = opened();
   for (std::int64_t block = offset / kBlockBytes; block * kBlockBytes < offset + bytes; ++block) {
     if (!is_verified(block)) {
@@ -98,7 +98,7 @@ const std::byte* ShardReader::read(std::int64_t offset, std::int64_t bytes,
   return scratch.data();
 }
 
-void ShardReader::will_need(std::int64_t offset, std::int64_t bytes) {
+void DatasetShard::will_need(std::int64_t offset, std::int64_t bytes) {
   if (!are_verified(offset, bytes)) {
     const std::int64_t first = offset / kBlockBytes * kBlockBytes;
     opened().will_need(first, offset + bytes - first);

@@ -1,0 +1,197 @@
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "io/data/stage.h"
+#include "io/data/unigram_entropy.h"
+#include "io/data/verify.h"
+#include "src/app/data_subcommands.h"
+#include "src/base/error.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+// Enough for three digits of an entropy, and read in a moment.
+constexpr std::int64_t kEntropyTokens = std::int64_t{1} << 27;
+
+struct InfoArguments {
+  std::string folder;
+  bool json = false;
+  bool no_scan = false;
+};
+
+void print_info(const DatasetManifest& m, const std::optional<UnigramEntropy>& entropy,
+                const std::string& folder) {
+  fmt::print("dataset          {}\n", folder);
+  fmt::print("tokens           {} ({}, {} bytes each)\n", m.n_tokens(),
+             format_count(static_cast<double>(m.n_tokens())), m.token_bytes);
+  fmt::print("documents        {}\n", m.n_docs());
+  fmt::print("shards           {}, {}\n", m.shards.size(), format_bytes(m.bytes()));
+  fmt::print("tokenizer        {}, vocabulary {}, {}\n", m.tokenizer, m.vocab, m.tokenizer_digest);
+  fmt::print("source           {}\n", m.source.empty() ? "(not given)" : m.source);
+  fmt::print("digest           {}\n", m.digest());
+  if (entropy) {
+    fmt::print("unigram entropy  {:.4f} nats, {:.4f} bits a token (over {} tokens)\n",
+               entropy->nats, entropy->nats / std::log(2.0), entropy->tokens);
+  }
+}
+
+nlohmann::ordered_json info_json(const DatasetManifest& m,
+                                 const std::optional<UnigramEntropy>& entropy,
+                                 const std::string& folder) {
+  nlohmann::ordered_json json = {{"schema", 1},
+                                 {"folder", folder},
+                                 {"version", kDatasetVersion},
+                                 {"tokens", m.n_tokens()},
+                                 {"token_bytes", m.token_bytes},
+                                 {"documents", m.n_docs()},
+                                 {"shards", m.shards.size()},
+                                 {"bytes", m.bytes()},
+                                 {"tokenizer", m.tokenizer},
+                                 {"tokenizer_digest", m.tokenizer_digest},
+                                 {"vocab", m.vocab},
+                                 {"source", m.source},
+                                 {"digest", m.digest()}};
+  if (entropy) {
+    json["unigram_entropy_nats"] = entropy->nats;
+    json["unigram_entropy_tokens"] = entropy->tokens;
+  }
+  return json;
+}
+
+void run_info(const InfoArguments& arguments) {
+  const Dataset dataset = Dataset::open(arguments.folder);
+  std::optional<UnigramEntropy> entropy;
+  if (!arguments.no_scan) {
+    entropy = unigram_entropy(dataset, kEntropyTokens);
+  }
+  if (arguments.json) {
+    fmt::print("{}\n", info_json(dataset.manifest(), entropy, arguments.folder).dump(2));
+  } else {
+    print_info(dataset.manifest(), entropy, arguments.folder);
+  }
+}
+
+struct VerifyArguments {
+  std::string folder;
+  bool json = false;
+};
+
+// The reports of all ranks, as one.
+VerifyReport gather(const VerifyReport& mine, const RankGroup& ranks) {
+  const nlohmann::json packed = {{"shards", mine.shards},
+                                 {"bytes", mine.bytes},
+                                 {"damage", mine.damage},
+                                 {"extras", mine.extras}};
+  VerifyReport all;
+  using Handler = nlohmann::json::error_handler_t;
+  for (const std::string& text : ranks.gather(packed.dump(-1, ' ', true, Handler::replace))) {
+    const nlohmann::json other = nlohmann::json::parse(text);
+    all.shards += other["shards"].get<std::int64_t>();
+    all.bytes += other["bytes"].get<std::int64_t>();
+    for (const auto& line : other["damage"]) {
+      all.damage.push_back(line.get<std::string>());
+    }
+    for (const auto& line : other["extras"]) {
+      all.extras.push_back(line.get<std::string>());
+    }
+  }
+  return all;
+}
+
+void print_verification(const VerifyReport& report, const DatasetManifest& manifest,
+                        const VerifyArguments& arguments) {
+  if (arguments.json) {
+    const nlohmann::ordered_json json = {{"schema", 1},
+                                         {"folder", arguments.folder},
+                                         {"valid", report.damage.empty()},
+                                         {"shards", report.shards},
+                                         {"bytes", report.bytes},
+                                         {"digest", manifest.digest()},
+                                         {"damage", report.damage},
+                                         {"extra_files", report.extras}};
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  for (const std::string& line : report.damage) {
+    fmt::print("damaged: {}\n", line);
+  }
+  for (const std::string& line : report.extras) {
+    fmt::print("note: {} does not belong to the dataset and is never read\n", line);
+  }
+  fmt::print("{}: {} shards, {} read: {}\n", arguments.folder, report.shards,
+             format_bytes(report.bytes),
+             report.damage.empty()
+                 ? "valid, " + manifest.digest()
+                 : fmt::format("{} places are damaged: do not train on it", report.damage.size()));
+}
+
+void run_verify(const VerifyArguments& arguments, Communicator& comm, int& exit_code) {
+  const RankGroup ranks = rank_group(comm);
+  const std::string text =
+      ranks.broadcast(ranks.rank == 0 ? read_manifest_text(arguments.folder) : std::string());
+  const DatasetManifest manifest = parse_dataset_manifest(
+      text, (std::filesystem::path(arguments.folder) / kDatasetManifestName).string());
+  const VerifyReport report = gather(verify_shards(arguments.folder, manifest, ranks.rank,
+                                                   ranks.size, ByteProgress("verify", ranks.rank)),
+                                     ranks);
+  if (ranks.rank == 0) {
+    print_verification(report, manifest, arguments);
+  }
+  if (!report.damage.empty()) {
+    exit_code = static_cast<int>(ExitCode::bad_data);
+  }
+}
+
+struct StageArguments {
+  std::string from;
+  std::string to;
+};
+
+void run_stage(const StageArguments& arguments, Communicator& comm) {
+  const RankGroup ranks = rank_group(comm);
+  // One rank a node copies; the others wait for its lock.
+  const StageReport report = stage(arguments.from, arguments.to, ByteProgress("stage", ranks.rank));
+  ranks.broadcast("");
+  if (ranks.rank == 0) {
+    fmt::print("{}: {}{}\n", arguments.to, format_bytes(report.bytes),
+               report.was_there ? ", was there already" : " staged");
+  }
+}
+
+}  // namespace
+
+void add_data_info(CLI::App& data) {
+  CLI::App* command = data.add_subcommand("info", "Say what a dataset holds");
+  const auto arguments = std::make_shared<InfoArguments>();
+  command->add_option("DIR", arguments->folder, "the dataset's folder")->required();
+  command->add_flag("--json", arguments->json, "as JSON");
+  command->add_flag("--no-scan", arguments->no_scan, "leave out the entropy: reads no tokens");
+  command->footer("Example:\n  trireme data info data/text/train --json");
+  command->callback([arguments] { run_info(*arguments); });
+}
+
+void add_data_verify(CLI::App& data, const CommunicatorAccess& communicator, int& exit_code) {
+  CLI::App* command =
+      data.add_subcommand("verify", "Check every byte of a dataset; exit code 65 when damaged");
+  const auto arguments = std::make_shared<VerifyArguments>();
+  command->add_option("DIR", arguments->folder, "the dataset's folder")->required();
+  command->add_flag("--json", arguments->json, "as JSON");
+  command->footer("Example:\n  mpirun -n 8 trireme data verify /data/c4");
+  command->callback(
+      [arguments, communicator, &exit_code] { run_verify(*arguments, communicator(), exit_code); });
+}
+
+void add_data_stage(CLI::App& data, const CommunicatorAccess& communicator) {
+  CLI::App* command =
+      data.add_subcommand("stage", "Copy a dataset to each node's own disk, checked on the way");
+  const auto arguments = std::make_shared<StageArguments>();
+  command->add_option("DIR", arguments->from, "the dataset's folder")->required();
+  command->add_option("TO", arguments->to, "the folder on the node, to be made")->required();
+  command->footer("Example:\n  srun --ntasks-per-node=1 trireme data stage /lustre/c4 /nvme/c4");
+  command->callback([arguments, communicator] { run_stage(*arguments, communicator()); });
+}
+
+}  // namespace trireme

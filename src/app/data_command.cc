@@ -1,0 +1,91 @@
+#include "src/app/data_command.h"
+
+#include <fmt/format.h>
+
+#include "src/app/data_subcommands.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+std::string counts_text(const PackReport& report) {
+  std::string text;
+  if (report.counts.binary_files > 0) {
+    text += fmt::format("  skipped {} binary files\n", report.counts.binary_files);
+  }
+  if (report.counts.empty_documents > 0) {
+    text += fmt::format("  skipped {} empty documents\n", report.counts.empty_documents);
+  }
+  if (report.kept_shards > 0) {
+    text += fmt::format("  kept {} shards of an earlier run\n", report.kept_shards);
+  }
+  return text;
+}
+
+nlohmann::ordered_json report_json(const PackReport& report) {
+  return {{"folder", report.folder.string()},
+          {"was_complete", report.was_complete},
+          {"shards", report.shards},
+          {"kept_shards", report.kept_shards},
+          {"tokens", report.n_tokens},
+          {"documents", report.n_docs},
+          {"bytes", report.bytes},
+          {"files", report.counts.files},
+          {"binary_files_skipped", report.counts.binary_files},
+          {"empty_documents_skipped", report.counts.empty_documents},
+          {"digest", report.digest}};
+}
+
+}  // namespace
+
+RankGroup rank_group(Communicator& comm) {
+  comm.set_deadline(std::chrono::hours(24 * 30));
+  return {.rank = comm.rank(),
+          .size = comm.size(),
+          .broadcast = [&comm](const std::string& text) { return broadcast_text(comm, text, 0); },
+          .gather = [&comm](const std::string& text) { return all_gather_text(comm, text); }};
+}
+
+void ByteProgress::operator()(std::int64_t done, std::int64_t total) {
+  if (!shown_) {
+    return;
+  }
+  if (bar_ == nullptr || total != total_) {
+    bar_ = std::make_shared<ProgressBar>(label_, total, std::chrono::seconds(10));
+    total_ = total;
+  }
+  bar_->update(done, format_bytes(done));
+  if (done >= total) {
+    bar_->finish();
+  }
+}
+
+void print_pack_reports(const std::vector<PackReport>& reports, bool json) {
+  if (json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const PackReport& report : reports) {
+      list.push_back(report_json(report));
+    }
+    fmt::print("{}\n", nlohmann::ordered_json{{"schema", 1}, {"datasets", list}}.dump(2));
+    return;
+  }
+  for (const PackReport& report : reports) {
+    fmt::print("{}: {} tokens, {} documents, {} shards, {}, {}{}\n{}", report.folder.string(),
+               report.n_tokens, report.n_docs, report.shards, format_bytes(report.bytes),
+               report.digest, report.was_complete ? " (was complete)" : "", counts_text(report));
+  }
+}
+
+void add_data_command(CLI::App& app, const CommunicatorAccess& communicator, int& exit_code) {
+  CLI::App* data = app.add_subcommand("data", "Make and check sharded HDF5 datasets");
+  data->require_subcommand(1);
+  data->footer(
+      "Example:\n  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1");
+  add_data_pack(*data, communicator);
+  add_data_info(*data);
+  add_data_verify(*data, communicator, exit_code);
+  add_data_stage(*data, communicator);
+  add_data_convert(*data, communicator);
+}
+
+}  // namespace trireme
