@@ -1,6 +1,7 @@
 #include "mpi/mpi_session.h"
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 
@@ -96,13 +97,16 @@ MpiSession::MpiSession()
 }
 
 MpiSession::~MpiSession() {
+  if (launcher_ == Launcher::alone) {
+    return;
+  }
   if (std::uncaught_exceptions() > uncaught_at_start_) {
+    fmt::print(stderr, "rank {} (host {}) ends the job: an error passed through the MPI session\n",
+               place().rank, place().host);
     abort(ExitCode::hang);
   }
   world_.reset();
-  if (launcher_ != Launcher::alone) {
-    (void)MPI_Finalize();
-  }
+  (void)MPI_Finalize();
 }
 
 Communicator& MpiSession::world() { return *world_; }

@@ -1,6 +1,5 @@
 #include "tests/mpi/collective_cases.h"
 
-#include <cmath>
 #include <ostream>
 
 #include "src/base/philox.h"
@@ -21,7 +20,7 @@ double sample(int rank, std::int64_t i) {
   const std::uint64_t bits =
       mix64(static_cast<std::uint64_t>(i) * 131 + static_cast<std::uint64_t>(rank));
   const double unit = static_cast<double>(bits >> 40) * 0x1p-24 - 0.5;
-  return std::ldexp(unit, static_cast<int>(bits % 16));
+  return unit * static_cast<double>(1 << bits % 16);
 }
 
 }  // namespace trireme

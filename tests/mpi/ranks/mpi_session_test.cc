@@ -1,0 +1,52 @@
+#include "mpi/mpi_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "mpi/mpi_check.h"
+#include "tests/support/mpi_world.h"
+
+namespace trireme {
+namespace {
+
+TEST(MpiSession, EveryRankKnowsAllPlaces) {
+  const MpiSession& session = test_session();
+  const Communicator& world = test_session().world();
+  EXPECT_EQ(session.launcher(), Launcher::mpirun);
+  ASSERT_EQ(static_cast<int>(session.places().size()), world.size());
+  EXPECT_EQ(session.place().rank, world.rank());
+  for (const RankPlace& place : session.places()) {
+    EXPECT_EQ(place.host, world.host(place.rank));
+    EXPECT_GE(place.binding.cores, 1);
+    EXPECT_FALSE(place.binding.cpus.empty());
+    EXPECT_GE(place.threads(), 1);
+    EXPECT_LE(place.sharers, place.local_size);
+    // mpirun on one machine.
+    EXPECT_EQ(place.local_rank, place.rank);
+    EXPECT_EQ(place.local_size, world.size());
+  }
+  EXPECT_THAT(session.library_version(), testing::HasSubstr("MPI"));
+}
+
+TEST(MpiCheck, CarriesTheTextOfMpi) {
+  mpi_check(0, "MPI_Send");
+  try {
+    mpi_check(1, "MPI_Send");
+    FAIL();
+  } catch (const CommError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("MPI_Send failed: MPI_ERR"));
+  }
+}
+
+TEST(RankPlace, SharedCoresAreDivided) {
+  RankPlace place;
+  place.binding.cores = 8;
+  EXPECT_EQ(place.threads(), 8);
+  place.sharers = 3;
+  EXPECT_EQ(place.threads(), 2);
+  place.sharers = 9;
+  EXPECT_EQ(place.threads(), 1);
+}
+
+}  // namespace
+}  // namespace trireme

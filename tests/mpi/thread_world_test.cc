@@ -1,0 +1,64 @@
+#include "mpi/thread_world.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ThreadWorld, RanksHaveNumbersAndHosts) {
+  ThreadWorld world(3, {"a", "b"});
+  world.run([](Communicator& comm) {
+    EXPECT_EQ(comm.size(), 3);
+    EXPECT_EQ(comm.host(0), "a");
+    EXPECT_EQ(comm.host(1), "b");
+    EXPECT_EQ(comm.host(2), "thread2");
+    EXPECT_EQ(all_gather_text(comm, std::to_string(comm.rank())),
+              (std::vector<std::string>{"0", "1", "2"}));
+  });
+}
+
+// The first error is the world's; who waited for that rank learns its name at once.
+TEST(ThreadWorld, FirstErrorIsThrownAndNamed) {
+  ThreadWorld world(3, {"a", "b", "c"});
+  std::string heard;
+  EXPECT_THROW(world.run([&](Communicator& comm) {
+    if (comm.rank() == 2) {
+      throw NotFound("no such shard");
+    }
+    try {
+      comm.barrier().wait();
+    } catch (const CommError& error) {
+      if (comm.rank() == 0) {
+        heard = error.what();
+      }
+      throw;
+    }
+  }),
+               NotFound);
+  EXPECT_THAT(heard, HasSubstr("rank 2 (host c) ended early: no such shard"));
+}
+
+TEST(ThreadWorld, SplitGroupsSpeakOfWorldRanks) {
+  ThreadWorld world(4, {"a", "b", "c", "d"});
+  std::string text;
+  world.run([&](Communicator& comm) {
+    const auto half = comm.split(comm.rank() / 2, 0);
+    half->set_deadline(std::chrono::milliseconds(100));
+    if (comm.rank() == 2) {
+      try {
+        half->barrier().wait();
+      } catch (const Hang& error) {
+        text = error.what();
+      }
+    }
+    comm.barrier().wait();
+  });
+  EXPECT_THAT(text, HasSubstr("rank 2 (host c)"));
+  EXPECT_THAT(text, HasSubstr("to receive 0 B from rank 3 (host d)"));
+}
+
+}  // namespace
+}  // namespace trireme
