@@ -51,6 +51,7 @@ class LintTest(unittest.TestCase):
                 ("src/base/x.cc", "#include <hdf5.h>\n", "may be included only by"),
                 ("src/app/x.cc", "#include <cuda_runtime.h>\n", "may be included only by"),
                 ("src/device/x.cc", "#ifdef TRIREME_CUDA\n#endif\n", "switch on a back end"),
+                ("src/base/a.cc", '#include <vector>\n#include "src/base/a.h"\n', "its own header"),
                 ("src/elsewhere/x.cc", "int x;\n", "no room")):
             self.check("rooms_test.py", name, text, expected)
 

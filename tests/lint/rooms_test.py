@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Every include obeys the rooms of docs/architecture.md: nothing calls up, and the headers of a
-library that others shall not know stay in its room."""
+library that others shall not know stay in its room. A source includes its own header first, which
+proves that the header compiles alone (for headers without a source see CMakeLists.txt)."""
 import re
 
 import sources
@@ -57,6 +58,10 @@ def problems_of(top, path, text):
     if room is None:
         yield f"{path}:1: no room of docs/architecture.md holds this file"
         return
+    own = path.with_suffix(".h")
+    first = re.search(INCLUDE.pattern, text, re.MULTILINE)
+    if path.suffix == ".cc" and (top / own).is_file() and first and first[2] != str(own):
+        yield f"{path}:1: its own header, {own}, must be its first include"
     for number, line in enumerate(text.splitlines(), 1):
         if BACKEND_SWITCH.match(line):
             yield f"{path}:{number}: a switch on a back end: link another file instead"
