@@ -15,13 +15,15 @@
 
 namespace trireme::cpu {
 
-// The longest K of one block: beyond 1024 oneDNN shares the sum of a transposed A among threads.
-// 4096 for a plain A bounds the copy of A that oneDNN makes.
+// The longest K of one block. Beyond 1024 oneDNN shares the sum of a transposed A among threads.
+// For a plain A shorter blocks bound the copy of A that oneDNN makes, and keep f32 at its best
+// rate.
 inline constexpr std::int64_t kTransposedK = 1024;
 inline constexpr std::int64_t kPlainK = 4096;
-// The longest M and N of one block when the whole is longer than twice that. GPT-2's vocabulary:
-// products in blocks reach the rate of 2048^3, in one piece 0.75 to 0.85 of it.
-inline constexpr std::int64_t kSide = 2048;
+inline constexpr std::int64_t kPlainKOfF32 = 1536;
+// The longest M and N of one block. In longer ones oneDNN meets rows that are multiples of 4 KiB
+// and copies of A beyond the caches: GPT-2's products lose up to a sixth, the vocabulary's a quarter.
+inline constexpr std::int64_t kSide = 1536;
 
 // C[m,n] = op(A) op(B) (+ bias) (+ C). Leading dimensions count elements of the stored rows.
 struct Product {

@@ -30,9 +30,15 @@ struct Block {
   std::int64_t m0, n0, m, n;
 };
 
-// Equal lengths but the last: `most` when the whole is over twice that, else the whole.
-std::int64_t side_of(std::int64_t whole, std::int64_t most) {
-  return whole > 2 * most ? most : whole;
+// The length of the blocks that a side is cut into: about equal, multiples of 64.
+std::int64_t block_of(std::int64_t whole, std::int64_t most) {
+  const std::int64_t blocks = (whole + most - 1) / most;
+  return blocks <= 1 ? whole : ((whole + blocks - 1) / blocks + 63) / 64 * 64;
+}
+
+std::int64_t depth_of(const Matmul& p) {
+  const std::int64_t plain = p.a.dtype == DType::f32 ? kPlainKOfF32 : kPlainK;
+  return block_of(p.k, p.transpose_a ? kTransposedK : plain);
 }
 
 const char* at(const ConstView& matrix, std::int64_t row, std::int64_t column, std::int64_t ld) {
@@ -65,20 +71,20 @@ void widen_operands(Product& product, const void*& a, const void*& b, const void
 // One block of C over all of K. Where C is bf16 and K takes several products, or there is no bf16
 // product, the sum is built in f32 and rounded once.
 void run_block(const Matmul& p, const Block& block, int threads) {
-  const std::int64_t most_k = p.transpose_a ? kTransposedK : kPlainK;
+  const std::int64_t depth = depth_of(p);
   const bool widen = !has_product(p.a.dtype);
-  const bool narrow = p.c.dtype == DType::bf16 && (widen || p.k > most_k);
+  const bool narrow = p.c.dtype == DType::bf16 && (widen || p.k > depth);
   const std::int64_t lda = p.transpose_a ? p.m : p.k;
   const std::int64_t ldb = p.transpose_b ? p.k : p.n;
   char* const c = static_cast<char*>(p.c.data) + (block.m0 * p.n + block.n0) * size_of(p.c.dtype);
   void* const sum = narrow ? scratch(Scratch::c, block.m * block.n * 4) : c;
-  for (std::int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += most_k) {
+  for (std::int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += depth) {
     const void* a = p.transpose_a ? at(p.a, k0, block.m0, lda) : at(p.a, block.m0, k0, lda);
     const void* b = p.transpose_b ? at(p.b, block.n0, k0, ldb) : at(p.b, k0, block.n0, ldb);
     const void* bias = k0 == 0 && !p.bias.empty() ? at(p.bias, 0, block.n0, 0) : nullptr;
     Product product{.m = block.m,
                     .n = block.n,
-                    .k = p.k - k0 < most_k ? p.k - k0 : most_k,
+                    .k = p.k - k0 < depth ? p.k - k0 : depth,
                     .lda = lda,
                     .ldb = ldb,
                     .ldc = narrow ? block.n : p.n,
@@ -101,8 +107,8 @@ void run_block(const Matmul& p, const Block& block, int threads) {
 }
 
 void run_blocks(Stream& stream, const Matmul& p) {
-  const std::int64_t rows = side_of(p.m, kSide);
-  const std::int64_t columns = side_of(p.n, kSide);
+  const std::int64_t rows = block_of(p.m, kSide);
+  const std::int64_t columns = block_of(p.n, kSide);
   for (std::int64_t m0 = 0; m0 < p.m; m0 += rows) {
     for (std::int64_t n0 = 0; n0 < p.n; n0 += columns) {
       run_block(
