@@ -10,6 +10,7 @@
 #include "src/app/data_command.h"
 #include "src/app/eval_command.h"
 #include "src/app/generate_command.h"
+#include "src/app/plot_command.h"
 #include "src/app/train_command.h"
 #include "src/app/version.h"
 
@@ -33,6 +34,7 @@ void add_commands(CLI::App& cli, AppContext& context) {
   add_ckpt_command(cli, context.exit_code);
   add_bench_command(cli, context);
   add_config_command(cli, context);
+  add_plot_command(cli);
 }
 
 int run(CLI::App& cli, AppContext& context, int argc, char** argv) {
