@@ -1,15 +1,17 @@
 // Communicator: a group of ranks and the operations among them.
 //
 // A communicator is a queue: its operations run in the order in which they were started, on a
-// thread of its own, while the caller computes. Every rank of the group has to start the same
-// operations in the same order. Buffers stay the caller's and must stay alive, untouched, until the
-// Pending is waited for. Every wait has a deadline; when it passes, Hang names the operation, its
-// number, the peers and their hosts. Owned by the training loop (or a test); not for several
-// threads at once.
+// thread of its own, while the caller computes; a send or recv that waits for its peer holds up
+// nothing behind it. Every rank of the group has to start the same collective operations in the
+// same order. Buffers stay the caller's and must stay alive, untouched, until the Pending is waited
+// for. Every wait has a deadline; when it passes, Hang names the operation, its number, the peers
+// and their hosts. After an error all later operations of the group fail with it. Owned by the
+// training loop (or a test); not for several threads at once.
 //
 // Sums are taken in tree order: the canonical tree over 0..n-1 splits [lo,hi) at (lo+hi)/2
 // (src/parallel/reduction_tree.h continues it inside a rank), so that the bits do not depend on the
-// number of ranks that the leaves are spread over, where that is a power of two.
+// number of ranks that the leaves are spread over, where that is a power of two. The bits of a NaN
+// are not promised.
 #pragma once
 
 #include <chrono>

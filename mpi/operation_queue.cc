@@ -26,7 +26,7 @@ class OperationQueue::Operation : public Pending::Operation {
     }
   }
   bool done() override { return finished_.load(std::memory_order_acquire) != 0; }
-  // An unfinished operation keeps its queue alive only by contract; a finished one needs none.
+  // The queue is there as long as an operation is unfinished: it fails them when it ends.
   void abandon() noexcept override {
     if (!done()) {
       queue_.give_up();

@@ -16,7 +16,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "mpi/communicator.h"
@@ -24,18 +23,11 @@
 #include "src/nn/parameter.h"
 #include "src/parallel/gradient_buckets.h"
 #include "src/parallel/reduction_tree.h"
+#include "src/parallel/reproducibility.h"
 
 namespace trireme {
 
-// numerics.reproducibility.
-enum class Reproducibility { elastic, layout, fast };
-std::string_view to_string(Reproducibility reproducibility);
-
 inline constexpr std::int64_t kDefaultBucketBytes = std::int64_t{25} << 20;
-
-// ConfigError where `micro_batches` a step can't be spread over dp ranks with that promise: says
-// the formula, the nearest dp that works and the other way out.
-void check_reduction(std::int64_t micro_batches, int dp, Reproducibility reproducibility);
 
 class GradientReducer {
  public:

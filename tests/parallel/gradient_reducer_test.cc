@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <cstring>
-#include <mutex>
 #include <numeric>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -272,28 +272,33 @@ TEST(GradientReducer, ErrorsEndTheStepOnAllRanks) {
                            HasSubstr("rank 0 (host alpha): all_reduce #")));
 }
 
-std::string refusal(std::int64_t micro_batches, int dp, Reproducibility how) {
-  try {
-    check_reduction(micro_batches, dp, how);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
+// A reduction that ends when it is waited for, and takes its time.
+class SlowReduction : public Pending::Operation {
+ public:
+  void wait() override { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+  bool done() override { return false; }
+  void abandon() noexcept override {}
+};
+class SlowCommunicator : public SelfCommunicator {
+ public:
+  Pending all_reduce(View, ReduceOp) override { return Pending(std::make_shared<SlowReduction>()); }
+};
 
-TEST(CheckReduction, SaysFormulaNearestDegreeAndWayOut) {
-  EXPECT_EQ(refusal(8, 4, Reproducibility::elastic), "accepted");
-  EXPECT_EQ(refusal(6, 2, Reproducibility::elastic), "accepted");
-  EXPECT_EQ(refusal(6, 3, Reproducibility::layout), "accepted");
-  EXPECT_THAT(refusal(6, 3, Reproducibility::elastic),
-              AllOf(HasSubstr("train.global_batch / train.micro_batch = 6, dp = 3"),
-                    HasSubstr("power of two"), HasSubstr("take a dp of 2,"),
-                    HasSubstr("numerics.reproducibility to layout")));
-  EXPECT_THAT(refusal(24, 6, Reproducibility::elastic), HasSubstr("take a dp of 4 or 8,"));
-  EXPECT_THAT(refusal(8, 3, Reproducibility::fast),
-              AllOf(HasSubstr("8 / 3 leaves 2 over"), HasSubstr("take a dp of 2 or 4,"),
-                    HasSubstr("multiple of micro_batch x 3")));
-  EXPECT_THAT(refusal(2, 4, Reproducibility::elastic), HasSubstr("take a dp of 2,"));
+TEST(GradientReducer, CountsTheTimeItWaits) {
+  Pool pool{Device{}};
+  Stream stream(Device{}, 1);
+  const Kernels kernels = adding_kernels();
+  SlowCommunicator comm;
+  const auto store = make_parameters(pool, {64, 64});
+  GradientReducer reducer(*store, comm, kernels, stream, pool,
+                          {1, Reproducibility::elastic, 64 * 4});
+  reducer.begin_step();
+  reducer.begin_micro_batch(0);
+  reducer.gradient_ready(1);
+  reducer.gradient_ready(0);
+  EXPECT_EQ(reducer.timings().exposed_seconds, 0);
+  (void)reducer.finish_step();
+  EXPECT_GE(reducer.timings().exposed_seconds, 0.04);
 }
 
 }  // namespace
