@@ -8,12 +8,13 @@ namespace {
 constexpr float kSqrt8OverPi = 1.5957691216F;
 constexpr float kCubic = 0.044715F;
 
-// GELU's argument beyond which its logistic factor is 0 or 1 in every bit; keeps squares finite.
+// Beyond +-10 GELU's factor is 0 or 1 in every bit that counts; inside, |2 u log2(e)| < 126.
 TRIREME_INLINE Floats clamped(Floats x) { return min(splat(10.0F), max(splat(-10.0F), x)); }
 
-// 1/2 (1 + tanh(u)) = logistic(2 u) with u = sqrt(2/pi) (x + 0.044715 x^3).
+// 1/2 (1 + tanh(u)) = logistic(2 u) with u = sqrt(2/pi) (x + 0.044715 x^3), |x| <= 10.
 TRIREME_INLINE Floats gelu_factor(Floats x) {
-  return logistic(kSqrt8OverPi * x * (1.0F + kCubic * x * x));
+  constexpr float kLinear = kSqrt8OverPi * kLog2E;
+  return logistic2(x * (kLinear + kLinear * kCubic * x * x));
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ void gelu_backward(Stream& stream, View dx, ConstView dy, ConstView x) {
     each_vector(stream, x.count, [=](std::int64_t i, auto part) {
       const Floats a = clamped(load(in + i, part));
       const Floats s = gelu_factor(a);
-      const Floats slope = kSqrt8OverPi * (1.0F + 3.0F * kCubic * a * a);
+      const Floats slope = kSqrt8OverPi + 3.0F * kSqrt8OverPi * kCubic * a * a;
       store(out + i, load(upper + i, part) * (s + a * s * (1.0F - s) * slope), part);
     });
   });

@@ -11,12 +11,14 @@ namespace {
 // cache, so that a row is read from memory once.
 constexpr std::int64_t kChunk = 2048;
 
+// e^x for x <= 0. A logit of -infinity has no part in the softmax; a NaN stays one.
+TRIREME_INLINE Floats weight(Floats x) { return exp2(max(splat(-150.0F), x * kLog2E)); }
+
 template <class T>
 TRIREME_INLINE float largest(const T* x, std::int64_t n, float least) {
   Floats most = splat(least);
-  each_vector(n, [&](std::int64_t i, auto part) {
-    most = max(most, kept(load(x + i, part), part, most));
-  });
+  each_vector(
+      n, [&](std::int64_t i, auto part) { most = max(most, kept(load(x + i, part), part, most)); });
   return max_of_lanes(most);
 }
 
@@ -38,7 +40,7 @@ Softmax softmax_of(const T* x, std::int64_t vocabulary) {
       s.maximum = most;
     }
     s.sum += static_cast<double>(sum_of_vectors(n, [=](std::int64_t i, auto part) {
-      return kept(exp(load(chunk + i, part) - most), part);
+      return kept(weight(load(chunk + i, part) - most), part);
     }));
   }
   return s;
@@ -49,7 +51,7 @@ template <class T>
 void scale_to_softmax(T* x, std::int64_t vocabulary, const Softmax& s, float scale) {
   const auto factor = static_cast<float>(static_cast<double>(scale) / s.sum);
   each_vector(vocabulary, [=](std::int64_t i, auto part) {
-    store(x + i, exp(load(x + i, part) - s.maximum) * factor, part);
+    store(x + i, weight(load(x + i, part) - s.maximum) * factor, part);
   });
 }
 
