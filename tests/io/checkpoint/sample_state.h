@@ -159,6 +159,7 @@ inline WriterOptions options_for(const std::filesystem::path& folder) {
   WriterOptions options{.folder = folder};
   options.copy_threads = 2;
   options.io.threads = 2;
+  options.retention.keep = 10;
   return options;
 }
 

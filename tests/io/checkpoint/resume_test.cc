@@ -1,0 +1,142 @@
+#include "io/checkpoint/resume.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "io/checkpoint/fingerprint.h"
+#include "io/checkpoint/tiling.h"
+#include "tests/io/checkpoint/sample_state.h"
+
+namespace trireme {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Resume, WithoutCheckpointsThereIsNothing) {
+  TempFolder folder;
+  EXPECT_FALSE(load_state(folder.path(), small_state(), cut_rows, 2).resumed.has_value());
+  EXPECT_FALSE(load_state(folder.path() / "none", small_state()).resumed.has_value());
+}
+
+TEST(Resume, TakesTheWantedStepOrNone) {
+  TempFolder folder;
+  ASSERT_TRUE(save_state(folder.path(), small_state(1), 1).durable);
+  ASSERT_TRUE(save_state(folder.path(), small_state(2), 2).durable);
+  ResumeOptions options;
+  options.step = 1;
+  EXPECT_TRUE(load_state(folder.path(), small_state(1), cut_flat, 2, options).equal);
+  options.step = 3;
+  EXPECT_THROW(load_state(folder.path(), small_state(1), cut_flat, 2, options), NotFound);
+  std::filesystem::remove(step_path(folder.path(), 1) / "manifest.json");
+  options.step = 1;
+  EXPECT_THROW(load_state(folder.path(), small_state(1), cut_flat, 2, options), DataError);
+}
+
+// How many ranks threw E, each with the text.
+template <class E>
+int ranks_that_throw(const std::function<void(Communicator&)>& work, const std::string& text) {
+  std::atomic<int> thrown = 0;
+  ThreadWorld(3).run([&](Communicator& comm) {
+    try {
+      work(comm);
+    } catch (const E& e) {
+      EXPECT_THAT(e.what(), HasSubstr(text));
+      ++thrown;
+    }
+  });
+  return thrown;
+}
+
+TEST(Resume, ACheckpointOfAnotherRunIsRefusedByAllRanks) {
+  TempFolder folder;
+  ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);
+  ResumeOptions options;
+  options.accept = [](const Manifest& manifest) {
+    const auto lines = differences(manifest.meta.config, {{"model", {{"hidden", 12}}}});
+    throw ConfigError(lines.at(0));
+  };
+  const auto work = [&](Communicator& comm) { resume(comm, folder.path(), {}, options); };
+  EXPECT_EQ(ranks_that_throw<ConfigError>(work, "model.hidden: checkpoint 10, run 12"), 3);
+}
+
+TEST(Resume, AMismatchOnOneRankIsToldOnAll) {
+  TempFolder folder;
+  ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);
+  const auto work = [&](Communicator& comm) {
+    State state = small_state();
+    if (comm.rank() == 1) {
+      state[0].shape = {13, 11};
+      state[0].bytes.resize(13 * 11 * 4);
+    }
+    const Blocks blocks = cut_state(state, cut_flat, comm.rank(), 3);
+    resume(comm, folder.path(), blocks.to_load);
+  };
+  EXPECT_EQ(
+      ranks_that_throw<ConfigError>(work, "wte.weight: checkpoint F32 [13, 10], run F32 [13, 11]"),
+      3);
+}
+
+TEST(Reader, NamesEveryMismatch) {
+  TempFolder folder;
+  ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);
+  State state = small_state();
+  state[1].dtype = DType::u16;
+  state.push_back(make_tensor("lm_head.weight", DType::f32, {4}, 1));
+  const Blocks blocks = cut_state(state, cut_nothing, 0, 1);
+  const CheckpointReader reader(step_path(folder.path(), 1),
+                                *inspect_step(step_path(folder.path(), 1)).manifest);
+  EXPECT_THAT(reader.mismatches(blocks.to_load),
+              ElementsAre("h.0.bias: checkpoint BF16 [33], run U16 [33]",
+                          "lm_head.weight: the checkpoint has no such tensor"));
+  EXPECT_THROW(reader.load(blocks.to_load), ConfigError);
+}
+
+TEST(Fingerprint, TellsDifferencesFieldByField) {
+  const nlohmann::json checkpoint = {{"model", {{"hidden", 768}, {"layers", 12}, {"tied", true}}},
+                                     {"seed", 1},
+                                     {"betas", {0.9, 0.95}},
+                                     {"same", "x"}};
+  const nlohmann::json run = {{"model", {{"hidden", 1024}, {"layers", 12}, {"vocab", "bytes"}}},
+                              {"seed", 1.5},
+                              {"betas", {0.9, 0.99}},
+                              {"same", "x"}};
+  EXPECT_THAT(differences(checkpoint, run),
+              ElementsAre("betas: checkpoint [0.9,0.95], run [0.9,0.99]",
+                          "model.hidden: checkpoint 768, run 1024",
+                          "model.tied: checkpoint true, run has none",
+                          "model.vocab: checkpoint has none, run \"bytes\"",
+                          "seed: checkpoint 1, run 1.5"));
+  EXPECT_THAT(differences(checkpoint, run, {"model", "betas"}),
+              ElementsAre("seed: checkpoint 1, run 1.5"));
+  EXPECT_THAT(differences(checkpoint, run, {"model.hid"}), testing::SizeIs(5));
+  EXPECT_THAT(differences(checkpoint, checkpoint), IsEmpty());
+}
+
+TEST(Tiling, FindsGapsAndOverlaps) {
+  const Shape shape{4, 6};
+  EXPECT_EQ(tiling_fault({Extent::whole(shape)}, shape), "");
+  EXPECT_EQ(tiling_fault({Extent::flat(0, 10), Extent::flat(10, 14)}, shape), "");
+  EXPECT_EQ(tiling_fault({Extent::box({0, 0}, {2, 3}), Extent::box({2, 0}, {2, 6}),
+                          Extent::box({0, 3}, {2, 3}), Extent::box({1, 1}, {0, 2})},
+                         shape),
+            "");
+  EXPECT_THAT(tiling_fault({Extent::flat(0, 10), Extent::flat(9, 14)}, shape),
+              HasSubstr("overlap"));
+  EXPECT_THAT(tiling_fault({Extent::flat(0, 10)}, shape), HasSubstr("10 of 24"));
+  EXPECT_THAT(tiling_fault({}, shape), HasSubstr("0 of 24"));
+  EXPECT_THAT(tiling_fault({Extent::whole(shape), Extent::whole(shape)}, shape),
+              HasSubstr("overlap"));
+  EXPECT_THAT(tiling_fault({Extent::flat(0, 12), Extent::box({2, 0}, {2, 6})}, shape),
+              HasSubstr("boxes"));
+  EXPECT_THAT(tiling_fault({Extent::box({0, 0}, {4, 3}), Extent::box({0, 2}, {4, 3})}, shape),
+              HasSubstr("overlap"));
+  EXPECT_THAT(tiling_fault({Extent::flat(20, 5)}, shape), HasSubstr("fit"));
+  EXPECT_EQ(tiling_fault({}, {0, 3}), "");
+  EXPECT_THAT(tiling_fault({}, {}), HasSubstr("0 of 1"));
+}
+
+}  // namespace
+}  // namespace trireme

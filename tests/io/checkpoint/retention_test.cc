@@ -1,0 +1,141 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "io/checkpoint/names.h"
+#include "src/base/file.h"
+#include "tests/io/checkpoint/sample_state.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+StepFolder folder_of(std::int64_t step, bool read_back = true) {
+  StepFolder folder;
+  folder.path = step_folder_name(step);
+  folder.step = step;
+  folder.manifest.emplace();
+  folder.manifest->read_back = read_back;
+  return folder;
+}
+
+std::vector<std::string> doomed(const std::vector<StepFolder>& steps, const Retention& retention) {
+  std::vector<std::string> names;
+  for (const fs::path& path : plan_retention(steps, retention)) {
+    names.push_back(path.filename().string());
+  }
+  return names;
+}
+
+TEST(Retention, KeepsTheNewest) {
+  const std::vector<StepFolder> steps = {folder_of(5), folder_of(4), folder_of(3), folder_of(2)};
+  EXPECT_THAT(doomed(steps, {2, 0}), ElementsAre("step-00000003", "step-00000002"));
+  EXPECT_THAT(doomed(steps, {4, 0}), IsEmpty());
+}
+
+TEST(Retention, KeepsAtLeastTwo) {
+  EXPECT_THROW(plan_retention({}, {1, 0}), ConfigError);
+  EXPECT_THROW(plan_retention({}, {-3, 0}), ConfigError);
+  TempFolder folder;
+  ThreadWorld(1).run([&](Communicator& comm) {
+    WriterOptions options = options_for(folder.path());
+    options.retention.keep = 1;
+    EXPECT_THROW(CheckpointWriter(comm, options), ConfigError);
+  });
+}
+
+TEST(Retention, CountsOnlyWhatWasReadBack) {
+  const std::vector<StepFolder> steps = {folder_of(5, false), folder_of(4), folder_of(3, false),
+                                         folder_of(2), folder_of(1)};
+  EXPECT_THAT(doomed(steps, {2, 0}), ElementsAre("step-00000001"));
+}
+
+TEST(Retention, LeavesMilestonesPinsAndDamageAlone) {
+  std::vector<StepFolder> steps = {folder_of(50), folder_of(40), folder_of(30), folder_of(20),
+                                   folder_of(10)};
+  steps[3].manifest.reset();
+  steps[4].pinned = true;
+  EXPECT_THAT(doomed(steps, {2, 0}), ElementsAre("step-00000030"));
+  EXPECT_THAT(doomed(steps, {2, 15}), IsEmpty());
+}
+
+TEST(Retention, RunsAfterEachSave) {
+  TempFolder folder;
+  WriterOptions options = options_for(folder.path());
+  options.retention = {2, 4};
+  ThreadWorld(2).run([&](Communicator& comm) {
+    const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 2);
+    for (std::int64_t step = 1; step <= 7; ++step) {
+      CheckpointWriter writer(comm, options);  // its end waits for the deletions
+      writer.save(meta_of(step), blocks.to_save);
+      EXPECT_TRUE(writer.finish()->durable);
+      if (step == 2 && comm.rank() == 0) {
+        File::create_new(step_path(folder.path(), 2) / kPinnedName).close();
+      }
+      comm.barrier().wait();
+    }
+  });
+  EXPECT_THAT(names_in(folder.path()),
+              ElementsAre("GENERATION", "LATEST", "step-00000002", "step-00000004", "step-00000006",
+                          "step-00000007"));
+}
+
+TEST(Retention, DoesNotFollowSymbolicLinks) {
+  TempFolder folder;
+  TempFolder elsewhere;
+  for (const std::int64_t step : {1, 2, 3, 4}) {
+    ASSERT_TRUE(save_state(folder.path(), small_state(), step).durable);
+  }
+  const fs::path target = elsewhere.path() / "kept";
+  fs::rename(step_path(folder.path(), 1), target);
+  fs::create_directory_symlink(target, step_path(folder.path(), 1));
+  fs::create_directory_symlink(target, folder.path() / ".tmp-9-0");
+  File::create_new(elsewhere.path() / "file").close();
+  fs::create_symlink(elsewhere.path() / "file", step_path(folder.path(), 2) / "link");
+  EXPECT_THAT(doomed(list_steps(folder.path()), {2, 0}), ElementsAre("step-00000002"));
+  delete_step(step_path(folder.path(), 2), 1, {});
+  clean_remains(folder.path(), 100);
+  EXPECT_FALSE(fs::exists(fs::symlink_status(folder.path() / ".tmp-9-0")));
+  EXPECT_TRUE(fs::exists(target / kManifestName));
+  EXPECT_TRUE(fs::exists(elsewhere.path() / "file"));
+}
+
+TEST(Store, OrdersByRunThenByStep) {
+  TempFolder folder;
+  for (const std::int64_t step : {50, 100, 150}) {
+    ASSERT_TRUE(save_state(folder.path(), small_state(1), step).durable);
+  }
+  // A run that goes back to 100 and then reaches 110 is the newest, though 150 stands there.
+  ASSERT_TRUE(save_state(folder.path(), small_state(2), 110).durable);
+  std::vector<std::int64_t> order;
+  for (const StepFolder& step : list_steps(folder.path())) {
+    order.push_back(step.step);
+  }
+  EXPECT_THAT(order, ElementsAre(110, 150, 100, 50));
+  EXPECT_TRUE(load_state(folder.path(), small_state(2)).equal);
+}
+
+TEST(Store, FindsAStepByItsFolderOrTheNewestOfMany) {
+  TempFolder folder;
+  ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);
+  ASSERT_TRUE(save_state(folder.path(), small_state(), 2).durable);
+  std::vector<std::string> skipped;
+  EXPECT_EQ(find_step(folder.path(), skipped).step, 2);
+  EXPECT_EQ(find_step(folder.path() / "", skipped).step, 2);
+  EXPECT_EQ(find_step(step_path(folder.path(), 1), skipped).step, 1);
+  EXPECT_EQ(find_step(step_path(folder.path(), 1) / "", skipped).step, 1);
+  fs::copy(step_path(folder.path(), 1), folder.path() / "best");
+  EXPECT_EQ(find_step(folder.path() / "best", skipped).step, 1);
+  EXPECT_THAT(skipped, IsEmpty());
+  EXPECT_THROW(find_step(step_path(folder.path(), 3), skipped), NotFound);
+  EXPECT_THROW(find_step(folder.path() / "nowhere", skipped), NotFound);
+  fs::remove(step_path(folder.path(), 1) / "shard-00000.safetensors");
+  fs::remove(step_path(folder.path(), 2) / kManifestName);
+  EXPECT_THROW(find_step(folder.path(), skipped), DataError);
+  EXPECT_THROW(find_step(step_path(folder.path(), 1), skipped), DataError);
+}
+
+}  // namespace
+}  // namespace trireme
