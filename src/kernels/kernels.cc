@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "src/kernels/cpu/product.h"
 #include "src/kernels/cuda_kernels.h"
 #include "src/kernels/reference/reference.h"
 
@@ -71,7 +72,12 @@ const Kernels& kernels_for(Device device) {
   }
   const char* asked = std::getenv("TRIREME_KERNELS");
   if (asked != nullptr && *asked != '\0') {
-    return kernels_named(asked);
+    const Kernels& table = kernels_named(asked);
+    // oneDNN has to keep to the same instructions: a run then has the bits of the lesser processor.
+    if (table.name != reference::kTable.name) {
+      cpu::limit_product_instructions(table.name);
+    }
+    return table;
   }
   const Kernels* best = nullptr;
   for (const Choice& choice : kChoices) {

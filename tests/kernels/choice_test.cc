@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/kernels/cpu/product.h"
 #include "src/kernels/kernels.h"
 
 namespace trireme {
@@ -29,12 +30,27 @@ std::string message_of(F f) {
   return "nothing was thrown";
 }
 
+// In processes of their own: choosing a table also limits the instructions of oneDNN for good.
 TEST_F(KernelChoice, TheEnvironmentNamesATable) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   for (const char* name : {"reference", "baseline"}) {
     ask_for(name);
-    EXPECT_EQ(kernels_for(Device{}).name, name);
-    EXPECT_EQ(&kernels_for(Device{}), &kernels_named(name));
+    const auto choose = [&] {
+      const Kernels& chosen = kernels_for(Device{});
+      std::_Exit(chosen.name == name && &chosen == &kernels_named(name) ? 0 : 1);
+    };
+    EXPECT_EXIT(choose(), ::testing::ExitedWithCode(0), "") << name;
   }
+}
+
+TEST_F(KernelChoice, ALesserTableLimitsTheProductsToo) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ask_for("baseline");
+  const auto choose = [] {
+    kernels_for(Device{});
+    std::_Exit(cpu::has_product(DType::bf16) ? 1 : 0);
+  };
+  EXPECT_EXIT(choose(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(KernelChoice, WithoutAWordTheBestTableIsTaken) {

@@ -114,6 +114,33 @@ TEST_P(EachTable, MaskedLogitsTakeNoPart) {
   EXPECT_NEAR(logits[4901], dense[1], 1e-7);
 }
 
+TEST_P(EachTable, IdsOutsideTheVocabularyAreRefused) {
+  const Array token = Array::random(10 * 4, DType::f32, 1);
+  Array out(3 * 4, DType::f32);
+  Array gradient(10 * 4, DType::f32);
+  Array logits(3 * 10, DType::f32);
+  Array losses(3, DType::f32);
+  for (const std::int32_t bad : {10, -1, 1 << 30}) {
+    Array ids = Array::ids(3, 10, 1);
+    as<std::int32_t>(ids.view())[2] = bad;
+    EXPECT_THROW(
+        kernels().embedding_forward(
+            stream_,
+            {.batch = 1, .time = 3, .channels = 4, .out = out, .ids = ids, .token = token}),
+        InternalError);
+    EXPECT_THROW(
+        kernels().embedding_backward(
+            stream_,
+            {.batch = 1, .time = 3, .channels = 4, .dout = out, .ids = ids, .dtoken = gradient}),
+        InternalError);
+    EXPECT_THROW(
+        kernels().cross_entropy(
+            stream_,
+            {.rows = 3, .vocabulary = 10, .logits = logits, .targets = ids, .losses = losses}),
+        InternalError);
+  }
+}
+
 // A row of probabilities less the target's one sums to zero.
 TEST_P(EachTable, TheGradientOfTheLossSumsToZero) {
   Array logits = Array::random(50257, DType::f32, 1, 3);

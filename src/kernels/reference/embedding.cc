@@ -1,8 +1,10 @@
+#include "src/kernels/ids.h"
 #include "src/kernels/reference/reference.h"
 
 namespace trireme::reference {
 
 void embedding_forward(Stream&, const EmbeddingForward& p) {
+  check_ids(p.ids, p.batch * p.time, p.token.count / p.channels);
   for (std::int64_t row = 0; row < p.batch * p.time; ++row) {
     const std::int64_t id = as<std::int32_t>(p.ids)[row];
     const std::int64_t position = p.first_position + row % p.time;
@@ -14,6 +16,7 @@ void embedding_forward(Stream&, const EmbeddingForward& p) {
 }
 
 void embedding_backward(Stream&, const EmbeddingBackward& p) {
+  check_ids(p.ids, p.batch * p.time, p.dtoken.count / p.channels);
   for (std::int64_t row = 0; row < p.batch * p.time; ++row) {
     const std::int64_t id = as<std::int32_t>(p.ids)[row];
     for (std::int64_t c = 0; c < p.channels; ++c) {

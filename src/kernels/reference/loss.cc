@@ -1,10 +1,12 @@
 #include <algorithm>
 
+#include "src/kernels/ids.h"
 #include "src/kernels/reference/reference.h"
 
 namespace trireme::reference {
 
 void cross_entropy(Stream&, const CrossEntropy& p) {
+  check_ids(p.targets, p.rows, p.vocabulary);
   for (std::int64_t row = 0; row < p.rows; ++row) {
     const std::int64_t first = row * p.vocabulary;
     const std::int64_t target = first + as<std::int32_t>(p.targets)[row];

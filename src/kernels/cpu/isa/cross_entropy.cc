@@ -3,6 +3,7 @@
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/loops.h"
 #include "src/kernels/cpu/isa/vector_math.h"
+#include "src/kernels/ids.h"
 
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
@@ -73,6 +74,7 @@ float row_loss(const CrossEntropy& p, T* x, std::int64_t target) {
 }  // namespace
 
 void cross_entropy(Stream& stream, const CrossEntropy& p) {
+  check_ids(p.targets, p.rows, p.vocabulary);
   by_type(p.logits.dtype, [&]<class T>(T) {
     T* logits = as<T>(p.logits);
     const std::int32_t* targets = as<std::int32_t>(p.targets);

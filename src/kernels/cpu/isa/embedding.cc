@@ -1,5 +1,6 @@
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/loops.h"
+#include "src/kernels/ids.h"
 
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
@@ -39,6 +40,7 @@ void sum_positions(const EmbeddingBackward& p, std::int64_t first, std::int64_t 
 }  // namespace
 
 void embedding_forward(Stream& stream, const EmbeddingForward& p) {
+  check_ids(p.ids, p.batch * p.time, p.token.count / p.channels);
   by_type(p.out.dtype, [&]<class T>(T) {
     const std::int64_t width = p.channels;
     const std::int64_t rows = p.batch * p.time;
@@ -63,6 +65,7 @@ void embedding_forward(Stream& stream, const EmbeddingForward& p) {
 // The tokens' part is split over channels, a cache line at least to each thread: rows that share an
 // id then meet on one thread, in order.
 void embedding_backward(Stream& stream, const EmbeddingBackward& p) {
+  check_ids(p.ids, p.batch * p.time, p.dtoken.count / p.channels);
   const std::int64_t elements = p.batch * p.time * p.channels;
   by_type(p.dout.dtype, [&]<class T>(T) {
     each_range(stream, p.channels, 16, elements,

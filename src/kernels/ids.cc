@@ -1,0 +1,14 @@
+#include "src/kernels/ids.h"
+
+namespace trireme {
+
+void check_ids(const ConstView& ids, std::int64_t count, std::int64_t limit) {
+  const auto* data = as<std::int32_t>(ids);
+  bool inside = true;
+  for (std::int64_t i = 0; i < count; ++i) {
+    inside = inside && data[i] >= 0 && data[i] < limit;
+  }
+  check(inside, "token ids lie within the vocabulary");
+}
+
+}  // namespace trireme
