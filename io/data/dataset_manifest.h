@@ -15,8 +15,8 @@
 //                "docs_offset", "docs_bytes"     where /doc_offsets lies
 //                "xxh3": of the whole file, "blocks": 16 digits for each 1 MiB, joined}, ...]}
 //
-//   a shard:  | HDF5 superblock, headers, attributes | pad | /tokens u16|u32 [n_tokens] |
-//             | headers | pad | /doc_offsets u64 [n_docs + 1] |
+//   a shard:  | HDF5 superblock, headers, attributes | /doc_offsets u64 [n_docs + 1] |
+//             | pad to 4 KiB or 1 MiB | /tokens u16|u32 [n_tokens] | headers, if any |
 //
 // Unknown fields are ignored; a higher version is refused.
 #pragma once

@@ -4,7 +4,9 @@
 // pure.
 #pragma once
 
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "src/base/check.h"
@@ -14,9 +16,12 @@ namespace trireme {
 
 class FeistelPermutation {
  public:
-  FeistelPermutation(std::int64_t n, std::uint64_t key)
-      : n_(static_cast<std::uint64_t>(n)), key_(key) {
+  FeistelPermutation(std::int64_t n, std::uint64_t key) : n_(static_cast<std::uint64_t>(n)) {
     check(n > 0, "a permutation has elements");
+    for (std::uint64_t& round_key : keys_) {
+      key += 0xD1342543DE82EF95;
+      round_key = mix64(key);
+    }
     const int bits = static_cast<int>(std::bit_width(n_ - 1));
     low_bits_ = (bits + 1) / 2;
     low_mask_ = (std::uint64_t{1} << low_bits_) - 1;
@@ -43,7 +48,7 @@ class FeistelPermutation {
 
   // Each round changes one half by a function of the other, so that it can be undone.
   std::uint64_t round(int number, std::uint64_t half) const {
-    return mix64(key_ + static_cast<std::uint64_t>(number) * 0xD1342543DE82EF95 + half) >> 16;
+    return (half + keys_[static_cast<std::size_t>(number)]) * 0x9E3779B97F4A7C15 >> 32;
   }
   std::uint64_t forward(std::uint64_t x) const {
     std::uint64_t low = x & low_mask_;
@@ -65,7 +70,7 @@ class FeistelPermutation {
   }
 
   std::uint64_t n_;
-  std::uint64_t key_;
+  std::array<std::uint64_t, kRounds> keys_{};
   int low_bits_ = 0;
   std::uint64_t low_mask_ = 0;
   std::uint64_t high_mask_ = 0;

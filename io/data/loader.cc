@@ -37,6 +37,7 @@ Loader::Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan&
       plan_(plan),
       first_sample_(first_sample) {
   check_plan(plan);
+  caller_ = std::make_unique<Worker>();
   check(sampler.samples() == index_.samples(), "the sampler was made for this dataset");
   check(first_sample >= 0, "samples consumed are not negative");
   tickets_ = plan.steps < 0 ? std::numeric_limits<std::int64_t>::max() : plan.steps * plan.micros;
@@ -73,28 +74,42 @@ bool Loader::may_claim() const {
   return claimed_ < tickets_ && claimed_ - in_use < static_cast<std::int64_t>(slots_.size());
 }
 
+// A thread that sleeps is woken for half of the slots, not for each.
+void Loader::wake_worker() {
+  const std::int64_t free = static_cast<std::int64_t>(slots_.size()) - (claimed_ - handed_ + 1);
+  if (idle_ > 0 && 2 * free >= static_cast<std::int64_t>(slots_.size()) - 1) {
+    slot_free_.notify_one();
+  }
+}
+
 void Loader::work() {
   Worker worker;
   std::unique_lock lock(mutex_);
   while (true) {
+    ++idle_;
     slot_free_.wait(lock, [this] { return stop_ || claimed_ == tickets_ || may_claim(); });
+    --idle_;
     if (stop_ || claimed_ == tickets_) {
       return;
     }
-    const std::int64_t ticket = claimed_++;
-    Slot& slot = slot_of(ticket);
-    lock.unlock();
-    std::exception_ptr error;
-    try {
-      fill(ticket, slot, worker);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    lock.lock();
-    slot.error = error;
-    slot.filled = true;
+    fill_next(lock, worker);
     slot_filled_.notify_one();
   }
+}
+
+void Loader::fill_next(std::unique_lock<std::mutex>& lock, Worker& worker) {
+  const std::int64_t ticket = claimed_++;
+  Slot& slot = slot_of(ticket);
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    fill(ticket, slot, worker);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  slot.error = error;
+  slot.filled = true;
 }
 
 void Loader::fill(std::int64_t ticket, Slot& slot, Worker& worker) const {
@@ -119,10 +134,12 @@ void Loader::fill(std::int64_t ticket, Slot& slot, Worker& worker) const {
     for (std::size_t r = read.first_row; r < read.end_row; ++r) {
       const BatchReads::Row& row = batch.rows[r];
       const std::byte* tokens = raw + row.tokens_before * width;
-      const std::int64_t at = row.row * plan_.sequence;
-      largest =
-          std::max({largest, widen_tokens(tokens, width, plan_.sequence, slot.ids.data() + at),
-                    widen_tokens(tokens + width, width, plan_.sequence, slot.targets.data() + at)});
+      std::int32_t* ids = slot.ids.data() + row.row * plan_.sequence;
+      std::int32_t* targets = slot.targets.data() + row.row * plan_.sequence;
+      largest = std::max(largest, widen_tokens(tokens, width, plan_.sequence, ids));
+      std::copy(ids + 1, ids + plan_.sequence, targets);
+      largest = std::max(largest, widen_tokens(tokens + width * plan_.sequence, width, 1,
+                                               targets + plan_.sequence - 1));
     }
     if (largest >= dataset_.manifest().vocab) {
       dataset_.check_vocabulary(read.run, raw);
@@ -138,12 +155,19 @@ const LoadedMicroBatch& Loader::next() {
   }
   Slot& slot = slot_of(handed_);
   ++handed_;
-  slot_free_.notify_one();
   if (!slot.filled) {
     const auto start = std::chrono::steady_clock::now();
-    slot_filled_.wait(lock, [&] { return slot.filled; });
+    while (!slot.filled) {
+      // Rather than wait for a thread, do its work: this micro-batch, or a later one.
+      if (may_claim()) {
+        fill_next(lock, *caller_);
+      } else {
+        slot_filled_.wait(lock);
+      }
+    }
     waited_ += std::chrono::steady_clock::now() - start;
   }
+  wake_worker();
   if (slot.error) {
     std::rethrow_exception(slot.error);
   }

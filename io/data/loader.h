@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -50,7 +51,8 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The next micro-batch, step by step; waits for it. Throws what went wrong in reading it.
+  // The next micro-batch, step by step; when it is late, helps the workers to read. Throws
+  // what went wrong in reading it.
   const LoadedMicroBatch& next();
   // How long next() has waited so far, in all.
   std::chrono::duration<double> wait_time() const { return waited_; }
@@ -66,11 +68,14 @@ class Loader {
   struct Worker;
 
   void work();
+  // Claims the next ticket and fills its slot; the lock is let go meanwhile.
+  void fill_next(std::unique_lock<std::mutex>& lock, Worker& worker);
   void fill(std::int64_t ticket, Slot& slot, Worker& worker) const;
   Slot& slot_of(std::int64_t ticket) {
     return slots_[static_cast<std::size_t>(ticket) % slots_.size()];
   }
   bool may_claim() const;
+  void wake_worker();
 
   const Dataset& dataset_;
   Sampler sampler_;
@@ -85,8 +90,10 @@ class Loader {
   std::vector<Slot> slots_;
   std::int64_t claimed_ = 0;  // tickets that workers took
   std::int64_t handed_ = 0;   // tickets that next() returned; the last one is still in use
+  int idle_ = 0;              // workers that wait for slot_free_
   bool stop_ = false;
   std::chrono::duration<double> waited_{0};
+  std::unique_ptr<Worker> caller_;  // for what next() has to read itself
   std::vector<std::thread> workers_;
 };
 

@@ -120,9 +120,10 @@ void ShardWriter::lay_out(ShardEntry& shard) const {
   file.set_attribute("tokenizer", format_.tokenizer);
   file.set_attribute("tokenizer_digest", format_.tokenizer_digest);
   file.set_attribute("source", format_.source);
+  // The offsets first: what follows an odd number of u16 would not be aligned to 8 bytes.
+  shard.docs_offset = file.create_contiguous("doc_offsets", H5Type::u64, shard.n_docs + 1);
   const H5Type type = format_.token_bytes == 2 ? H5Type::u16 : H5Type::u32;
   shard.data_offset = file.create_contiguous("tokens", type, shard.n_tokens);
-  shard.docs_offset = file.create_contiguous("doc_offsets", H5Type::u64, shard.n_docs + 1);
   file.close();
   check(shard.data_offset % 8 == 0 && shard.docs_offset % 8 == 0, "HDF5 aligns data to 8 bytes");
 }

@@ -18,6 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+// Micro-batches a step, of which two are read ahead.
+constexpr std::int64_t kMicros = 4;
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -72,9 +75,10 @@ class Bench {
         sampler_(index_.samples(),
                  shuffle_block_samples(options.sequence, dataset_.manifest().token_bytes),
                  parse_shuffle(options.shuffle), 1),
-        batches_(std::min(index_.samples(), options.max_samples) / options.micro_batch) {
+        batches_(std::min(index_.samples(), options.max_samples) / (kMicros * options.micro_batch) *
+                 kMicros) {
     if (batches_ < 1) {
-      throw ConfigError("the dataset is smaller than one micro-batch: take a larger one");
+      throw ConfigError("the dataset is smaller than one step of the benchmark: take a larger one");
     }
     for (const ShardEntry& entry : dataset_.manifest().shards) {
       files_.push_back(File::open_to_read(folder / entry.path));
@@ -131,11 +135,11 @@ class Bench {
     const auto start = Clock::now();
     Loader loader(dataset_, sampler_,
                   {.sequence = options_.sequence,
-                   .global_batch = options_.micro_batch,
+                   .global_batch = kMicros * options_.micro_batch,
                    .micro_batch = options_.micro_batch,
-                   .micros = 1,
-                   .steps = batches_,
-                   .depth_steps = 4,
+                   .micros = kMicros,
+                   .steps = batches_ / kMicros,
+                   .depth_steps = 2,
                    .threads = options_.threads},
                   0);
     for (std::int64_t i = 0; i < batches_; ++i) {
