@@ -89,8 +89,10 @@ void add_plot_command(CLI::App& app) {
   command->add_option("RUN", options->runs, "run directories")->required();
   command->add_option("-o,--out", options->out, "the figure")->capture_default_str();
   command->add_option("--title", options->title, "above the figure")->capture_default_str();
-  command->add_option("--event", options->events, "a vertical line: STEP:LABEL")->allow_extra_args(false);
-  command->add_option("--level", options->levels, "a horizontal line: NATS:LABEL")->allow_extra_args(false);
+  command->add_option("--event", options->events, "a vertical line: STEP:LABEL")
+      ->allow_extra_args(false);
+  command->add_option("--level", options->levels, "a horizontal line: NATS:LABEL")
+      ->allow_extra_args(false);
   command->footer(
       "Example:\n"
       "  trireme plot runs/demo/run --level 3.27:'unigram entropy' -o loss.svg");

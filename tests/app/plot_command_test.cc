@@ -1,0 +1,59 @@
+#include "src/app/plot_command.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::HasSubstr;
+
+void plot(std::vector<std::string> arguments) {
+  CLI::App app;
+  add_plot_command(app);
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
+  arguments.emplace_back("plot");
+  app.parse(arguments);
+}
+
+TEST(PlotCommand, DrawsWhatARunLogged) {
+  const TempFolder folder;
+  std::ofstream(folder.path() / "metrics.jsonl") << R"({"step":1,"loss":5.5}
+{"step":2,"loss":null}
+torn {
+[1, 2]
+{"step":"x","loss":1}
+{"step":3,"loss":4.5,"val_loss":4.75}
+{"step":4,"loss":4,"val_loss":4.25}
+)";
+  const std::string out = (folder.path() / "loss.svg").string();
+  plot({folder.path().string(), "-o", out, "--event", "2:killed", "--event", "3:resumed", "--level",
+        "5.1:unigram entropy", "--title", "a <title>"});
+  const std::string svg = read_file(out);
+  for (const char* words : {">training<", ">validation<", ">killed<", ">resumed<",
+                            ">unigram entropy<", ">a &lt;title&gt;<"}) {
+    EXPECT_THAT(svg, HasSubstr(words));
+  }
+}
+
+TEST(PlotCommand, SaysWhatIsMissing) {
+  const TempFolder folder;
+  const std::string out = (folder.path() / "loss.svg").string();
+  EXPECT_THROW(plot({(folder.path() / "absent").string(), "-o", out}), NotFound);
+  std::ofstream(folder.path() / "metrics.jsonl") << "";
+  EXPECT_THROW(plot({folder.path().string(), "-o", out}), DataError);
+  std::ofstream(folder.path() / "metrics.jsonl") << "{\"step\":1,\"loss\":5.5}\n";
+  for (const char* wrong : {"killed", "x:killed", "1x:killed", ":killed"}) {
+    EXPECT_THROW(plot({folder.path().string(), "-o", out, "--event", wrong}), ConfigError) << wrong;
+  }
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+}  // namespace
+}  // namespace trireme
