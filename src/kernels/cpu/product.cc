@@ -1,9 +1,6 @@
 #include "src/kernels/cpu/product.h"
 
-#include <algorithm>
 #include <array>
-#include <exception>
-#include <functional>
 #include <string>
 #include <unordered_map>
 
@@ -20,9 +17,6 @@ namespace {
 
 using Type = dnnl::memory::data_type;
 
-// A tile of the implementations that can't be trusted to keep the order of sums.
-constexpr std::int64_t kTileRows = 128;
-constexpr std::int64_t kTileColumns = 256;
 // Primitives kept by a thread; a model uses a few dozen.
 constexpr std::size_t kMostPrimitives = 512;
 
@@ -136,41 +130,6 @@ void execute(const Primitive& primitive, const Operands& at, void* scratchpad) {
   primitive.run.execute(mine.stream, arguments);
 }
 
-// Tiles of fixed size, each summed by one thread from its first k to its last. Tiles start at
-// multiples of the size, so at most four shapes occur.
-void run_tiles(const Product& whole, const Operands& at) {
-  const std::int64_t across = (whole.n + kTileColumns - 1) / kTileColumns;
-  const std::int64_t tiles = across * ((whole.m + kTileRows - 1) / kTileRows);
-  const std::int64_t in = size_of(whole.type);
-  const std::int64_t row_step = in * (whole.transpose_a ? 1 : whole.lda);
-  const std::int64_t column_step = in * (whole.transpose_b ? whole.ldb : 1);
-  std::exception_ptr failure;
-#pragma omp parallel for num_threads(whole.threads) schedule(static)
-  for (std::int64_t tile = 0; tile < tiles; ++tile) {
-    const std::int64_t row = tile / across * kTileRows;
-    const std::int64_t column = tile % across * kTileColumns;
-    Product part = whole;
-    part.threads = 1;
-    part.m = std::min(kTileRows, whole.m - row);
-    part.n = std::min(kTileColumns, whole.n - column);
-    try {
-      const Primitive& primitive = primitive_for(part);
-      const auto bytes = static_cast<std::int64_t>(primitive.scratchpad.get_size());
-      execute(primitive,
-              {at.a + row * row_step, at.b + column * column_step,
-               at.bias == nullptr ? nullptr : at.bias + column * in,
-               at.c + (row * whole.ldc + column) * size_of(whole.out)},
-              scratch(Scratch::onednn, bytes));
-    } catch (...) {
-#pragma omp critical(trireme_product_failure)
-      failure = std::current_exception();
-    }
-  }
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
-}
-
 }  // namespace
 
 bool has_product(DType type) {
@@ -191,17 +150,19 @@ bool has_product(DType type) {
   return type == DType::bf16 && has;
 }
 
+bool keeps_order(const Product& product) {
+  omp_set_num_threads(product.threads);
+  return primitive_for(product).keeps_order;
+}
+
 void run_product(const Product& product, const void* a, const void* b, const void* bias, void* c) {
   omp_set_num_threads(product.threads);
   const Primitive& primitive = primitive_for(product);
-  const Operands at{static_cast<const char*>(a), static_cast<const char*>(b),
-                    static_cast<const char*>(bias), static_cast<char*>(c)};
-  if (primitive.keeps_order) {
-    const auto bytes = static_cast<std::int64_t>(primitive.scratchpad.get_size());
-    execute(primitive, at, scratch(Scratch::onednn, bytes));
-  } else {
-    run_tiles(product, at);
-  }
+  const auto bytes = static_cast<std::int64_t>(primitive.scratchpad.get_size());
+  execute(primitive,
+          {static_cast<const char*>(a), static_cast<const char*>(b), static_cast<const char*>(bias),
+           static_cast<char*>(c)},
+          scratch(Scratch::onednn, bytes));
 }
 
 void* scratch(Scratch slot, std::int64_t bytes) {

@@ -1,11 +1,6 @@
-// One block of a matrix product through oneDNN. Primitives, their scratchpads and the work buffers
-// below belong to the calling thread (a rank has one), so that nothing is locked and, after the
-// first step, nothing large is allocated. The only file that knows oneDNN is product.cc.
-//
-// Results are the same bits for any number of threads as long as the caller keeps to the limits of
-// kTransposedK and kPlainK: oneDNN's blocked (brgemm) product then never splits the sum over K. Its
-// other implementations do split by the number of threads; they are run in tiles of a fixed size,
-// one thread each.
+// One matrix product through oneDNN. Primitives, their scratchpads and the work buffers below
+// belong to the calling thread, so that nothing is locked and, after the first step, nothing large
+// is allocated. The only file that knows oneDNN is product.cc.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +9,6 @@
 #include "src/device/dtype.h"
 
 namespace trireme::cpu {
-
-// The longest K of one block. Beyond 1024 oneDNN shares the sum of a transposed A among threads.
-// For a plain A shorter blocks bound the copy of A that oneDNN makes, and keep f32 at its best
-// rate.
-inline constexpr std::int64_t kTransposedK = 1024;
-inline constexpr std::int64_t kPlainK = 4096;
-inline constexpr std::int64_t kPlainKOfF32 = 1536;
-// The longest M and N of one block. In longer ones oneDNN meets rows that are multiples of 4 KiB
-// and copies of A beyond the caches: GPT-2's products lose up to a sixth, the vocabulary's a quarter.
-inline constexpr std::int64_t kSide = 1536;
 
 // C[m,n] = op(A) op(B) (+ bias) (+ C). Leading dimensions count elements of the stored rows.
 struct Product {
@@ -45,12 +30,17 @@ struct Product {
 
 // Whether this processor (or the instruction set that oneDNN was limited to) multiplies the type.
 bool has_product(DType type);
-// a, b, c point at the block's first element; bias: [n], or null.
+// Whether the product's bits are the same for any number of threads, as long as K is at most
+// kTransposedK where A is transposed: true of oneDNN's blocked implementation (brgemm), which
+// shares the sum of a transposed A among threads beyond that. Its others do so anywhere.
+bool keeps_order(const Product& product);
+inline constexpr std::int64_t kTransposedK = 1024;
+// a, b, c point at the first element; bias: [n], or null.
 void run_product(const Product& product, const void* a, const void* b, const void* bias, void* c);
 
 // Work buffers of the calling thread, 64-byte aligned, kept between calls; the contents are lost
 // when the same slot is asked for again.
-enum class Scratch : std::uint8_t { onednn, a, b, c, bias, attention, count };
+enum class Scratch : std::uint8_t { onednn, a, b, c, bias, count };
 void* scratch(Scratch slot, std::int64_t bytes);
 
 // Limits oneDNN to the instructions of "baseline" or "avx2" ("avx512": no limit). To be called
