@@ -33,6 +33,11 @@ std::vector<std::uint64_t> split_blocks(const std::string& text, std::int64_t by
   return blocks;
 }
 
+// With what could confuse a terminal or end a message early written as escapes.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
 // Relative, plain, and inside the folder.
 void check_path(const std::string& path, const std::string& name) {
   const std::filesystem::path parts(path);
@@ -43,7 +48,7 @@ void check_path(const std::string& path, const std::string& name) {
   }
   if (!good) {
     throw DataError(
-        fmt::format("{}: the path '{}' does not stay in the dataset's folder", name, path));
+        fmt::format("{}: the path {} does not stay in the dataset's folder", name, quoted(path)));
   }
 }
 
@@ -104,8 +109,12 @@ ShardEntry parse_shard_entry(const nlohmann::json& object, int token_bytes,
   shard.docs_offset = integer_field(object, "docs_offset", name, 8);
   shard.docs_bytes = integer_field(object, "docs_bytes", name, 1);
   check_places(shard, token_bytes, name);
-  shard.xxh3 = parse_hex64(text_field(object, "xxh3", name));
-  shard.blocks = split_blocks(text_field(object, "blocks", name), shard.bytes, name);
+  try {
+    shard.xxh3 = parse_hex64(text_field(object, "xxh3", name));
+    shard.blocks = split_blocks(text_field(object, "blocks", name), shard.bytes, name);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: shard {}: {}", name, shard.path, error.what()));
+  }
   return shard;
 }
 

@@ -1,0 +1,130 @@
+// What the tests of datasets share: a folder that goes away, texts, small packed datasets, and a
+// group of ranks made of threads.
+#pragma once
+
+#include <barrier>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "io/data/dataset.h"
+#include "io/data/packer.h"
+#include "src/base/file.h"
+#include "src/base/philox.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+class DataTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "trireme-data-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+  // A file as large as needed to fill several blocks of 1 MiB.
+  void write_random_text(const std::string& name, std::int64_t bytes, std::uint64_t seed) const {
+    std::string text;
+    for (std::int64_t i = 0; i < bytes; ++i) {
+      const std::uint64_t random = mix64(seed * 1'000'003 + static_cast<std::uint64_t>(i));
+      text.push_back(random % 61 == 0 ? '\n' : static_cast<char>('a' + random % 26));
+    }
+    write(name, text);
+  }
+  PackOptions options(const std::string& in, const std::string& out) const {
+    PackOptions options;
+    options.inputs = {(folder_ / in).string()};
+    options.out = folder_ / out;
+    return options;
+  }
+
+  fs::path folder_;
+};
+
+// Runs fn once a rank, on threads that exchange texts as MPI ranks would. The first exception is
+// thrown again, when all have ended: so no rank may wait for one that failed.
+inline void run_ranks(int size, const std::function<void(const RankGroup&)>& fn) {
+  std::barrier barrier(size);
+  std::vector<std::string> texts(static_cast<std::size_t>(size));
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));
+  const auto gather = [&](std::size_t rank, const std::string& text) {
+    texts[rank] = text;
+    barrier.arrive_and_wait();
+    std::vector<std::string> all = texts;
+    barrier.arrive_and_wait();
+    return all;
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto self = static_cast<std::size_t>(rank);
+      try {
+        fn({.rank = rank,
+            .size = size,
+            .broadcast = [&, self](const std::string& text) { return gather(self, text)[0]; },
+            .gather = [&, self](const std::string& text) { return gather(self, text); }});
+      } catch (...) {
+        errors[self] = std::current_exception();
+        barrier.arrive_and_drop();
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) {
+      std::rethrow_exception(error);
+    }
+  }
+}
+
+// Every token of a dataset, shard after shard.
+inline std::vector<std::int32_t> all_tokens(const Dataset& dataset) {
+  std::vector<std::int32_t> tokens;
+  std::vector<std::byte> scratch;
+  for (std::size_t shard = 0; shard < dataset.manifest().shards.size(); ++shard) {
+    std::vector<std::int32_t> some(
+        static_cast<std::size_t>(dataset.manifest().shards[shard].n_tokens));
+    dataset.read({shard, 0, static_cast<std::int64_t>(some.size())}, some, scratch);
+    tokens.insert(tokens.end(), some.begin(), some.end());
+  }
+  return tokens;
+}
+
+inline void flip_bit(const fs::path& path, std::int64_t at) {
+  const File file = File::open_to_read(path);
+  char byte = 0;
+  file.read_exactly_at(at, &byte, 1);
+  byte = static_cast<char>(byte ^ 1);
+  fs::permissions(path, fs::perms::owner_all);
+  File::open_to_update(path).write_at(at, &byte, 1);
+}
+
+template <class Exception, class Function>
+std::string message_of(Function&& function) {
+  try {
+    function();
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+}  // namespace trireme

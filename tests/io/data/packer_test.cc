@@ -1,0 +1,285 @@
+#include "io/data/packer.h"
+
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+
+#include "io/data/tokenizer.h"
+#include "io/data/verify.h"
+#include "src/base/error.h"
+#include "tests/io/data/data_fixture.h"
+
+namespace trireme {
+namespace {
+
+using testing::HasSubstr;
+
+class PackerTest : public DataTest {
+ protected:
+  // The documents of a dataset, by its document offsets.
+  static std::vector<std::string> documents(const fs::path& folder) {
+    const Dataset dataset = Dataset::open(folder);
+    const auto tokenizer = make_tokenizer("bytes");
+    const std::vector<std::int32_t> tokens = all_tokens(dataset);
+    std::vector<std::string> texts;
+    std::size_t before = 0;
+    for (const ShardEntry& shard : dataset.manifest().shards) {
+      std::vector<std::uint64_t> ends(static_cast<std::size_t>(shard.n_docs + 1));
+      File::open_to_read(folder / shard.path)
+          .read_exactly_at(shard.docs_offset, ends.data(), shard.docs_bytes);
+      for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
+        texts.push_back(
+            tokenizer->decode(std::span(tokens).subspan(before + ends[i], ends[i + 1] - ends[i])));
+      }
+      before += static_cast<std::size_t>(shard.n_tokens);
+    }
+    return texts;
+  }
+  static std::vector<std::string> damage(const fs::path& folder) {
+    const Dataset dataset = Dataset::open(folder);
+    return verify_shards(folder, dataset.manifest(), 0, 1, {}).damage;
+  }
+  // Every file of a folder, by name.
+  static std::map<std::string, std::string> contents(const fs::path& folder) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      if (entry.is_regular_file()) {
+        files[entry.path().lexically_relative(folder)] = read_file(entry.path());
+      }
+    }
+    return files;
+  }
+};
+
+TEST_F(PackerTest, TextComesBackDocumentByDocument) {
+  write("in/a.txt", "first\ndocument");
+  write("in/b/c.md", "# second \xC3\xA9\xFF\n");
+  write("in/empty.txt", "");
+  write("in/z.jsonl",
+        "{\"text\": \"third\\n\"}\n\n{\"id\": 1, \"text\": \"f\\u00f6urth\"}\n"
+        "{\"text\": \"\"}\n{\"text\": \"last\"}");
+  write("in/.git/config", "not this");
+  write("in/image.png", std::string("\x89PNG\0\0", 6));
+  const PackReport report = pack(options("in", "out"), {}).front();
+  EXPECT_EQ(documents(folder_ / "out"),
+            (std::vector<std::string>{"first\ndocument", "# second \xC3\xA9\xFF\n", "third\n",
+                                      "f\xC3\xB6urth", "last"}));
+  EXPECT_EQ(report.counts.binary_files, 1);
+  EXPECT_EQ(report.counts.empty_documents, 1);
+  EXPECT_EQ(report.n_docs, 5);
+  EXPECT_EQ(report.shards, 1);
+  EXPECT_FALSE(fs::exists(folder_ / "out/.pack"));
+  EXPECT_EQ(damage(folder_ / "out"), std::vector<std::string>{});
+}
+
+TEST_F(PackerTest, EveryTokenIsInItsPlaceForAnyCut) {
+  std::string lines;
+  std::vector<std::string> wanted;
+  for (int i = 0; i < 3000; ++i) {
+    wanted.push_back(fmt::format("document {} {}", i, std::string(mix64(i) % 200, 'x')));
+    lines += "{\"text\": \"" + wanted.back() + "\"}\n";
+  }
+  write("in/a.jsonl", lines);
+  for (const std::int64_t shard_bytes : {65536, 70000, 99999, 1 << 20}) {
+    PackOptions o = options("in", fmt::format("out{}", shard_bytes));
+    o.shard_bytes = shard_bytes;
+    pack(o, {});
+    EXPECT_EQ(documents(o.out), wanted) << shard_bytes;
+  }
+}
+
+TEST_F(PackerTest, AFileAboveAShardIsCutAtALineAndEndsOnce) {
+  write_random_text("in/big.txt", 500'000, 1);
+  write("in/small.txt", "small");
+  PackOptions o = options("in", "out");
+  o.shard_bytes = 1 << 16;
+  EXPECT_GT(pack(o, {}).front().shards, 10);
+  std::string joined;
+  std::int64_t ends = 0;
+  for (const std::int32_t token : all_tokens(Dataset::open(o.out))) {
+    ends += token == 256 ? 1 : 0;
+    if (token != 256) {
+      joined.push_back(static_cast<char>(token));
+    }
+  }
+  EXPECT_EQ(joined, read_file(folder_ / "in/big.txt") + "small");
+  EXPECT_EQ(ends, 2);
+  for (const std::string& document : documents(o.out)) {
+    EXPECT_TRUE(document == "small" || document.back() == '\n' ||
+                joined.ends_with(document + "small"));
+  }
+}
+
+TEST_F(PackerTest, TheResultDoesNotDependOnRanks) {
+  for (int i = 0; i < 40; ++i) {
+    write_random_text(fmt::format("in/{}.txt", i), 10'000 + 700 * i, i);
+  }
+  std::map<std::string, std::string> first;
+  for (const int ranks : {1, 2, 3, 5}) {
+    PackOptions o = options("in", fmt::format("out{}", ranks));
+    o.shard_bytes = 1 << 17;
+    o.validation_fraction = 0.3;
+    run_ranks(ranks, [&](const RankGroup& group) {
+      const auto reports = pack(o, group);
+      EXPECT_EQ(reports.size(), 2);
+      EXPECT_GT(reports[0].shards, 3);
+      EXPECT_EQ(reports[0].counts.files + reports[1].counts.files, 40);
+    });
+    const auto files = contents(o.out);
+    EXPECT_GT(files.size(), 6);
+    if (first.empty()) {
+      first = files;
+    }
+    EXPECT_EQ(files, first) << ranks;
+  }
+}
+
+TEST_F(PackerTest, TheSplitTakesEachDocumentOnce) {
+  std::string lines;
+  for (int i = 0; i < 2000; ++i) {
+    lines += fmt::format("{{\"text\": \"line {}\"}}\n", i);
+    write(fmt::format("in/{}.txt", i), fmt::format("file {}", i));
+  }
+  write("in/lines.jsonl", lines);
+  PackOptions o = options("in", "out");
+  o.shard_bytes = 1 << 16;
+  o.validation_fraction = 0.25;
+  pack(o, {});
+  std::vector<std::string> train = documents(o.out / "train");
+  const std::vector<std::string> validation = documents(o.out / "validation");
+  EXPECT_NEAR(static_cast<double>(validation.size()), 1000, 120);
+  train.insert(train.end(), validation.begin(), validation.end());
+  std::ranges::sort(train);
+  EXPECT_EQ(train.size(), 4000);
+  EXPECT_EQ(std::ranges::unique(train).begin(), train.end());
+  // The whole corpus under another folder is split alike.
+  fs::rename(folder_ / "in", folder_ / "moved");
+  PackOptions again = options("moved", "again");
+  again.shard_bytes = o.shard_bytes;
+  again.validation_fraction = 0.25;
+  pack(again, {});
+  EXPECT_EQ(documents(again.out / "validation"), validation);
+}
+
+TEST_F(PackerTest, AnInterruptedPackGoesOn) {
+  for (int i = 0; i < 10; ++i) {
+    write_random_text(fmt::format("in/{}.txt", i), 30'000, i);
+  }
+  PackOptions o = options("in", "out");
+  o.shard_bytes = 1 << 16;
+  pack(o, {});
+  const auto whole = contents(o.out);
+  o.out = folder_ / "resumed";
+  // Stops in the middle of a shard, the way a full disk or a kill would.
+  std::int64_t reports = 0;
+  o.progress = [&](std::int64_t, std::int64_t) {
+    if (++reports == 7) {
+      throw IoError("the power went");
+    }
+  };
+  EXPECT_THROW(pack(o, {}), IoError);
+  EXPECT_THROW(Dataset::open(o.out), DataError);
+  write("resumed/shards/00003.h5.tmp", "half written");
+  write("resumed/shards/00044.h5", "of an earlier plan");
+  // One finished shard was damaged meanwhile: it must be made again.
+  flip_bit(o.out / "shards/00000.h5", 5000);
+  o.progress = {};
+  const PackReport report = pack(o, {}).front();
+  EXPECT_GE(report.kept_shards, 1);
+  EXPECT_LT(report.kept_shards, report.shards - 1);
+  EXPECT_EQ(contents(o.out), whole);
+  EXPECT_TRUE(pack(o, {}).front().was_complete);
+}
+
+TEST_F(PackerTest, ForeignFoldersAreLeftAlone) {
+  write("in/a.txt", "text");
+  write("out/precious.txt", "mine");
+  EXPECT_THROW(pack(options("in", "out"), {}), PolicyError);
+  EXPECT_EQ(read_file(folder_ / "out/precious.txt"), "mine");
+  pack(options("in", "good"), {});
+  write("in/a.txt", "changed text");
+  EXPECT_THAT(message_of<PolicyError>([&] { pack(options("in", "good"), {}); }),
+              HasSubstr("other inputs"));
+}
+
+TEST_F(PackerTest, ConcurrentPacksAreRefused) {
+  write("in/a.txt", "text");
+  PackOptions o = options("in", "out");
+  std::string refusal;
+  o.progress = [&](std::int64_t, std::int64_t) {
+    if (refusal.empty()) {
+      refusal = message_of<PolicyError>([&] { pack(options("in", "out"), {}); });
+    }
+  };
+  pack(o, {});
+  EXPECT_THAT(refusal, HasSubstr("another trireme data pack"));
+}
+
+TEST_F(PackerTest, BadInputsAreNamed) {
+  EXPECT_THROW(pack(options("absent", "out"), {}), NotFound);
+  fs::create_directories(folder_ / "in");
+  EXPECT_THROW(pack(options("in", "out"), {}), DataError);
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  write("in/empty.txt", "");
+  write("in/image.bin", std::string(100, '\0'));
+  EXPECT_THAT(message_of<DataError>([&] { pack(options("in", "out"), {}); }),
+              HasSubstr("1 more skipped as binary"));
+  write("in/broken.jsonl", "{\"text\": \"good\"}\n{\"text\": \n");
+  EXPECT_THAT(message_of<DataError>([&] { pack(options("in", "o2"), {}); }),
+              testing::AllOf(HasSubstr("broken.jsonl"), HasSubstr("byte 17")));
+  write("in/broken.jsonl", "{\"body\": \"good\"}\n");
+  EXPECT_THAT(message_of<DataError>([&] { pack(options("in", "o3"), {}); }), HasSubstr("--field"));
+  PackOptions o = options("in", "o4");
+  o.field = "body";
+  EXPECT_EQ(pack(o, {}).front().n_docs, 1);
+  o.shard_bytes = 10;
+  EXPECT_THROW(pack(o, {}), ConfigError);
+  o = options("in", "o5");
+  o.validation_fraction = 1;
+  EXPECT_THROW(pack(o, {}), ConfigError);
+  o = options("in", "o5");
+  o.tokenizer = "words";
+  EXPECT_THROW(pack(o, {}), ConfigError);
+}
+
+TEST_F(PackerTest, PatternsAndTheOutputAreLeftOut) {
+  write("in/a.txt", "a");
+  write("in/b.log", "b");
+  write("in/build/c.txt", "c");
+  fs::create_symlink(folder_ / "in/a.txt", folder_ / "in/link.txt");
+  PackOptions o = options("in", "in/out");
+  o.exclude = {"*.log", "build"};
+  pack(o, {});
+  EXPECT_EQ(documents(o.out), std::vector<std::string>{"a"});
+  EXPECT_TRUE(pack(o, {}).front().was_complete) << "the output became an input";
+}
+
+TEST_F(PackerTest, AFullDiskIsAnIoErrorAndThePackGoesOn) {
+  const fs::path disk = folder_ / "disk";
+  fs::create_directory(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0) {
+    GTEST_SKIP() << "mounting a small tmpfs needs root";
+  }
+  write_random_text("in/big.txt", 900'000, 1);
+  PackOptions o = options("in", "disk/out");
+  EXPECT_THAT(message_of<IoError>([&] { pack(o, {}); }), HasSubstr("full"));
+  EXPECT_THROW(Dataset::open(o.out), DataError);
+  ASSERT_EQ(::mount("tmpfs", disk.c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
+  pack(o, {});
+  EXPECT_EQ(damage(o.out), std::vector<std::string>{});
+  ::umount2(disk.c_str(), MNT_DETACH);
+}
+
+TEST_F(PackerTest, AlignmentIsKept) {
+  write_random_text("in/a.txt", 10'000, 1);
+  PackOptions o = options("in", "out");
+  o.alignment_bytes = 1 << 20;
+  pack(o, {});
+  EXPECT_EQ(Dataset::open(o.out).manifest().shards[0].data_offset % (1 << 20), 0);
+  EXPECT_EQ(damage(o.out), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace trireme
