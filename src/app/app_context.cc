@@ -7,9 +7,9 @@
 namespace trireme {
 namespace {
 
-// Before training starts ranks see the same files and make the same mistakes: rank 0 speaks, and
-// its abort ends the others before they repeat it.
-constexpr std::chrono::milliseconds kRankZeroSpeaksFirst{1500};
+// Most errors meet all ranks alike, from the same file or by agreement: rank 0 speaks, and its abort
+// ends the others before they repeat it. What one rank alone has met is said a moment later.
+constexpr std::chrono::milliseconds kRankZeroSpeaksFirst{1000};
 
 }  // namespace
 
@@ -23,7 +23,7 @@ MpiSession& AppContext::session() {
 void end_with(AppContext& context, ExitCode code, std::string_view kind, const std::string& what) {
   const bool several = context.has_session() && context.session().world().size() > 1;
   const RankPlace place = context.has_session() ? context.session().place() : RankPlace{};
-  if (several && place.rank != 0 && context.status.phase == "start") {
+  if (several && place.rank != 0) {
     std::this_thread::sleep_for(kRankZeroSpeaksFirst);
   }
   const std::string who = several ? fmt::format("rank {} on {}: ", place.rank, place.host) : "";

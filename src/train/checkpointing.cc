@@ -42,7 +42,7 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume() {
     return std::nullopt;
   }
   parts_.parameters.refresh_computes();
-  durable_step_ = resumed->manifest.meta.step;
+  durable_step_ = requested_step_ = resumed->manifest.meta.step;
   if (parts_.world.rank() == 0) {
     for (const std::string& why : resumed->skipped) {
       parts_.log.warning(fmt::format("skipped {}", why));
@@ -79,9 +79,10 @@ bool TrainingCheckpoints::due(std::int64_t step) const {
 }
 
 void TrainingCheckpoints::save(const TrainingCounters& counters) {
-  if (counters.step == durable_step_) {
+  if (counters.step == requested_step_) {
     return;
   }
+  requested_step_ = counters.step;
   CheckpointMeta meta;
   meta.step = counters.step;
   meta.samples = counters.step * parts_.config.train.global_batch;

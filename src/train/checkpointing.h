@@ -41,6 +41,7 @@ class TrainingCheckpoints {
   std::optional<TrainingCounters> resume();
   // Whether a save is due after this step.
   bool due(std::int64_t step) const;
+  // Does nothing for a step that was saved or loaded already.
   void save(const TrainingCounters& counters);
   // Moves a save in flight along; logs its outcome.
   void poll();
@@ -56,6 +57,7 @@ class TrainingCheckpoints {
 
   Parts parts_;
   CheckpointWriter writer_;
+  std::int64_t requested_step_ = -1;  // of the latest save
   std::int64_t durable_step_ = -1;
 };
 

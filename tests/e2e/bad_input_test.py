@@ -1,0 +1,216 @@
+"""What users get wrong and what disks do to files: the exit code of the contract and a message that
+names the place and the way out; never a wrong result, never a silent fresh start."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+import harness
+
+
+def flip(path, at):
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x40
+    path.write_bytes(data)
+
+
+class BadInput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+        cls.trained = cls.config("trained", train__steps=12, checkpoint__every=4)
+        harness.must(harness.run("train", cls.trained, ranks=2))
+
+    @classmethod
+    def config(cls, name, **keys):
+        keys.setdefault("train__steps", 4)
+        return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, **keys)
+
+    def refused(self, code, words, *arguments, ranks=0, env=None):
+        result = harness.run(*arguments, ranks=ranks, env=env, timeout=120)
+        text = result.stdout + result.stderr
+        self.assertEqual(result.returncode, code, text)
+        for word in words:
+            self.assertIn(word, text)
+        return text
+
+    def copy_of_trained(self, name):
+        config = self.config(name, train__steps=12, checkpoint__every=4)
+        shutil.copytree(harness.run_dir(self.trained), harness.run_dir(config))
+        (harness.run_dir(config) / "DONE").unlink()
+        return config
+
+    def test_keys_and_values(self):
+        config = self.config("keys")
+        cases = [
+            ("train.stepz=5", ["train.stepz", "train.steps", "command line"]),
+            ("train.steps=many", ["train.steps", "many", "integer"]),
+            ("train.steps=0", ["train.steps", "at least 1"]),
+            ("train.precision=fp8", ["fp8", "bf16", "fp32"]),
+            ("model.heads=5", ["heads", "48"]),
+            ("data.sequence=65", ["65", "64", "context"]),
+            ("train.micro_batch=3", ["global_batch", "micro_batch"]),
+            ("model.preset=gpt5", ["gpt5", "gpt2-124m"]),
+            ("parallel.dp=3", ["world_size 1", "dp 3"]),
+        ]
+        for change, words in cases:
+            with self.subTest(change):
+                self.refused(2, words, "train", config, change)
+        text = self.config("line").read_text() + "modle: {layers: 3}\n"
+        path = self.folder / "line.yaml"
+        path.write_text(text)
+        self.refused(2, [f"line.yaml:{text.count(chr(10))}", "modle", "model"], "train", path)
+        self.refused(66, ["no-such.yaml"], "train", self.folder / "no-such.yaml")
+        self.refused(2, ["TRIREME_TRAIN__STEPS"], "train", config, env={"TRIREME_TRAIN__STEPS": "x"})
+        self.refused(2, ["reference", "avx2"], "train", config, env={"TRIREME_KERNELS": "sse9"})
+        self.refused(2, ["world_size 2", "dp 1"], "train", config, "parallel.dp=1", ranks=2)
+
+    def test_datasets_that_are_none(self):
+        config = self.config("nodata")
+        self.refused(66, ["nowhere"], "train", config, f"data.train={self.folder}/nowhere")
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.refused(65, ["empty"], "train", config, f"data.train={empty}")
+        self.refused(66, ["missing.txt"], "data", "pack", "--out", self.folder / "x",
+                     self.folder / "missing.txt")
+        (self.folder / "nothing.txt").write_text("")
+        result = harness.run("data", "pack", "--out", self.folder / "y",
+                             self.folder / "nothing.txt")
+        self.assertIn(result.returncode, (2, 65, 66), result.stderr)
+        self.refused(65, ["vocab", "200"], "train", config, "model.vocab=200")
+
+    def test_damaged_dataset(self):
+        config = self.config("damaged")
+        whole = self.datasets[0]
+        for kind in ["flip", "truncate", "missing", "manifest", "newer"]:
+            with self.subTest(kind):
+                copy = self.folder / f"data-{kind}"
+                shutil.copytree(whole, copy)
+                shard = sorted((copy / "shards").glob("*.h5"))[0]
+                words = [shard.name]
+                if kind == "flip":
+                    flip(shard, shard.stat().st_size // 2)
+                elif kind == "truncate":
+                    os.truncate(shard, shard.stat().st_size - 1)
+                elif kind == "missing":
+                    shard.unlink()
+                else:
+                    manifest = copy / "manifest.json"
+                    if kind == "manifest":
+                        flip(manifest, manifest.stat().st_size // 3)
+                    else:
+                        text = manifest.read_text()
+                        manifest.write_text(text.replace('"version":1', '"version":99').replace(
+                            '"version": 1', '"version": 99'))
+                    words = ["manifest.json"]
+                # Every byte is looked at by verify; the run meets those it reads.
+                verify = harness.run("data", "verify", copy)
+                self.assertEqual(verify.returncode, 65, verify.stdout + verify.stderr)
+                self.assertIn(words[0], verify.stdout + verify.stderr)
+                if kind != "flip":
+                    self.refused(65, words, "train", config, f"data.train={copy}", ranks=2)
+
+    def test_checkpoint_of_another_model(self):
+        config = self.copy_of_trained("other")
+        text = self.refused(2, ["model.layers: checkpoint 5, run 4"], "train", config,
+                            "model.layers=4", "optimizer.lr=0.5", ranks=2)
+        self.assertIn("optimizer.lr", text)
+        harness.must(harness.run("train", config, "train.steps=13", "optimizer.lr=0.5",
+                                 "checkpoint.allow_change=[optimizer.lr, optimizer.schedule.steps]",
+                                 ranks=2))
+
+    def test_damaged_checkpoints(self):
+        config = self.copy_of_trained("flipped")
+        steps = sorted((harness.run_dir(config) / "checkpoints").glob("step-*"))
+        self.assertGreaterEqual(len(steps), 2)
+        shard = sorted(steps[-1].glob("*.safetensors"))[0]
+        flip(shard, shard.stat().st_size - 5)
+        self.refused(65, [shard.name], "ckpt", "verify", steps[-1])
+        # Falls back, says so, and ends with the same bits.
+        result = harness.must(harness.run("train", config, ranks=2))
+        self.assertIn(steps[-1].name, result.stderr)
+        self.assertEqual(harness.digest(config), harness.digest(self.trained))
+
+        config = self.copy_of_trained("all-bad")
+        for step in (harness.run_dir(config) / "checkpoints").glob("step-*"):
+            flip(step / "manifest.json", 200)
+        self.refused(65, ["step-00000012", "manifest.json"], "train", config, ranks=2)
+        self.refused(65, ["manifest.json"], "generate", "--checkpoint",
+                     harness.run_dir(config) / "checkpoints")
+
+    def test_never_and_steps(self):
+        config = self.copy_of_trained("never")
+        self.refused(2, ["checkpoint.resume"], "train", config, "checkpoint.resume=never")
+        self.refused(66, ["5"], "train", config, "checkpoint.resume=5")
+        harness.must(harness.run("train", config, "checkpoint.resume=8", ranks=2))
+        self.assertEqual(harness.digest(config), harness.digest(self.trained))
+
+    def test_second_run_on_one_directory(self):
+        config = self.config("twice", train__steps=100000)
+        log = self.folder / "twice.log"
+        process = harness.start("train", config, ranks=1, log=log)
+        try:
+            lock = harness.run_dir(config) / "checkpoints" / "run.lock"
+            while not lock.exists() or not lock.stat().st_size:
+                self.assertIsNone(process.poll(), log.read_text())
+            self.refused(77, [f"process"], "train", config)
+            self.assertIsNone(process.poll(), "the first run goes on")
+        finally:
+            harness.end_group(process)
+
+    def test_divergence_stops_with_untouched_weights(self):
+        config = self.config("diverged", train__steps=40, checkpoint__every=1, train__log_every=1)
+        self.refused(3, ["optimizer.lr", "not finite"], "train", config, "optimizer.lr=1e30",
+                     "train.max_skipped_steps=2", "optimizer.schedule.warmup=0",
+                     "optimizer.clip=0", ranks=2)
+        reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+        self.assertEqual((reason["code"], reason["kind"]), (3, "numerics"))
+        null = [m for m in harness.metrics(config) if m["loss"] is None or m["grad_norm"] is None]
+        self.assertTrue(null)
+        # The steps that were skipped left the weights as they were.
+        bad = min(m["step"] for m in null)
+        steps = sorted((harness.run_dir(config) / "checkpoints").glob("step-*"))
+        after = [s for s in steps if int(s.name[5:]) >= bad]
+        digests = {harness.must(harness.run("ckpt", "digest", s)).stdout for s in after}
+        self.assertEqual(len(digests), 1, steps)
+
+    @unittest.skipUnless(os.geteuid() == 0, "a small tmpfs needs root")
+    def test_full_and_read_only_disks(self):
+        mount = self.folder / "disk"
+        mount.mkdir()
+        # mounts live in a namespace of the command's own and go with it
+        def on_disk(options, *arguments):
+            words = " ".join(f"'{w}'" for w in harness.command(arguments, 2))
+            script = f"mount -t tmpfs -o {options} none {mount} && mkdir -p {mount}/c && {words}"
+            if ",then-ro" in options:
+                script = script.replace(",then-ro", "").replace(
+                    "&& ", f"&& mount -o remount,ro {mount} && ", 1).replace(
+                    f"mkdir -p {mount}/c && ", "")
+            return subprocess.run(
+                ["unshare", "--mount", "--propagation", "private", "bash", "-c", script],
+                env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False)
+
+        config = self.config("full", train__steps=6, checkpoint__every=2)
+        result = on_disk("size=200k", "train", config, f"checkpoint.dir={mount}/c")
+        self.assertEqual(result.returncode, 74, result.stderr)
+        self.assertIn("free space", result.stderr)
+        self.assertEqual(max(m["step"] for m in harness.metrics(config)), 6, "training went on")
+        config = self.config("readonly")
+        result = on_disk("size=9m,then-ro", "train", config, f"checkpoint.dir={mount}/c")
+        self.assertIn(result.returncode, (74, 77), result.stderr)
+        self.assertIn("read-only", result.stderr.lower())
+
+    def test_usage(self):
+        self.refused(2, [], "trian")
+        self.refused(2, ["--out"], "data", "pack", self.folder)
+        self.refused(66, [], "ckpt", "ls", self.folder / "nowhere")
+        self.refused(66, [], "eval", "--checkpoint", self.folder / "nowhere", "--data",
+                     self.datasets[0])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

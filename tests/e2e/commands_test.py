@@ -1,0 +1,130 @@
+"""Every subcommand once, as the documents show it; its JSON read by a strict parser."""
+
+import json
+import pathlib
+import unittest
+
+import harness
+
+
+def strict_json(text):
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+class Commands(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+        cls.config = harness.write_config(
+            cls.folder / "run.yaml", cls.datasets, "llama", "bf16", train__steps=20,
+            train__eval_every=10, checkpoint__every=10, optimizer__lr=3e-3)
+        harness.must(harness.run("train", cls.config, ranks=2))
+        cls.checkpoints = harness.run_dir(cls.config) / "checkpoints"
+
+    def test_help_has_examples(self):
+        for words in [["train"], ["eval"], ["generate"], ["data", "pack"], ["data", "info"],
+                      ["data", "verify"], ["data", "stage"], ["data", "convert"], ["ckpt", "ls"],
+                      ["ckpt", "show"], ["ckpt", "verify"], ["ckpt", "digest"], ["ckpt", "prune"],
+                      ["bench", "step"], ["bench", "loader"], ["bench", "ckpt"],
+                      ["config", "show"]]:
+            with self.subTest(words):
+                out = harness.must(harness.run(*words, "--help")).stdout
+                self.assertIn("Example", out)
+
+    def test_version(self):
+        version = strict_json(harness.must(harness.run("--version", "--json")).stdout)
+        self.assertEqual(version["program"], "trireme")
+        self.assertIn("trireme", harness.must(harness.run("--version")).stdout)
+
+    def test_metrics(self):
+        keys = {"step", "loss", "loss_bits", "grad_norm", "lr", "tokens", "tokens_per_s",
+                "step_ms", "mfu", "data_wait_ms", "comm_exposed_ms", "checkpoint_stall_ms",
+                "memory_bytes", "time"}
+        lines = (harness.run_dir(self.config) / "metrics.jsonl").read_text().splitlines()
+        steps = [strict_json(line) for line in lines]
+        self.assertEqual([m["step"] for m in steps], list(range(1, 21)))
+        for m in steps:
+            self.assertLessEqual(keys, set(m))
+        self.assertEqual([m["step"] for m in steps if "val_loss" in m], [10, 20])
+        self.assertLess(steps[-1]["val_loss"], steps[0]["loss"])
+        self.assertEqual(steps[-1]["tokens"], 20 * 8 * 48)
+        self.assertTrue(list((harness.run_dir(self.config) / "tensorboard").glob("events*")))
+
+    def test_finished_runs_stay_finished(self):
+        again = harness.must(harness.run("train", self.config, ranks=2))
+        self.assertIn("finished", again.stdout)
+        # The resolved configuration is itself a configuration.
+        resolved = harness.run_dir(self.config) / "config.yaml"
+        harness.must(harness.run("train", resolved, ranks=2))
+
+    def test_config_show(self):
+        out = harness.must(harness.run("config", "show", self.config, "train.seed=7")).stdout
+        self.assertIn("command line", out)
+        self.assertIn("run.yaml:", out)
+        shown = strict_json(
+            harness.must(harness.run("config", "show", self.config, "--json")).stdout)
+        keys = {k["key"] for k in shown["keys"]}
+        self.assertLessEqual({"train.steps", "optimizer.schedule.kind", "parallel.dp"}, keys)
+
+    def test_eval_agrees_with_training(self):
+        out = harness.must(harness.run(
+            "eval", "--checkpoint", self.checkpoints, "--data", self.datasets[1], "--samples", 8,
+            "--micro-batch", 1, "--json", ranks=2)).stdout
+        evaluation = strict_json(out)
+        self.assertEqual(evaluation["loss"], harness.metrics(self.config)[-1]["val_loss"])
+        self.assertEqual(evaluation["samples"], 8)
+
+    def test_generate_is_a_function_of_the_seed(self):
+        def sample(seed, *more):
+            return harness.must(harness.run(
+                "generate", "--checkpoint", self.checkpoints, "--prompt", "the ship", "--tokens",
+                100, "--seed", seed, "--top-k", 20, *more)).stdout
+
+        first = sample(1)
+        self.assertTrue(first.startswith("the ship"))
+        self.assertGreater(len(first), 40)
+        self.assertEqual(first, sample(1, "--threads", 2))
+        self.assertNotEqual(first, sample(2))
+
+    def test_data_commands(self):
+        info = strict_json(
+            harness.must(harness.run("data", "info", self.datasets[0], "--json")).stdout)
+        self.assertTrue(info)
+        harness.must(harness.run("data", "verify", self.datasets[0]))
+        staged = self.folder / "staged"
+        harness.must(harness.run("data", "stage", self.datasets[0], staged))
+        harness.must(harness.run("data", "verify", staged))
+
+    def test_ckpt_commands(self):
+        for words in [["ls"], ["show"], ["verify"]]:
+            harness.must(harness.run("ckpt", *words, self.checkpoints))
+        strict_json(harness.must(harness.run("ckpt", "ls", self.checkpoints, "--json")).stdout)
+        whole = harness.must(harness.run("ckpt", "digest", self.checkpoints)).stdout
+        model = harness.must(harness.run("ckpt", "digest", "--model", self.checkpoints)).stdout
+        self.assertNotEqual(whole, model)
+        before = sorted(p.name for p in self.checkpoints.glob("step-*"))
+        harness.must(harness.run("ckpt", "prune", self.checkpoints, "--keep", 2, "--dry-run"))
+        self.assertEqual(before, sorted(p.name for p in self.checkpoints.glob("step-*")))
+
+    def test_benchmarks(self):
+        file = self.folder / "bench.json"
+        cases = {
+            "step": ["--model", "tiny-gpt2", "--sequence", 64, "--rounds", 2],
+            "loader": ["--data", self.datasets[0], "--sequence", 48, "--rounds", 2],
+            "ckpt": ["--dir", self.folder, "--bytes", "8M", "--rounds", 1],
+        }
+        for name, options in cases.items():
+            with self.subTest(name):
+                harness.must(harness.run("bench", name, *options, "-J", file))
+                document = strict_json(file.read_text())
+                self.assertEqual(document["schema"], 1)
+                for result in document["results"]:
+                    self.assertIn("fraction_of_ceiling", result["metrics"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,183 @@
+"""What the end-to-end tests share: running the program, alone and under mpirun, and small inputs."""
+
+import atexit
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+PROGRAM = os.environ.get("TRIREME", "build/release/trireme")
+MPIEXEC = os.environ.get("MPIEXEC", "mpirun")
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+ENVIRONMENT = dict(
+    os.environ,
+    OMPI_ALLOW_RUN_AS_ROOT="1",
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+    OMPI_MCA_rmaps_base_oversubscribe="1",
+    OMPI_MCA_hwloc_base_binding_policy="none",
+    TRIREME_SITE_DIR="/nonexistent",
+)
+
+GPT2 = """
+  family: gpt2
+  layers: 5
+  hidden: 48
+  heads: 3
+  vocab: 1003
+  context: 64
+"""
+LLAMA = """
+  family: llama
+  layers: 5
+  hidden: 48
+  heads: 3
+  kv_heads: 1
+  ffn: 104
+  vocab: 1003
+  context: 64
+"""
+MODELS = {"gpt2": GPT2, "llama": LLAMA}
+
+
+def workspace():
+    """A folder that goes away when the tests end."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="trireme-e2e-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def command(arguments, ranks=0):
+    launcher = [MPIEXEC, "-n", str(ranks)] if ranks else []
+    return launcher + [PROGRAM] + [str(a) for a in arguments]
+
+
+def run(*arguments, ranks=0, timeout=240, env=None):
+    """Runs to the end; the result has returncode, stdout and stderr."""
+    return subprocess.run(
+        command(arguments, ranks),
+        env={**ENVIRONMENT, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout,
+        check=False,
+    )
+
+
+def start(*arguments, ranks, log):
+    """Starts in a process group of its own, writing to the file `log`."""
+    with open(log, "ab") as out:
+        return subprocess.Popen(
+            command(arguments, ranks),
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def end_group(process):
+    """Ends what start() began, whatever state it is in."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def must(result):
+    if result.returncode != 0:
+        raise AssertionError(
+            f"exit code {result.returncode} of {result.args}\n{result.stdout}\n{result.stderr}"
+        )
+    return result
+
+
+def make_text(folder, bytes_wanted, seed):
+    """Text with some order in it: words drawn by a hash, so that it is the same everywhere."""
+    words = "the ship sails under oars along three banks of water while wind and wave turn".split()
+    folder.mkdir(parents=True, exist_ok=True)
+    out, n = [], 0
+    while n < bytes_wanted:
+        digest = hashlib.sha256(f"{seed}:{len(out)}".encode()).digest()
+        line = " ".join(words[b % len(words)] for b in digest[:10]) + ".\n"
+        out.append(line)
+        n += len(line)
+    for part in range(3):
+        third = out[part * len(out) // 3 : (part + 1) * len(out) // 3]
+        (folder / f"text{part}.txt").write_text("".join(third))
+    return folder
+
+
+def make_datasets(folder, bytes_wanted=120_000):
+    """(train, validation) datasets of bytes."""
+    result = []
+    for seed, name in enumerate(["train", "validation"]):
+        text = make_text(folder / f"text-{name}", bytes_wanted, seed)
+        out = folder / name
+        must(run("data", "pack", "--out", out, text))
+        result.append(out)
+    return result
+
+
+def write_config(path, datasets, model="gpt2", precision="fp32", **keys):
+    """A run's file; keys like train__steps=5 change it."""
+    values = {
+        "data.train": datasets[0],
+        "data.validation": datasets[1],
+        "data.sequence": 48,
+        "train.steps": 8,
+        "train.global_batch": 8,
+        "train.micro_batch": 1,
+        "train.precision": precision,
+        "train.log_every": 1,
+        "train.eval_samples": 8,
+        "train.threads": 1,
+        "optimizer.lr": 1e-3,
+        "optimizer.schedule.warmup": 2,
+        "run.dir": path.parent / path.stem,
+    }
+    values.update({k.replace("__", "."): v for k, v in keys.items()})
+    sections = {}
+    for key, value in values.items():
+        section, _, rest = key.partition(".")
+        sections.setdefault(section, []).append((rest, value))
+    text = f"model:{MODELS[model]}"
+    text += "".join(f"  {k}: {v}\n" for k, v in sections.pop("model", []))
+    for section, entries in sections.items():
+        text += f"{section}:\n"
+        for key, value in entries:
+            *outer, last = key.split(".")
+            if outer:
+                text += f"  {outer[0]}: {{{last}: {value}}}\n"
+            else:
+                text += f"  {last}: {value}\n"
+    path.write_text(text)
+    return path
+
+
+def run_dir(config):
+    return config.parent / config.stem
+
+
+def metrics(config):
+    lines = (run_dir(config) / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def loss_bits(config):
+    return {m["step"]: m["loss_bits"] for m in metrics(config)}
+
+
+def digest(config):
+    result = must(run("ckpt", "digest", run_dir(config) / "checkpoints"))
+    line = result.stdout.strip()
+    assert line.startswith("sha256:") and len(line) == 71, line
+    return line

@@ -1,0 +1,148 @@
+"""SIGKILL of any rank at random moments, then resume, also with another number of ranks: the bits of
+the uninterrupted run. SIGTERM and the user signals: saved, exit code 75."""
+
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import time
+import unittest
+
+import harness
+
+KILLS = 20
+SEED = 20240229
+
+
+def pids_of_ranks(log_folder, ranks, deadline=60.0):
+    """The ranks of the newest start, from the first line of each rank's log."""
+    end = time.monotonic() + deadline
+    while time.monotonic() < end:
+        pids = {}
+        for path in sorted(pathlib.Path(log_folder).glob("rank-*.jsonl")):
+            starts = [json.loads(x) for x in path.read_text().splitlines() if '"start"' in x]
+            starts = [x for x in starts if x.get("event") == "start" and x.get("ranks") == ranks]
+            if starts and pathlib.Path(f"/proc/{starts[-1]['pid']}").exists():
+                pids[starts[-1]["rank"]] = starts[-1]["pid"]
+        if len(pids) == ranks:
+            return pids
+        time.sleep(0.02)
+    raise AssertionError(f"no {ranks} ranks in {log_folder}")
+
+
+class KillAndResume(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+        cls.reference = cls.make_config("reference")
+        harness.must(harness.run("train", cls.reference, ranks=2))
+        cls.bits = harness.loss_bits(cls.reference)
+        cls.digest = harness.digest(cls.reference)
+
+    @classmethod
+    def make_config(cls, name):
+        return harness.write_config(
+            cls.folder / f"{name}.yaml",
+            cls.datasets,
+            "gpt2",
+            "bf16",
+            train__steps=60,
+            checkpoint__every=5,
+        )
+
+    def assert_same_as_reference(self, config):
+        self.assertEqual(self.digest, harness.digest(config))
+        self.assertEqual(self.bits, harness.loss_bits(config))
+
+    def finish(self, config, ranks):
+        harness.must(harness.run("train", config, ranks=ranks))
+
+    def test_sigkill_at_random_moments(self):
+        chance = random.Random(SEED)
+        config = None
+        killed = 0
+        for kill in range(KILLS):
+            if config is None:
+                config = self.make_config(f"killed-{kill}")
+            ranks = chance.choice([1, 2, 2, 4])
+            log = self.folder / "killed.log"
+            process = harness.start("train", config, ranks=ranks, log=log)
+            try:
+                pids = pids_of_ranks(harness.run_dir(config) / "logs", ranks)
+                time.sleep(chance.uniform(0.0, 1.5))
+                victim = chance.randrange(ranks)
+                try:
+                    os.kill(pids[victim], signal.SIGKILL)
+                    killed += 1
+                except ProcessLookupError:
+                    pass
+                code = process.wait(timeout=60)
+            finally:
+                harness.end_group(process)
+            done = (harness.run_dir(config) / "DONE").exists()
+            self.assertEqual(done, code == 0, log.read_text()[-2000:])
+            if done:
+                self.assert_same_as_reference(config)
+                config = None
+        if config is not None:
+            self.finish(config, 2)
+            self.assert_same_as_reference(config)
+        self.assertGreater(killed, KILLS // 2)
+
+    def test_the_message_names_rank_and_host(self):
+        config = self.make_config("named")
+        log = self.folder / "named.log"
+        process = harness.start("train", config, ranks=2, log=log)
+        try:
+            pids = pids_of_ranks(harness.run_dir(config) / "logs", 2)
+            os.kill(pids[1], signal.SIGKILL)
+            self.assertNotEqual(process.wait(timeout=60), 0)
+        finally:
+            harness.end_group(process)
+        text = log.read_text()
+        self.assertRegex(text, r"rank 1 .*(on node|on) \S+")
+        self.assertRegex(text, r"(?i)killed|signal 9")
+
+    def test_other_numbers_of_ranks(self):
+        config = self.make_config("elastic")
+        for steps, ranks in [(20, 4), (40, 1), (60, 2)]:
+            harness.must(
+                harness.run("train", config, f"train.steps={steps}",
+                            "optimizer.schedule.steps=60", ranks=ranks)
+            )
+        self.assert_same_as_reference(config)
+
+    def test_signals_save_and_ask_for_requeue(self):
+        for number in [signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM]:
+            with self.subTest(signal=number):
+                config = self.make_config(f"signal-{number}")
+                log = self.folder / f"signal-{number}.log"
+                process = harness.start("train", config, "checkpoint.every=0", ranks=2, log=log)
+                try:
+                    pids = pids_of_ranks(harness.run_dir(config) / "logs", 2)
+                    self.wait_for_step(config)
+                    # One rank is enough: all agree at the next step.
+                    os.kill(pids[1], number)
+                    self.assertEqual(process.wait(timeout=60), 75, log.read_text()[-2000:])
+                finally:
+                    harness.end_group(process)
+                reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+                self.assertEqual((reason["code"], reason["signal"]), (75, number))
+                self.finish(config, 2)
+                self.assert_same_as_reference(config)
+
+    def wait_for_step(self, config):
+        path = harness.run_dir(config) / "metrics.jsonl"
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if path.exists() and re.search(r'"step":\s*[1-9]', path.read_text()):
+                return
+            time.sleep(0.02)
+        raise AssertionError("no step was done")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
