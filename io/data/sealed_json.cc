@@ -83,7 +83,12 @@ std::string seal_json(const nlohmann::ordered_json& object) {
   std::string text = object.dump(1, ' ', false, json::error_handler_t::replace);
   check(object.is_object() && !object.empty() && text.ends_with("\n}"), "an object is sealed");
   text.resize(text.size() - 2);
-  return text + tail_of(text);
+  return seal_body(std::move(text));
+}
+
+std::string seal_body(std::string body) {
+  body += tail_of(body);
+  return body;
 }
 
 json parse_strict_json(std::string_view text, const std::string& name) {

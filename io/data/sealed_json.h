@@ -22,6 +22,8 @@
 namespace trireme {
 
 std::string seal_json(const nlohmann::ordered_json& object);
+// The same for a text that lacks only its last field and closing brace.
+std::string seal_body(std::string body);
 
 // `name` is what messages call the file. Throws DataError for a broken seal and for a version above
 // `version`; the latter first, since a newer program may seal otherwise.

@@ -164,6 +164,50 @@ TEST(DatasetManifestTest, DuplicateKeysAndDeepNestingAreRefused) {
   EXPECT_THROW(parse_strict_json("", "x"), DataError);
 }
 
+// What tests/fuzz/dataset_manifest_fuzz.cc does, from a fixed seed: behind a seal that holds, any
+// text is a manifest or a DataError.
+TEST(DatasetManifestTest, MutatedTextsAreParsedOrRefused) {
+  const std::string whole = manifest_text(sample_manifest());
+  const std::string body = whole.substr(0, whole.rfind(",\n \"seal\""));
+  const std::vector<std::string> pieces = {
+      "-1",   "9223372036854775808", "1e999", "null", "{", "}", "[", "]", "\"", "\\u0000",
+      "\xFF", "18446744073709551615"};
+  int refused = 0;
+  std::uint64_t state = 1;
+  const auto random = [&](std::size_t below) {
+    state = mix64(state);
+    return static_cast<std::size_t>(state % below);
+  };
+  for (int round = 0; round < 4000; ++round) {
+    std::string text = body;
+    for (std::size_t change = 0; change <= random(3); ++change) {
+      const std::size_t at = random(text.size());
+      const std::size_t length = random(12);
+      switch (random(4)) {
+        case 0:
+          text[at] = static_cast<char>(random(256));
+          break;
+        case 1:
+          text.erase(at, length);
+          break;
+        case 2:
+          text.replace(at, std::min(length, text.size() - at), pieces[random(pieces.size())]);
+          break;
+        default:
+          text.insert(at, body.substr(random(body.size()), 10 * length));
+      }
+    }
+    try {
+      const DatasetManifest manifest = parse_dataset_manifest(seal_body(text), "mutated");
+      EXPECT_EQ(parse_dataset_manifest(manifest_text(manifest), "again").digest(),
+                manifest.digest());
+    } catch (const DataError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 3000);
+}
+
 class FolderTest : public DataTest {};
 
 TEST_F(FolderTest, WhatIsNotADatasetIsRefusedWithAHint) {

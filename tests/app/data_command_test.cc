@@ -1,0 +1,134 @@
+#include "src/app/data_command.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "mpi/self_communicator.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace {
+namespace fs = std::filesystem;
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class DataCommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "trireme-cli-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    fs::create_directories(folder_ / "in");
+    for (int i = 0; i < 40; ++i) {
+      std::ofstream(folder_ / fmt::format("in/{}.txt", i)) << "document " << i << "\n";
+    }
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // Runs `trireme data ...` in this process; what it printed is kept. Returns the exit code.
+  int run(const std::string& arguments) {
+    CLI::App app("trireme");
+    int exit_code = 0;
+    SelfCommunicator self;
+    add_data_command(
+        app, [&]() -> Communicator& { return self; }, exit_code);
+    testing::internal::CaptureStdout();
+    try {
+      app.parse("data " + arguments);
+    } catch (...) {
+      printed_ = testing::internal::GetCapturedStdout();
+      throw;
+    }
+    std::fflush(stdout);
+    printed_ = testing::internal::GetCapturedStdout();
+    return exit_code;
+  }
+  std::string in(const std::string& name) const { return (folder_ / name).string(); }
+
+  fs::path folder_;
+  std::string printed_;
+};
+
+TEST_F(DataCommandTest, PackInfoVerifyStage) {
+  EXPECT_EQ(run("pack " + in("in") + " --out " + in("out") + " --validation-fraction 0.3 --json"),
+            0);
+  const json packed = json::parse(printed_);
+  EXPECT_EQ(packed["datasets"].size(), 2);
+  EXPECT_EQ(
+      packed["datasets"][0]["documents"].get<int>() + packed["datasets"][1]["documents"].get<int>(),
+      40);
+
+  EXPECT_EQ(run("info " + in("out/train") + " --json"), 0);
+  const json info = json::parse(printed_);
+  EXPECT_EQ(info["digest"], packed["datasets"][0]["digest"]);
+  EXPECT_EQ(info["vocab"], 257);
+  EXPECT_GT(info["unigram_entropy_nats"].get<double>(), 1);
+  EXPECT_EQ(run("info " + in("out/train")), 0);
+  EXPECT_THAT(printed_, HasSubstr("unigram entropy"));
+
+  EXPECT_EQ(run("stage " + in("out/train") + " " + in("local")), 0);
+  EXPECT_EQ(run("verify " + in("local") + " --json"), 0);
+  EXPECT_TRUE(json::parse(printed_)["valid"].get<bool>());
+}
+
+TEST_F(DataCommandTest, DamageEndsWith65AndIsNamed) {
+  run("pack " + in("in") + " -o " + in("out"));
+  const fs::path shard = folder_ / "out/shards/00000.h5";
+  File::open_to_update(shard).write_at(4100, "!", 1);
+  EXPECT_EQ(run("verify " + in("out")), 65);
+  EXPECT_THAT(printed_, testing::AllOf(HasSubstr("00000.h5: block 0"), HasSubstr("do not train")));
+  EXPECT_EQ(run("verify --json " + in("out")), 65);
+  EXPECT_EQ(json::parse(printed_)["damage"].size(), 1);
+  EXPECT_THROW(run("info " + in("out")), DataError);
+}
+
+TEST_F(DataCommandTest, ErrorsHaveTheClassesOfTheExitCodes) {
+  const auto code = [&](const std::string& arguments) {
+    try {
+      run(arguments);
+    } catch (const Error& error) {
+      return error.exit_code();
+    } catch (const CLI::ParseError&) {
+      return ExitCode::usage;
+    }
+    return ExitCode::ok;
+  };
+  EXPECT_EQ(code("info " + in("absent")), ExitCode::not_found);
+  EXPECT_EQ(code("verify " + in("in")), ExitCode::bad_data);
+  EXPECT_EQ(code("pack " + in("absent") + " -o " + in("o")), ExitCode::not_found);
+  EXPECT_EQ(code("pack -o " + in("o")), ExitCode::usage);
+  EXPECT_EQ(code("pack " + in("in")), ExitCode::usage);
+  EXPECT_EQ(code("pack " + in("in") + " -o " + in("o") + " --shard-size huge"), ExitCode::usage);
+  EXPECT_EQ(code("pack " + in("in") + " -o " + in("o") + " --files-from " + in("absent")),
+            ExitCode::not_found);
+  EXPECT_EQ(code("pack " + in("in") + " -o " + folder_.string()), ExitCode::refused);
+  EXPECT_EQ(code("convert " + in("in/0.txt") + " -o " + in("o") + " --vocab 10"),
+            ExitCode::bad_data);
+  EXPECT_EQ(code("nonsense"), ExitCode::usage);
+}
+
+TEST_F(DataCommandTest, AListOfFilesIsPacked) {
+  std::ofstream(folder_ / "list") << in("in/1.txt") << "\n\n" << in("in/2.txt") << "\n";
+  EXPECT_EQ(run("pack --files-from " + in("list") + " -o " + in("out") + " --json"), 0);
+  EXPECT_EQ(json::parse(printed_)["datasets"][0]["documents"], 2);
+}
+
+TEST_F(DataCommandTest, EverySubcommandShowsAnExample) {
+  for (const std::string command : {"pack", "info", "verify", "stage", "convert"}) {
+    CLI::App app("trireme");
+    int exit_code = 0;
+    add_data_command(app, {}, exit_code);
+    EXPECT_THAT(app.get_subcommand("data")->get_subcommand(command)->help(),
+                testing::AllOf(HasSubstr("Example:"), HasSubstr("trireme data " + command)));
+  }
+}
+
+}  // namespace
+}  // namespace trireme
