@@ -11,7 +11,6 @@
 #include "src/app/eval_command.h"
 #include "src/app/generate_command.h"
 #include "src/app/plot_command.h"
-#include "src/app/plot_command.h"
 #include "src/app/train_command.h"
 #include "src/app/version.h"
 
@@ -35,7 +34,6 @@ void add_commands(CLI::App& cli, AppContext& context) {
   add_ckpt_command(cli, context.exit_code);
   add_bench_command(cli, context);
   add_config_command(cli, context);
-  add_plot_command(cli);
   add_plot_command(cli);
 }
 
