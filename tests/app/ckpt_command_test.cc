@@ -1,0 +1,157 @@
+// The command line of `trireme ckpt`, in this process: what it prints and how it ends.
+#include "src/app/ckpt_command.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/io/checkpoint/sample_state.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Result {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+Result run(const std::string& arguments) {
+  Result result;
+  CLI::App app;
+  add_ckpt_command(app, result.code);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    app.parse("ckpt " + arguments);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+  } catch (const CLI::ParseError&) {
+    result.code = static_cast<int>(ExitCode::usage);
+  } catch (const Error& e) {
+    result.code = static_cast<int>(e.exit_code());
+    std::fputs(e.what(), stderr);
+  }
+  std::fflush(stdout);
+  result.out = testing::internal::GetCapturedStdout();
+  result.err = testing::internal::GetCapturedStderr();
+  return result;
+}
+
+class CkptCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const std::int64_t step : {1, 2, 3}) {
+      ASSERT_TRUE(save_state(folder_.path(), small_state(static_cast<std::uint64_t>(step)), step,
+                             cut_flat, 2)
+                      .durable);
+    }
+  }
+  void damage(std::int64_t step) {
+    const int fd = ::open((step_path(folder_.path(), step) / "shard-00001.safetensors").c_str(),
+                          O_WRONLY | O_CLOEXEC);
+    ASSERT_EQ(::pwrite(fd, "????", 4, 4100), 4);
+    ::close(fd);
+  }
+  std::string dir() const { return folder_.path().string(); }
+  std::string dir(std::int64_t step) const { return step_path(folder_.path(), step).string(); }
+
+  TempFolder folder_;
+};
+
+TEST_F(CkptCommand, LsListsTheNewestFirstAndDamageBeforeAll) {
+  fs::remove(fs::path(dir(1)) / "manifest.json");
+  const Result table = run("ls " + dir());
+  EXPECT_EQ(table.code, 0);
+  EXPECT_LT(table.out.find("INVALID"), table.out.find("read back"));
+  const auto json = nlohmann::json::parse(run("ls --json " + dir()).out);
+  ASSERT_EQ(json.at("checkpoints").size(), 3U);
+  EXPECT_FALSE(json["checkpoints"][0]["valid"]);
+  EXPECT_EQ(json["checkpoints"][1]["step"], 3);
+  EXPECT_EQ(json["checkpoints"][1]["shards"], 2);
+}
+
+TEST_F(CkptCommand, ShowTellsTensorsAndMeta) {
+  EXPECT_THAT(run("show " + dir()).out,
+              AllOf(HasSubstr("step 3, 96 samples"), HasSubstr("wte.weight"), HasSubstr("hidden")));
+  const auto json = nlohmann::json::parse(run("show --json " + dir(2)).out);
+  EXPECT_EQ(json.at("step"), 2);
+  EXPECT_EQ(json.at("config").at("model").at("hidden"), 10);
+  EXPECT_EQ(json.at("tensors").size(), small_state().size());
+}
+
+TEST_F(CkptCommand, VerifyNamesFileAndBlock) {
+  EXPECT_EQ(run("verify " + dir()).code, 0);
+  EXPECT_EQ(run("verify --all " + dir()).code, 0);
+  damage(1);
+  EXPECT_EQ(run("verify " + dir()).code, 0);
+  EXPECT_EQ(run("verify --all " + dir()).code, 65);
+  const Result one = run("verify " + dir(1));
+  EXPECT_EQ(one.code, 65);
+  EXPECT_THAT(one.out, AllOf(HasSubstr("BAD"), HasSubstr("step-00000001/shard-00001.safetensors"),
+                             HasSubstr("block 0")));
+}
+
+TEST_F(CkptCommand, DigestIsThatOfTheContents) {
+  TempFolder other;
+  ASSERT_TRUE(save_state(other.path(), small_state(3), 77, cut_columns, 3).durable);
+  const Result digest = run("digest " + dir());
+  EXPECT_THAT(digest.out, StartsWith("sha256:"));
+  EXPECT_EQ(digest.out.size(), 72U);
+  EXPECT_EQ(run("digest " + other.path().string()).out, digest.out);
+  EXPECT_NE(run("digest " + dir(2)).out, digest.out);
+  EXPECT_NE(run("digest --model " + dir()).out, digest.out);
+  damage(3);
+  const Result bad = run("digest " + dir());
+  EXPECT_EQ(bad.code, 65);
+  EXPECT_THAT(bad.err, HasSubstr("shard-00001.safetensors: block 0"));
+  EXPECT_EQ(bad.out, "");
+}
+
+TEST_F(CkptCommand, AFolderMeansItsNewestValidStepAndSaysWhatItSkipped) {
+  fs::remove(fs::path(dir(3)) / "shard-00000.safetensors");
+  const Result shown = run("digest " + dir());
+  EXPECT_EQ(shown.out, run("digest " + dir(2)).out);
+  EXPECT_THAT(shown.err, AllOf(StartsWith("skipped: "), HasSubstr("shard-00000.safetensors")));
+}
+
+TEST_F(CkptCommand, PruneKeepsTheNewest) {
+  const Result dry = run("prune --keep 2 --dry-run " + dir());
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("would delete"), HasSubstr("step-00000001")));
+  EXPECT_TRUE(fs::exists(dir(1)));
+  EXPECT_EQ(run("prune --keep 1 " + dir()).code, 2);
+  EXPECT_EQ(run("prune --keep 2 " + dir()).code, 0);
+  EXPECT_FALSE(fs::exists(dir(1)));
+  EXPECT_TRUE(fs::exists(dir(2)));
+  EXPECT_TRUE(fs::exists(dir(3)));
+}
+
+TEST_F(CkptCommand, EndsWithTheCodesOfTheContract) {
+  EXPECT_EQ(run("ls " + dir() + "/nowhere").code, 66);
+  EXPECT_EQ(run("show " + dir(9)).code, 66);
+  EXPECT_EQ(run("show").code, 2);
+  EXPECT_EQ(run("polish " + dir()).code, 2);
+  for (const std::int64_t step : {1, 2, 3}) {
+    fs::remove(fs::path(dir(step)) / "manifest.json");
+  }
+  EXPECT_EQ(run("show " + dir()).code, 65);
+}
+
+TEST_F(CkptCommand, EveryHelpHasAnExample) {
+  for (const char* command : {"ls", "show", "verify", "digest", "prune"}) {
+    CLI::App app;
+    int code = 0;
+    add_ckpt_command(app, code);
+    EXPECT_THAT(app.get_subcommand("ckpt")->get_subcommand(command)->help(),
+                HasSubstr(std::string("Example:\n  trireme ckpt ") + command));
+  }
+}
+
+}  // namespace
+}  // namespace trireme
