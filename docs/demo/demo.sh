@@ -7,7 +7,7 @@ set -euo pipefail
 readonly trireme=${TRIREME:-build/release/trireme}
 readonly demo=runs/demo
 readonly config=configs/run/demo.yaml
-readonly kill_after_step=${DEMO_KILL_AFTER_STEP:-100}
+readonly kill_after_step=${DEMO_KILL_AFTER_STEP:-240}
 readonly ranks=2
 
 say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
@@ -85,8 +85,8 @@ The loss over the steps is drawn in $demo/loss.svg. Next:
 
   $trireme generate --checkpoint $demo/run/checkpoints --prompt 'namespace ' --temperature 0.7
   $trireme ckpt show $demo/run/checkpoints
-  $trireme config show $config train.steps=1000
-  mpirun -n 2 $trireme train $config run.dir=$demo/longer train.steps=1000
+  $trireme config show $config train.steps=2000
+  mpirun -n 2 $trireme train $config run.dir=$demo/longer train.steps=2000
   tensorboard --logdir $demo        (if you have it)
   $trireme --help
 TEXT
