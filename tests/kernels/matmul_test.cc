@@ -1,6 +1,6 @@
 // What the comparison with reference (every entry, elsewhere) leaves open about products: the same
 // bits for any number of threads, and the seams where a product is cut into blocks. CTest runs this
-// program again with oneDNN limited to AVX2 and SSE4.1, which takes the other paths.
+// program again with the baseline and avx2 tables, where oneDNN takes other paths.
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -98,8 +98,8 @@ const std::vector<std::pair<DType, DType>> kTypes = {
 TEST(MatmulBits, DoNotDependOnThreadsAtOddShapes) {
   const Kernels& kernels = kernels_for(Device{});
   for (const auto& [type, out] : kTypes) {
-    for (const std::int64_t m : {1, 3, 16, 65, 200}) {
-      for (const std::int64_t n : {1, 7, 64, 130}) {
+    for (const std::int64_t m : {1, 17, 130}) {
+      for (const std::int64_t n : {1, 7, 130}) {
         for (const std::int64_t k : {1, 33, 1000}) {
           for (int transposes = 0; transposes < 4; ++transposes) {
             expect_same_bits(kernels, {m, n, k, (transposes & 1) != 0, transposes > 1, type, out},
@@ -119,7 +119,7 @@ TEST(MatmulBits, DoNotDependOnThreadsWhenTheSumIsLong) {
       for (const std::int64_t k : {1025, 2048, 4097, 8192}) {
         for (int transposes = 0; transposes < 4; ++transposes) {
           expect_same_bits(kernels, {side, 96, k, (transposes & 1) != 0, transposes > 1, type, out},
-                           {2, 3, 4, 16});
+                           {2, 3, 16});
         }
       }
     }
