@@ -1,15 +1,17 @@
-// The kernel table: every operation that a layer or an optimizer runs on a device, as plain function
-// pointers. One table an implementation: reference (plain loops, double where it matters), cpu
-// (oneDNN and own fused kernels, per instruction set), cuda. Chosen once, by kernels_for().
+// The kernel table: every operation that a layer or an optimizer runs on a device, as plain
+// function pointers. One table an implementation: reference (plain loops, double where it matters),
+// cpu (oneDNN and own fused kernels, per instruction set), cuda. Chosen once, by kernels_for().
 //
 // Rules for every entry:
 // - Work is ordered on the stream; on the CPU it has finished when the call returns.
 // - Views are dense and row-major unless a stride says otherwise; strides count elements.
-// - Activations ("T" below) are f32 or bf16, all of one call alike; sums are taken in f32 or better.
-//   Weights have the activations' type. Gradients of parameters are always f32 and are overwritten
-//   unless `accumulate` says otherwise.
+// - Activations ("T" below) are f32 or bf16, all of one call alike; sums are taken in f32 or
+//   better. Weights have the activations' type. Gradients of parameters are always f32 and are
+//   overwritten unless `accumulate` says otherwise.
 // - Results depend on the arguments and the instruction set, not on the number of threads.
-// Shape letters: B batch, T time, C channels, H heads, D head dimension, V vocabulary, R = B*T rows.
+//
+// Shape letters: B batch, T time, C channels, H heads, D head dimension, V vocabulary,
+// R = B*T rows.
 #pragma once
 
 #include <string>

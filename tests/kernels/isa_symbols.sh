@@ -9,7 +9,8 @@ if [ -z "$functions" ]; then
   echo "no symbols found in: $*" >&2
   exit 1
 fi
-strangers=$(echo "$functions" | grep -v "trireme::cpu::$isa::" | grep -v 'DW.ref.__gxx_personality_v0')
+strangers=$(echo "$functions" |
+  grep -v -e "trireme::cpu::$isa::" -e 'DW.ref.__gxx_personality_v0')
 if [ -n "$strangers" ]; then
   echo "functions outside trireme::cpu::$isa:" >&2
   echo "$strangers" >&2
