@@ -1,5 +1,5 @@
-"""Reads the shards of a checkpoint step by the rules of safetensors, puts each tensor together again
-from the names of its blocks, and compares it with DIR/expected-NAME.
+"""Reads the shards of a checkpoint step by the rules of safetensors, puts each tensor together
+again from the names of its blocks, and compares it with DIR/expected-NAME.
 usage: read_safetensors.py STEP_FOLDER DIR"""
 import json
 import pathlib

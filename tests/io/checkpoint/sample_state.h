@@ -133,6 +133,9 @@ inline Blocks cut_state(const State& state, const Cut& cut, int part, int parts)
     const auto size = static_cast<std::size_t>(size_of(tensor.dtype));
     std::vector<std::byte> buffer(static_cast<std::size_t>(extent.elements()) * size + 1);
     for (const Run1d& run : runs_of(extent, tensor.shape)) {
+      if (run.elements == 0) {
+        continue;
+      }
       std::memcpy(buffer.data() + static_cast<std::size_t>(run.block_first) * size,
                   tensor.bytes.data() + static_cast<std::size_t>(run.whole_first) * size,
                   static_cast<std::size_t>(run.elements) * size);
