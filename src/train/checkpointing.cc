@@ -73,6 +73,11 @@ void TrainingCheckpoints::accept(const Manifest& manifest) const {
   }
 }
 
+void TrainingCheckpoints::reserve() {
+  writer_.reserve(blocks_to_save(parts_.parameters, parts_.optimizer, parts_.world.rank(),
+                                 parts_.world.size()));
+}
+
 bool TrainingCheckpoints::due(std::int64_t step) const {
   const std::int64_t every = parts_.config.checkpoint.every;
   return step == parts_.config.train.steps || (every > 0 && step % every == 0);

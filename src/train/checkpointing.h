@@ -39,6 +39,8 @@ class TrainingCheckpoints {
   // Fills weights, moments and counters from the checkpoint that the configuration asks for; says
   // what it skipped. Nothing if the run starts afresh.
   std::optional<TrainingCounters> resume();
+  // Takes the memory of a snapshot, so that the first save stalls no longer than later ones.
+  void reserve();
   // Whether a save is due after this step.
   bool due(std::int64_t step) const;
   // Does nothing for a step that was saved or loaded already.

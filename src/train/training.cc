@@ -148,6 +148,9 @@ void Training::Parts::resume() {
   } else {
     parameters.initialize(config.train.seed);
   }
+  if (config.checkpoint.every > 0) {
+    checkpoints->reserve();
+  }
   const std::int64_t sequence = config.data.sequence;
   const Sampler sampler(dataset.samples(sequence),
                         shuffle_block_samples(sequence, dataset.manifest().token_bytes),

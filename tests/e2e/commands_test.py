@@ -70,6 +70,18 @@ class Commands(unittest.TestCase):
         documented = (harness.SOURCE / "docs/configuration.md").read_text()
         self.assertEqual([k for k in sorted(keys) if f"`{k}`" not in documented], [])
 
+    def test_every_config_in_the_tree_parses(self):
+        for file in sorted((harness.SOURCE / "configs/run").glob("*.yaml")):
+            with self.subTest(file.name):
+                harness.must(harness.run("config", "show", file))
+        presets = sorted(p.stem for p in (harness.SOURCE / "configs/model").glob("*.yaml"))
+        self.assertIn("gpt2-124m", presets)
+        for preset in presets:
+            with self.subTest(preset):
+                harness.must(harness.run(
+                    "config", "show", harness.SOURCE / "configs/run/demo.yaml",
+                    f"model.preset={preset}"))
+
     def test_eval_agrees_with_training(self):
         out = harness.must(harness.run(
             "eval", "--checkpoint", self.checkpoints, "--data", self.datasets[1], "--samples", 8,
