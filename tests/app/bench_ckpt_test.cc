@@ -1,0 +1,27 @@
+#include "src/app/bench_ckpt.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+// On a disk and on memory, where dd's direct I/O may be refused.
+TEST(BenchCkpt, MeasuresAndCleansUp) {
+  const TempFolder on_disk;
+  for (const std::filesystem::path& folder : {on_disk.path(), std::filesystem::path("/dev/shm")}) {
+    const auto results = bench_ckpt({.folder = folder, .bytes = 3 << 20, .rounds = 1});
+    ASSERT_EQ(results.size(), 3U);
+    for (const auto& result : results) {
+      EXPECT_GT(result.at("metrics").at("fraction_of_ceiling").get<double>(), 0);
+      EXPECT_GT(result.at("metrics").at("bytes_per_s").get<double>(), 0);
+    }
+    EXPECT_EQ(results[0].at("name"), "ckpt_stall");
+    EXPECT_GT(results[0].at("metrics").at("ratio").get<double>(), 0);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(on_disk.path()));
+}
+
+}  // namespace
+}  // namespace trireme
