@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "io/data/widen_tokens.h"
 #include "src/base/error.h"
@@ -27,6 +28,16 @@ void check_plan(const LoaderPlan& plan) {
 struct Loader::Worker {
   std::vector<std::byte> scratch;
   BatchReads reads;
+  std::optional<EpochOrder> order;
+
+  // sampler(n), quicker.
+  std::int64_t sample(const Sampler& sampler, std::int64_t n) {
+    const std::int64_t epoch = n / sampler.samples();
+    if (!order || order->epoch() != epoch) {
+      order.emplace(sampler, epoch);
+    }
+    return (*order)(n % sampler.samples());
+  }
 };
 
 Loader::Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan& plan,
@@ -120,7 +131,7 @@ void Loader::fill(std::int64_t ticket, Slot& slot, Worker& worker) const {
   BatchReads& batch = worker.reads;
   batch.samples.resize(static_cast<std::size_t>(plan_.micro_batch));
   for (std::size_t i = 0; i < batch.samples.size(); ++i) {
-    batch.samples[i] = sampler_(first + static_cast<std::int64_t>(i));
+    batch.samples[i] = worker.sample(sampler_, first + static_cast<std::int64_t>(i));
   }
   batch.plan(index_);
   // The device sees all that is cold at once, and the loop below finds it read.

@@ -48,7 +48,9 @@ PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
                      const RankGroup& ranks) {
   constexpr const char* kFolders[] = {"", "train", "validation"};
   DatasetJob job;
-  job.folder = options.out / kFolders[static_cast<int>(selection.part)];
+  job.folder = selection.part == Selection::Part::all
+                   ? options.out
+                   : options.out / kFolders[static_cast<int>(selection.part)];
   job.format.token_bytes = tokenizer.vocab() <= 65536 ? 2 : 4;
   job.format.vocab = tokenizer.vocab();
   job.format.tokenizer = tokenizer.name();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "io/data/feistel.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -13,6 +12,10 @@ constexpr std::int64_t kWindowBlocks = 16;
 
 std::uint64_t key_of(std::uint64_t seed, std::int64_t epoch) {
   return mix64(mix64(seed) ^ static_cast<std::uint64_t>(epoch));
+}
+
+std::int64_t blocks_of(std::int64_t samples, std::int64_t block_samples) {
+  return samples / block_samples + (samples % block_samples != 0 ? 1 : 0);
 }
 
 }  // namespace
@@ -37,39 +40,54 @@ Sampler::Sampler(std::int64_t samples, std::int64_t block_samples, Shuffle shuff
 }
 
 std::int64_t Sampler::at(std::int64_t epoch, std::int64_t position) const {
-  check(epoch >= 0 && position >= 0 && position < samples_, "a position lies within its epoch");
-  const std::uint64_t key = key_of(seed_, epoch);
-  switch (shuffle_) {
+  return EpochOrder(*this, epoch)(position);
+}
+
+EpochOrder::EpochOrder(const Sampler& sampler, std::int64_t epoch)
+    : sampler_(sampler),
+      epoch_(epoch),
+      key_(key_of(sampler.seed_, epoch)),
+      all_(sampler.shuffle_ == Shuffle::block ? blocks_of(sampler.samples_, sampler.block_samples_)
+                                              : sampler.samples_,
+           key_) {
+  check(epoch >= 0, "an epoch has a number");
+  if (sampler.shuffle_ == Shuffle::block) {
+    const std::int64_t blocks = blocks_of(sampler.samples_, sampler.block_samples_);
+    missing_ = blocks * sampler.block_samples_ - sampler.samples_;
+    // The last block may be short; what lies behind the place it got is shifted.
+    short_end_ = (all_.inverse(blocks - 1) + 1) * sampler.block_samples_ - missing_;
+  }
+}
+
+std::int64_t EpochOrder::operator()(std::int64_t position) {
+  check(position >= 0 && position < sampler_.samples_, "a position lies within its epoch");
+  switch (sampler_.shuffle_) {
     case Shuffle::none:
       return position;
     case Shuffle::global:
-      return FeistelPermutation(samples_, key)(position);
+      return all_(position);
     case Shuffle::block:
-      return in_blocks(key, in_window(key, position));
+      return in_blocks(in_window(position));
   }
   return position;
 }
 
-std::int64_t Sampler::in_window(std::uint64_t key, std::int64_t position) const {
-  const std::int64_t window = kWindowBlocks * block_samples_;
+std::int64_t EpochOrder::in_window(std::int64_t position) {
+  const std::int64_t window = kWindowBlocks * sampler_.block_samples_;
   const std::int64_t number = position / window;
   const std::int64_t first = number * window;
-  const std::int64_t length = std::min(window, samples_ - first);
-  const std::uint64_t window_key = mix64(key ^ mix64(static_cast<std::uint64_t>(number) + 1));
-  return first + FeistelPermutation(length, window_key)(position - first);
+  if (number != window_) {
+    const std::uint64_t key = mix64(key_ ^ mix64(static_cast<std::uint64_t>(number) + 1));
+    in_window_ = FeistelPermutation(std::min(window, sampler_.samples_ - first), key);
+    window_ = number;
+  }
+  return first + in_window_(position - first);
 }
 
-std::int64_t Sampler::in_blocks(std::uint64_t key, std::int64_t position) const {
-  const std::int64_t blocks = (samples_ + block_samples_ - 1) / block_samples_;
-  const std::int64_t short_samples = samples_ - (blocks - 1) * block_samples_;
-  const FeistelPermutation place(blocks, key);
-  // The last block may be short; what lies behind the place it got is shifted.
-  const std::int64_t short_place = place.inverse(blocks - 1);
-  const std::int64_t short_first = short_place * block_samples_;
-  const std::int64_t missing =
-      position < short_first + short_samples ? 0 : block_samples_ - short_samples;
-  const std::int64_t shifted = position + missing;
-  return place(shifted / block_samples_) * block_samples_ + shifted % block_samples_;
+std::int64_t EpochOrder::in_blocks(std::int64_t position) const {
+  const std::int64_t block = sampler_.block_samples_;
+  const std::int64_t shifted = position < short_end_ ? position : position + missing_;
+  return all_(shifted / block) * block + shifted % block;
 }
 
 std::int64_t shuffle_block_samples(std::int64_t sequence, int token_bytes) {

@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "io/data/feistel.h"
+
 namespace trireme {
 
 enum class Shuffle { none, block, global };
@@ -31,13 +33,34 @@ class Sampler {
   std::int64_t at(std::int64_t epoch, std::int64_t position) const;
 
  private:
-  std::int64_t in_window(std::uint64_t key, std::int64_t position) const;
-  std::int64_t in_blocks(std::uint64_t key, std::int64_t position) const;
-
+  friend class EpochOrder;
   std::int64_t samples_;
   std::int64_t block_samples_;
   Shuffle shuffle_;
   std::uint64_t seed_;
+};
+
+// One epoch of a sampler, to be asked for many positions: keeps the keys that neighbours share.
+class EpochOrder {
+ public:
+  EpochOrder(const Sampler& sampler, std::int64_t epoch);
+
+  std::int64_t epoch() const { return epoch_; }
+  // The sample at a position of [0, samples).
+  std::int64_t operator()(std::int64_t position);
+
+ private:
+  std::int64_t in_window(std::int64_t position);
+  std::int64_t in_blocks(std::int64_t position) const;
+
+  Sampler sampler_;
+  std::int64_t epoch_;
+  std::uint64_t key_;
+  FeistelPermutation all_;      // of the samples (global) or of the blocks
+  std::int64_t short_end_ = 0;  // the position behind the short last block, in its place
+  std::int64_t missing_ = 0;    // samples that it is short of
+  std::int64_t window_ = -1;    // the window that in_window_ is of
+  FeistelPermutation in_window_{1, 0};
 };
 
 // Samples in a block of about 8 MiB of stored tokens.
