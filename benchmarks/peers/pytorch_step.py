@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A training step of GPT-2 124M on the CPU: `trireme bench step` against PyTorch, same machine, same
-number of threads, in alternating rounds of one run.
+"""A training step of GPT-2 124M on the CPU: `trireme bench step` against PyTorch, same machine,
+same number of threads, in alternating rounds of one run.
 
     python3 -m venv /tmp/peer && /tmp/peer/bin/pip install torch
     /tmp/peer/bin/python benchmarks/peers/pytorch_step.py --json-file peer.json
 
 PyTorch runs as its users would run it: autocast to bf16 (or fp32), scaled_dot_product_attention,
-fused AdamW, clipping; eager, and compiled where a compiler is there. Prints tokens a second (medians)
-and trireme's ratio to each; skips with a message where torch is missing.
+fused AdamW, clipping; eager, and compiled where a compiler is there. Prints tokens a second
+(medians) and trireme's ratio to each; skips with a message where torch is missing.
 """
 
 import argparse

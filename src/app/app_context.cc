@@ -7,8 +7,8 @@
 namespace trireme {
 namespace {
 
-// Most errors meet all ranks alike, from the same file or by agreement: rank 0 speaks, and its abort
-// ends the others before they repeat it. What one rank alone has met is said a moment later.
+// Most errors meet all ranks alike, from the same file or by agreement: rank 0 speaks, and its
+// abort ends the others before they repeat it. What one rank alone has met is said a moment later.
 constexpr std::chrono::milliseconds kRankZeroSpeaksFirst{1000};
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "src/train/evaluate.h"
 #include "src/train/load_model.h"

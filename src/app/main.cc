@@ -13,6 +13,7 @@
 #include "src/app/plot_command.h"
 #include "src/app/train_command.h"
 #include "src/app/version.h"
+#include "src/base/log.h"
 
 namespace trireme {
 namespace {
@@ -61,6 +62,7 @@ int run(CLI::App& cli, AppContext& context, int argc, char** argv) {
 }  // namespace trireme
 
 int main(int argc, char** argv) {
+  trireme::open_standard_streams();
   trireme::AppContext context;
   CLI::App cli("Trains transformer models on bare metal: CPU and GPU nodes, MPI, HDF5.", "trireme");
   trireme::add_commands(cli, context);

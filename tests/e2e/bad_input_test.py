@@ -65,7 +65,8 @@ class BadInput(unittest.TestCase):
         path.write_text(text)
         self.refused(2, [f"line.yaml:{text.count(chr(10))}", "modle", "model"], "train", path)
         self.refused(66, ["no-such.yaml"], "train", self.folder / "no-such.yaml")
-        self.refused(2, ["TRIREME_TRAIN__STEPS"], "train", config, env={"TRIREME_TRAIN__STEPS": "x"})
+        bad_variable = {"TRIREME_TRAIN__STEPS": "x"}
+        self.refused(2, ["TRIREME_TRAIN__STEPS"], "train", config, env=bad_variable)
         self.refused(2, ["reference", "avx2"], "train", config, env={"TRIREME_KERNELS": "sse9"})
         self.refused(2, ["world_size 2", "dp 1"], "train", config, "parallel.dp=1", ranks=2)
 

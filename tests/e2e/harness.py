@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: running the program, alone and under mpirun, and small inputs."""
+"""What the end-to-end tests share: running the program, alone or under mpirun, and small inputs."""
 
 import atexit
 import hashlib

@@ -1,5 +1,5 @@
-"""SIGKILL of any rank at random moments, then resume, also with another number of ranks: the bits of
-the uninterrupted run. SIGTERM and the user signals: saved, exit code 75."""
+"""SIGKILL of any rank at random moments, then resume, also with another number of ranks: the bits
+of the uninterrupted run. SIGTERM and the user signals: saved, exit code 75."""
 
 import json
 import os
