@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "io/checkpoint/clock.h"
-#include "io/checkpoint/json_fields.h"
 #include "io/checkpoint/process.h"
 #include "io/checkpoint/run_lock.h"
 #include "src/base/digest.h"
+#include "src/base/json_fields.h"
 #include "src/base/log.h"
 
 namespace trireme {
@@ -74,7 +74,7 @@ std::optional<LockOwner> parse_lock(std::string_view text) {
     return std::nullopt;
   }
   try {
-    const json object = parse_json(line, "run.lock");
+    const json object = parse_json(line);
     LockOwner owner;
     owner.host = text_field(object, "host");
     owner.pid = count_field(object, "pid");

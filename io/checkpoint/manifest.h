@@ -1,7 +1,6 @@
 // The manifest: what a checkpoint holds, and where; everything else is read through it.
 //
-//   {"digest": "sha256:<64 digits>",          of the file's text with these 64 digits as zeros
-//    "format": "trireme-checkpoint", "version": 1,
+//   {"format": "trireme-checkpoint", "version": 1,
 //    "software": "trireme 0.1.0", "created": "2025-01-31T12:00:00Z",
 //    "generation": 3,                          the run that wrote it; later runs have larger ones
 //    "read_back": true,                        every byte was read and compared before the commit
@@ -12,11 +11,12 @@
 //                "blocks": "<16 digits for each MiB of the file>"}, ...],
 //    "tensors": [{"name": "wte.weight", "dtype": "F32", "shape": [V, C],
 //                 "blocks": [{"shard": 0, "offset": 4096, "kind": "box"|"flat",
-//                             "start": [...], "length": [...]}, ...]}, ...]}
+//                             "start": [...], "length": [...]}, ...]}, ...],
+//    "seal": "sha256:<64 digits>"}             of all before it (src/base/sealed_json.h)
 //
 // `shard` is an index into `shards`, `offset` a byte of that file, start and length are an Extent.
 // Tensors stand in bytewise name order. One tensor or shard a line; unknown fields are skipped. A
-// later version may change everything but the place and meaning of `digest` and `version`.
+// later version may change everything but the meaning of `version`.
 #pragma once
 
 #include <string>
@@ -27,6 +27,7 @@
 
 namespace trireme {
 
+inline constexpr std::string_view kManifestFormat = "trireme-checkpoint";
 inline constexpr std::int64_t kManifestVersion = 1;
 
 struct StoredBlock {

@@ -2,19 +2,17 @@
 #include <iterator>
 #include <map>
 
-#include "io/checkpoint/json_fields.h"
 #include "io/checkpoint/manifest.h"
-#include "io/checkpoint/manifest_digest.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/tiling.h"
 #include "src/base/digest.h"
+#include "src/base/json_fields.h"
+#include "src/base/sealed_json.h"
 
 namespace trireme {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 
 StoredShard parse_shard(const json& object) {
   StoredShard shard;
@@ -22,16 +20,13 @@ StoredShard parse_shard(const json& object) {
   if (!parse_shard_file_name(shard.file)) {
     throw DataError(fmt::format("'{}' is not the name of a shard", shard.file));
   }
-  shard.bytes = count_field(object, "bytes", kMostBytes);
+  shard.bytes = count_field(object, "bytes");
   shard.digest = parse_hex64(text_field(object, "xxh3"));
-  const std::string blocks = text_field(object, "blocks");
+  shard.block_digests = split_hex64(text_field(object, "blocks"));
   const std::int64_t count = round_up(shard.bytes, kDigestBlockBytes) / kDigestBlockBytes;
-  if (static_cast<std::int64_t>(blocks.size()) != 16 * count) {
+  if (static_cast<std::int64_t>(shard.block_digests.size()) != count) {
     throw DataError(
         fmt::format("{} of {} bytes has not {} block digests", shard.file, shard.bytes, count));
-  }
-  for (std::size_t at = 0; at < blocks.size(); at += 16) {
-    shard.block_digests.push_back(parse_hex64(std::string_view(blocks).substr(at, 16)));
   }
   return shard;
 }
@@ -43,7 +38,7 @@ Shape parse_shape(const std::vector<std::int64_t>& extents, DType dtype) {
   }
   std::int64_t bytes = size_of(dtype);
   for (const std::int64_t extent : extents) {
-    if (extent != 0 && bytes > kMostBytes / extent) {
+    if (extent != 0 && bytes > kMostCount / extent) {
       throw DataError("a tensor has more than 2^60 bytes");
     }
     bytes *= std::max<std::int64_t>(extent, 1);
@@ -54,8 +49,8 @@ Shape parse_shape(const std::vector<std::int64_t>& extents, DType dtype) {
 StoredBlock parse_block(const json& object, const StoredTensor& tensor,
                         const std::vector<StoredShard>& shards) {
   StoredBlock block;
-  block.shard = count_field(object, "shard", static_cast<std::int64_t>(shards.size()) - 1);
-  block.offset = count_field(object, "offset", kMostBytes);
+  block.shard = count_field(object, "shard", 0, static_cast<std::int64_t>(shards.size()) - 1);
+  block.offset = count_field(object, "offset");
   const std::string kind = text_field(object, "kind");
   if (kind != "box" && kind != "flat") {
     throw DataError(fmt::format("'{}' is no kind of block", kind));
@@ -114,6 +109,9 @@ std::string tiling_fault(const StoredTensor& tensor) {
 }
 
 Manifest parse_fields(const json& object) {
+  if (text_field(object, "format") != kManifestFormat) {
+    throw DataError("it is not the manifest of a Trireme checkpoint");
+  }
   Manifest manifest;
   manifest.software = text_field(object, "software");
   manifest.created = text_field(object, "created");
@@ -131,38 +129,24 @@ Manifest parse_fields(const json& object) {
   return manifest;
 }
 
-void check_version(const json& object) {
-  if (text_field(object, "format") != kManifestFormat) {
-    throw DataError("it is not the manifest of a Trireme checkpoint");
-  }
-  const std::int64_t version = count_field(object, "version");
-  if (version != kManifestVersion) {
-    throw DataError(
-        fmt::format("it has format version {}, this program reads version {}: use a "
-                    "program of the version that wrote it",
-                    version, kManifestVersion));
-  }
-}
-
 }  // namespace
 
 Manifest parse_manifest(std::string_view text, const std::string& origin) {
   try {
-    if (!is_sealed(text)) {
-      throw DataError("its digest does not match its text: it is damaged or was edited");
-    }
-    const json object = parse_json(text, "it");
-    check_version(object);
-    return parse_fields(object);
+    return parse_fields(unseal_json(text, kManifestVersion));
   } catch (const DataError& e) {
     throw DataError(fmt::format("{}: {}", origin, e.what()));
   }
 }
 
 ShardTable parse_shard_table(std::string_view text, const std::string& origin) {
-  ShardTable table;
-  parse_tables(parse_json(text, origin), table.shards, table.tensors);
-  return table;
+  try {
+    ShardTable table;
+    parse_tables(parse_json(text), table.shards, table.tensors);
+    return table;
+  } catch (const DataError& e) {
+    throw DataError(fmt::format("{}: {}", origin, e.what()));
+  }
 }
 
 void merge_tables(std::vector<ShardTable> tables, Manifest& manifest) {

@@ -1,9 +1,8 @@
 #include <algorithm>
 
-#include "io/checkpoint/json_fields.h"
 #include "io/checkpoint/manifest.h"
-#include "io/checkpoint/manifest_digest.h"
 #include "src/base/digest.h"
+#include "src/base/sealed_json.h"
 
 namespace trireme {
 namespace {
@@ -11,14 +10,10 @@ namespace {
 using nlohmann::json;
 
 json to_json(const StoredShard& shard) {
-  std::string blocks;
-  for (const std::uint64_t digest : shard.block_digests) {
-    blocks += hex64(digest);
-  }
   return {{"file", shard.file},
           {"bytes", shard.bytes},
           {"xxh3", hex64(shard.digest)},
-          {"blocks", blocks}};
+          {"blocks", join_hex64(shard.block_digests)}};
 }
 
 json to_json(const StoredTensor& tensor) {
@@ -56,11 +51,11 @@ std::string to_text(const ShardTable& table) {
 
 std::string to_text(const Manifest& manifest) {
   const CheckpointMeta& meta = manifest.meta;
-  return sealed(
-      fmt::format("\"format\": \"{}\", \"version\": {},\n"
+  return seal_body(
+      fmt::format("{{\"format\": \"{}\", \"version\": {},\n"
                   "\"software\": {}, \"created\": {}, \"generation\": {}, \"read_back\": {},\n"
                   "\"step\": {}, \"samples\": {},\n"
-                  "\"config\": {},\n\"numerics\": {},\n\"extra\": {},\n{},\n{}}}\n",
+                  "\"config\": {},\n\"numerics\": {},\n\"extra\": {},\n{},\n{}",
                   kManifestFormat, kManifestVersion, json(manifest.software).dump(),
                   json(manifest.created).dump(), manifest.generation, manifest.read_back, meta.step,
                   meta.samples, meta.config.dump(), meta.numerics.dump(), meta.extra.dump(),

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <set>
 
-#include "io/checkpoint/json_fields.h"
 #include "io/checkpoint/names.h"
+#include "src/base/json_fields.h"
 
 namespace trireme {
 namespace {
@@ -39,27 +38,6 @@ SafetensorsEntry parse_entry(const std::string& name, const json& object) {
                                 entry.end, bytes));
   }
   return entry;
-}
-
-// JSON that refuses a key that stands twice in one object, which nlohmann's parser takes.
-json parse_strictly(std::string_view text) {
-  std::vector<std::set<std::string>> keys;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) {
-      keys.emplace_back();
-    } else if (event == json::parse_event_t::object_end) {
-      keys.pop_back();
-    } else if (event == json::parse_event_t::key &&
-               !keys.back().insert(parsed.get<std::string>()).second) {
-      throw DataError(fmt::format("the header names {} twice", parsed.dump()));
-    }
-    return true;
-  };
-  try {
-    return json::parse(text, watch);
-  } catch (const json::exception& e) {
-    throw DataError(fmt::format("the header is not JSON: {}", e.what()));
-  }
 }
 
 void check_dense(const std::vector<SafetensorsEntry>& entries, std::int64_t data_bytes) {
@@ -116,8 +94,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view head, std::int64_t f
   if (static_cast<std::int64_t>(head.size()) < header.data_offset || head.substr(8, 1) != "{") {
     throw DataError("the header does not start with '{' or is cut off");
   }
-  const json object =
-      parse_strictly(head.substr(8, static_cast<std::size_t>(header.data_offset) - 8));
+  const json object = parse_json(head.substr(8, static_cast<std::size_t>(header.data_offset) - 8));
   for (const auto& [name, value] : object.items()) {
     try {
       if (name == "__metadata__") {

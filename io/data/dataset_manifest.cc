@@ -7,6 +7,8 @@
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/json_fields.h"
+#include "src/base/sealed_json.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -18,54 +20,52 @@ constexpr const char* kKind = "tokens";
 constexpr std::int64_t kMaxManifestBytes = std::int64_t{1} << 31;
 constexpr std::int64_t kMaxVocab = (std::int64_t{1} << 31) - 1;
 
-void expect_text(const nlohmann::json& object, const char* key, const char* value,
-                 const std::string& name) {
-  const std::string& found = text_field(object, key, name);
+void expect_text(const nlohmann::json& object, const char* key, const char* value) {
+  const std::string& found = text_field(object, key);
   if (found != value) {
-    throw DataError(fmt::format("{}: '{}' is '{}', not '{}': not a dataset for this program", name,
-                                key, found, value));
+    throw DataError(
+        fmt::format("'{}' is '{}', not '{}': not a dataset for this program", key, found, value));
   }
 }
 
-void expect_sum(const nlohmann::json& object, const char* key, std::int64_t sum,
-                const std::string& name) {
-  const std::int64_t claimed = integer_field(object, key, name);
+void expect_sum(const nlohmann::json& object, const char* key, std::int64_t sum) {
+  const std::int64_t claimed = count_field(object, key);
   if (claimed != sum) {
-    throw DataError(fmt::format("{}: '{}' is {}, the shards' sum is {}", name, key, claimed, sum));
+    throw DataError(fmt::format("'{}' is {}, the shards' sum is {}", key, claimed, sum));
   }
 }
 
-int parse_token_bytes(const nlohmann::json& object, const std::string& name) {
-  const std::string& dtype = text_field(object, "dtype", name);
+int parse_token_bytes(const nlohmann::json& object) {
+  const std::string& dtype = text_field(object, "dtype");
   if (dtype != "U16" && dtype != "U32") {
-    throw DataError(fmt::format("{}: 'dtype' is '{}', not U16 or U32", name, dtype));
+    throw DataError(fmt::format("'dtype' is '{}', not U16 or U32", dtype));
   }
   return dtype == "U16" ? 2 : 4;
 }
 
-std::int64_t parse_vocab(const nlohmann::json& object, int token_bytes, const std::string& name) {
-  const std::int64_t vocab = integer_field(object, "vocab", name, 1);
+std::int64_t parse_vocab(const nlohmann::json& object, int token_bytes) {
+  const std::int64_t vocab = count_field(object, "vocab", 1);
   if (vocab > kMaxVocab || (token_bytes == 2 && vocab > 65536)) {
-    throw DataError(fmt::format("{}: a vocabulary of {} does not fit the dtype", name, vocab));
+    throw DataError(fmt::format("a vocabulary of {} does not fit the dtype", vocab));
   }
   return vocab;
 }
 
-void parse_shards(const nlohmann::json& list, const std::string& name, DatasetManifest& manifest) {
+void parse_shards(const nlohmann::json& list, DatasetManifest& manifest) {
   std::set<std::string> paths;
   std::int64_t total = 0;
   for (const nlohmann::json& item : list) {
-    manifest.shards.push_back(parse_shard_entry(item, manifest.token_bytes, name));
+    manifest.shards.push_back(parse_shard_entry(item, manifest.token_bytes));
     const ShardEntry& shard = manifest.shards.back();
     if (!paths.insert(shard.path).second) {
-      throw DataError(fmt::format("{}: the shard '{}' stands there twice", name, shard.path));
+      throw DataError(fmt::format("the shard '{}' stands there twice", shard.path));
     }
     if (__builtin_add_overflow(total, shard.bytes, &total)) {
-      throw DataError(fmt::format("{}: the shards' sizes overflow 64 bits", name));
+      throw DataError("the shards' sizes overflow 64 bits");
     }
   }
   if (manifest.shards.empty()) {
-    throw DataError(fmt::format("{}: there are no shards in it", name));
+    throw DataError("there are no shards in it");
   }
 }
 
@@ -103,6 +103,25 @@ bool holds_hdf5(const fs::path& folder) {
       fmt::format("{}: this folder is not a dataset: it holds no {} (make one with "
                   "trireme data pack; a packed folder may hold train/ and validation/)",
                   folder.string(), kDatasetManifestName));
+}
+
+DatasetManifest parse_fields(const nlohmann::json& object) {
+  expect_text(object, "format", kFormat);
+  expect_text(object, "kind", kKind);
+  DatasetManifest manifest;
+  manifest.token_bytes = parse_token_bytes(object);
+  manifest.vocab = parse_vocab(object, manifest.token_bytes);
+  const nlohmann::json& tokenizer = field(object, "tokenizer");
+  manifest.tokenizer = text_field(tokenizer, "name");
+  manifest.tokenizer_digest = text_field(tokenizer, "digest");
+  manifest.source = text_field(object, "source");
+  manifest.fingerprint = text_field(object, "fingerprint");
+  expect_sum(object, "block_bytes", kBlockBytes);
+  parse_shards(array_field(object, "shards"), manifest);
+  expect_sum(object, "n_tokens", manifest.n_tokens());
+  expect_sum(object, "n_docs", manifest.n_docs());
+  expect_text(object, "digest", manifest.digest().c_str());
+  return manifest;
 }
 
 }  // namespace
@@ -163,23 +182,11 @@ std::string manifest_text(const DatasetManifest& manifest) {
 }
 
 DatasetManifest parse_dataset_manifest(std::string_view text, const std::string& name) {
-  const nlohmann::json object = unseal_json(text, name, kDatasetVersion);
-  expect_text(object, "format", kFormat, name);
-  expect_text(object, "kind", kKind, name);
-  DatasetManifest manifest;
-  manifest.token_bytes = parse_token_bytes(object, name);
-  manifest.vocab = parse_vocab(object, manifest.token_bytes, name);
-  const nlohmann::json tokenizer = object.value("tokenizer", nlohmann::json());
-  manifest.tokenizer = text_field(tokenizer, "name", name);
-  manifest.tokenizer_digest = text_field(tokenizer, "digest", name);
-  manifest.source = text_field(object, "source", name);
-  manifest.fingerprint = text_field(object, "fingerprint", name);
-  expect_sum(object, "block_bytes", kBlockBytes, name);
-  parse_shards(array_field(object, "shards", name), name, manifest);
-  expect_sum(object, "n_tokens", manifest.n_tokens(), name);
-  expect_sum(object, "n_docs", manifest.n_docs(), name);
-  expect_text(object, "digest", manifest.digest().c_str(), name);
-  return manifest;
+  try {
+    return parse_fields(unseal_json(text, kDatasetVersion));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", name, error.what()));
+  }
 }
 
 std::string read_manifest_text(const fs::path& folder) {

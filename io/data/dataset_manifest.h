@@ -1,7 +1,7 @@
 // The manifest of a dataset: what makes a folder one. Written last, by one rank; read by one rank
 // and broadcast. A value; pure functions.
 //
-//   DIR/manifest.json                  sealed JSON (io/data/sealed_json.h)
+//   DIR/manifest.json                  sealed JSON (src/base/sealed_json.h)
 //   DIR/shards/00000.h5 ...            HDF5, read-only once written
 //
 //   {"format": "trireme-dataset", "version": 1, "kind": "tokens",

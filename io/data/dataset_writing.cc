@@ -35,7 +35,7 @@ void unpack_notes(std::string_view text, int token_bytes, std::vector<ShardNote>
     const std::size_t index = std::stoull(line, &used);
     const std::size_t length = std::stoull(line.substr(used));
     check(index < notes.size(), "a note speaks of a planned shard");
-    notes[index] = parse_note(text.substr(line_end + 1, length), token_bytes, "a shard's note");
+    notes[index] = parse_note(text.substr(line_end + 1, length), token_bytes);
     text.remove_prefix(line_end + 1 + length);
   }
 }

@@ -3,32 +3,16 @@
 #include "io/data/block_digests.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
+#include "src/base/json_fields.h"
 
 namespace trireme {
 namespace {
 
-constexpr std::size_t kDigits = 16;
-
-std::string join_blocks(const std::vector<std::uint64_t>& blocks) {
-  std::string text;
-  text.reserve(blocks.size() * kDigits);
-  for (const std::uint64_t block : blocks) {
-    text += hex64(block);
-  }
-  return text;
-}
-
-std::vector<std::uint64_t> split_blocks(const std::string& text, std::int64_t bytes,
-                                        const std::string& name) {
-  const auto count = static_cast<std::uint64_t>(block_count(bytes));
-  if (text.size() % kDigits != 0 || text.size() / kDigits != count) {
-    throw DataError(fmt::format("{}: 'blocks' holds {} digits, {} bytes need 16 x {}", name,
-                                text.size(), bytes, count));
-  }
-  std::vector<std::uint64_t> blocks;
-  blocks.reserve(count);
-  for (std::size_t at = 0; at < text.size(); at += kDigits) {
-    blocks.push_back(parse_hex64(std::string_view(text).substr(at, kDigits)));
+std::vector<std::uint64_t> parse_blocks(const std::string& text, std::int64_t bytes) {
+  std::vector<std::uint64_t> blocks = split_hex64(text);
+  if (static_cast<std::int64_t>(blocks.size()) != block_count(bytes)) {
+    throw DataError(fmt::format("'blocks' holds {} digests, {} bytes need {}", blocks.size(), bytes,
+                                block_count(bytes)));
   }
   return blocks;
 }
@@ -39,7 +23,7 @@ std::string quoted(const std::string& text) {
 }
 
 // Relative, plain, and inside the folder.
-void check_path(const std::string& path, const std::string& name) {
+void check_path(const std::string& path) {
   const std::filesystem::path parts(path);
   bool good = !path.empty() && path.find('\0') == std::string::npos && parts.is_relative() &&
               parts.has_filename();
@@ -47,15 +31,14 @@ void check_path(const std::string& path, const std::string& name) {
     good = good && part != ".." && part != ".";
   }
   if (!good) {
-    throw DataError(
-        fmt::format("{}: the path {} does not stay in the dataset's folder", name, quoted(path)));
+    throw DataError(fmt::format("the path {} does not stay in the dataset's folder", quoted(path)));
   }
 }
 
 // Fields are at most 2^60, so that sums of two can't overflow.
-void check_places(const ShardEntry& shard, int token_bytes, const std::string& name) {
+void check_places(const ShardEntry& shard, int token_bytes) {
   const auto fail = [&](const char* what) {
-    throw DataError(fmt::format("{}: shard {}: {}", name, shard.path, what));
+    throw DataError(fmt::format("shard {}: {}", shard.path, what));
   };
   if (shard.n_docs > shard.n_tokens) {
     fail("more documents than tokens");
@@ -92,28 +75,27 @@ nlohmann::ordered_json shard_entry_json(const ShardEntry& shard) {
   object["docs_offset"] = shard.docs_offset;
   object["docs_bytes"] = shard.docs_bytes;
   object["xxh3"] = hex64(shard.xxh3);
-  object["blocks"] = join_blocks(shard.blocks);
+  object["blocks"] = join_hex64(shard.blocks);
   return object;
 }
 
-ShardEntry parse_shard_entry(const nlohmann::json& object, int token_bytes,
-                             const std::string& name) {
+ShardEntry parse_shard_entry(const nlohmann::json& object, int token_bytes) {
   ShardEntry shard;
-  shard.path = text_field(object, "path", name);
-  check_path(shard.path, name);
-  shard.bytes = integer_field(object, "bytes", name, 1);
-  shard.n_tokens = integer_field(object, "n_tokens", name, 1);
-  shard.n_docs = integer_field(object, "n_docs", name, 1);
-  shard.data_offset = integer_field(object, "data_offset", name, 8);
-  shard.data_bytes = integer_field(object, "data_bytes", name, 1);
-  shard.docs_offset = integer_field(object, "docs_offset", name, 8);
-  shard.docs_bytes = integer_field(object, "docs_bytes", name, 1);
-  check_places(shard, token_bytes, name);
+  shard.path = text_field(object, "path");
+  check_path(shard.path);
+  shard.bytes = count_field(object, "bytes", 1);
+  shard.n_tokens = count_field(object, "n_tokens", 1);
+  shard.n_docs = count_field(object, "n_docs", 1);
+  shard.data_offset = count_field(object, "data_offset", 8);
+  shard.data_bytes = count_field(object, "data_bytes", 1);
+  shard.docs_offset = count_field(object, "docs_offset", 8);
+  shard.docs_bytes = count_field(object, "docs_bytes", 1);
+  check_places(shard, token_bytes);
   try {
-    shard.xxh3 = parse_hex64(text_field(object, "xxh3", name));
-    shard.blocks = split_blocks(text_field(object, "blocks", name), shard.bytes, name);
+    shard.xxh3 = parse_hex64(text_field(object, "xxh3"));
+    shard.blocks = parse_blocks(text_field(object, "blocks"), shard.bytes);
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: shard {}: {}", name, shard.path, error.what()));
+    throw DataError(fmt::format("shard {}: {}", shard.path, error.what()));
   }
   return shard;
 }

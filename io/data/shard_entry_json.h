@@ -2,15 +2,15 @@
 // Pure functions; private to io/data.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include "io/data/dataset_manifest.h"
-#include "io/data/sealed_json.h"
 
 namespace trireme {
 
 nlohmann::ordered_json shard_entry_json(const ShardEntry& shard);
 // Checks all that can be checked without the file: sizes, overlaps, a path that stays in the
-// folder.
-ShardEntry parse_shard_entry(const nlohmann::json& object, int token_bytes,
-                             const std::string& name);
+// folder. DataError otherwise.
+ShardEntry parse_shard_entry(const nlohmann::json& object, int token_bytes);
 
 }  // namespace trireme

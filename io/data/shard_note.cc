@@ -4,6 +4,8 @@
 #include "io/data/shard_entry_json.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/json_fields.h"
+#include "src/base/sealed_json.h"
 
 namespace trireme {
 namespace {
@@ -23,16 +25,16 @@ std::string note_text(const ShardNote& note) {
   return seal_json(object);
 }
 
-ShardNote parse_note(std::string_view text, int token_bytes, const std::string& name) {
-  const nlohmann::json object = unseal_json(text, name, kNoteVersion);
+ShardNote parse_note(std::string_view text, int token_bytes) {
+  const nlohmann::json object = unseal_json(text, kNoteVersion);
   ShardNote note;
-  note.fingerprint = text_field(object, "fingerprint", name);
-  note.counts.files = integer_field(object, "files", name);
-  note.counts.binary_files = integer_field(object, "binary_files", name);
-  note.counts.empty_documents = integer_field(object, "empty_documents", name);
+  note.fingerprint = text_field(object, "fingerprint");
+  note.counts.files = count_field(object, "files");
+  note.counts.binary_files = count_field(object, "binary_files");
+  note.counts.empty_documents = count_field(object, "empty_documents");
   const nlohmann::json shard = object.value("shard", nlohmann::json());
   if (!shard.is_null()) {
-    note.shard = parse_shard_entry(shard, token_bytes, name);
+    note.shard = parse_shard_entry(shard, token_bytes);
   }
   return note;
 }
@@ -41,7 +43,7 @@ std::optional<ShardNote> trusted_note(const std::filesystem::path& path,
                                       const std::filesystem::path& folder, int token_bytes,
                                       const std::string& fingerprint) {
   try {
-    ShardNote note = parse_note(read_file(path), token_bytes, path.string());
+    ShardNote note = parse_note(read_file(path), token_bytes);
     if (note.fingerprint != fingerprint) {
       return std::nullopt;
     }

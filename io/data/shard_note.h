@@ -18,7 +18,7 @@ struct ShardNote {
 };
 
 std::string note_text(const ShardNote& note);
-ShardNote parse_note(std::string_view text, int token_bytes, const std::string& name);
+ShardNote parse_note(std::string_view text, int token_bytes);
 
 // The note in `path`, if it is whole, has this fingerprint, and the shard that it speaks of has the
 // digest that it names; else nothing.

@@ -74,4 +74,22 @@ std::uint64_t parse_hex64(std::string_view text) {
   return value;
 }
 
+std::string join_hex64(const std::vector<std::uint64_t>& values) {
+  std::string text;
+  text.reserve(16 * values.size());
+  for (const std::uint64_t value : values) {
+    text += hex64(value);
+  }
+  return text;
+}
+
+std::vector<std::uint64_t> split_hex64(std::string_view text) {
+  std::vector<std::uint64_t> values;
+  values.reserve(text.size() / 16);
+  for (std::size_t at = 0; at < text.size(); at += 16) {
+    values.push_back(parse_hex64(text.substr(at, 16)));
+  }
+  return values;
+}
+
 }  // namespace trireme

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trireme {
 
@@ -51,5 +52,8 @@ class Xxh3 {
 // 16 lower-case digits, and back (DataError for anything else).
 std::string hex64(std::uint64_t value);
 std::uint64_t parse_hex64(std::string_view text);
+// The same for a row of values, without anything between them.
+std::string join_hex64(const std::vector<std::uint64_t>& values);
+std::vector<std::uint64_t> split_hex64(std::string_view text);
 
 }  // namespace trireme

@@ -80,5 +80,13 @@ TEST(Hex64, ThereAndBack) {
   }
 }
 
+TEST(Hex64, ARowThereAndBack) {
+  const std::vector<std::uint64_t> row = {0, 0xFEDCBA9876543210, 1};
+  EXPECT_EQ(join_hex64(row), "0000000000000000fedcba98765432100000000000000001");
+  EXPECT_EQ(split_hex64(join_hex64(row)), row);
+  EXPECT_TRUE(split_hex64("").empty());
+  EXPECT_THROW(split_hex64("0000000000000000f"), DataError);
+}
+
 }  // namespace
 }  // namespace trireme

@@ -38,7 +38,9 @@ class KillAndResume(unittest.TestCase):
         cls.folder = harness.workspace()
         cls.datasets = harness.make_datasets(cls.folder)
         cls.reference = cls.make_config("reference")
+        started = time.monotonic()
         harness.must(harness.run("train", cls.reference, ranks=2))
+        cls.seconds = time.monotonic() - started
         cls.bits = harness.loss_bits(cls.reference)
         cls.digest = harness.digest(cls.reference)
 
@@ -72,7 +74,7 @@ class KillAndResume(unittest.TestCase):
             process = harness.start("train", config, ranks=ranks, log=log)
             try:
                 pids = pids_of_ranks(harness.run_dir(config) / "logs", ranks)
-                time.sleep(chance.uniform(0.0, 1.5))
+                time.sleep(chance.uniform(0.0, self.seconds))
                 victim = chance.randrange(ranks)
                 try:
                     os.kill(pids[victim], signal.SIGKILL)
@@ -83,7 +85,8 @@ class KillAndResume(unittest.TestCase):
             finally:
                 harness.end_group(process)
             done = (harness.run_dir(config) / "DONE").exists()
-            self.assertEqual(done, code == 0, log.read_text()[-2000:])
+            # A kill after DONE changes the code, not the result.
+            self.assertTrue(done or code != 0, log.read_text()[-2000:])
             if done:
                 self.assert_same_as_reference(config)
                 config = None

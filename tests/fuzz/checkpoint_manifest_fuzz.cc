@@ -1,15 +1,15 @@
 // Any bytes as a manifest: parsed or refused with a DataError; what is parsed can be written and
-// parsed again. The digest is put right first, or nothing would come past it.
+// parsed again. The seal is put right first, or nothing would come past it.
 #include <string>
 
 #include "io/checkpoint/manifest.h"
-#include "io/checkpoint/manifest_digest.h"
 #include "src/base/error.h"
+#include "src/base/sealed_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
-  const std::string fields(reinterpret_cast<const char*>(data), bytes);
+  const std::string body(reinterpret_cast<const char*>(data), bytes);
   try {
-    const auto manifest = trireme::parse_manifest(trireme::sealed(fields), "input");
+    const auto manifest = trireme::parse_manifest(trireme::seal_body(body), "input");
     (void)trireme::parse_manifest(trireme::to_text(manifest), "output");
   } catch (const trireme::DataError&) {
     return 0;

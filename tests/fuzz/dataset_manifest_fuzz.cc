@@ -5,8 +5,8 @@
 #include <string>
 
 #include "io/data/dataset_manifest.h"
-#include "io/data/sealed_json.h"
 #include "src/base/error.h"
+#include "src/base/sealed_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const std::string body(reinterpret_cast<const char*>(data), bytes);

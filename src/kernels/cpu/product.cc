@@ -1,6 +1,5 @@
 #include "src/kernels/cpu/product.h"
 
-#include <array>
 #include <string>
 #include <unordered_map>
 
@@ -10,7 +9,7 @@
 #include "src/base/check.h"
 #include "src/base/error.h"
 #include "src/base/philox.h"
-#include "src/device/pool.h"
+#include "src/kernels/cpu/scratch.h"
 
 namespace trireme::cpu {
 namespace {
@@ -163,17 +162,6 @@ void run_product(const Product& product, const void* a, const void* b, const voi
           {static_cast<const char*>(a), static_cast<const char*>(b), static_cast<const char*>(bias),
            static_cast<char*>(c)},
           scratch(Scratch::onednn, bytes));
-}
-
-void* scratch(Scratch slot, std::int64_t bytes) {
-  thread_local Pool pool{Device{}};
-  thread_local std::array<Buffer, static_cast<std::size_t>(Scratch::count)> buffers;
-  Buffer& buffer = buffers[static_cast<std::size_t>(slot)];
-  if (buffer.bytes() < bytes) {
-    buffer = Buffer();
-    buffer = pool.allocate(bytes);
-  }
-  return buffer.data();
 }
 
 bool limit_product_instructions(std::string_view isa) {

@@ -1,6 +1,6 @@
-// One matrix product through oneDNN. Primitives, their scratchpads and the work buffers below
-// belong to the calling thread, so that nothing is locked and, after the first step, nothing large
-// is allocated. The only file that knows oneDNN is product.cc.
+// One matrix product through oneDNN. Primitives and their scratchpads belong to the calling thread,
+// so that nothing is locked and, after the first step, nothing large is allocated. The only file
+// that knows oneDNN is product.cc.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +37,6 @@ bool keeps_order(const Product& product);
 inline constexpr std::int64_t kTransposedK = 1024;
 // a, b, c point at the first element; bias: [n], or null.
 void run_product(const Product& product, const void* a, const void* b, const void* bias, void* c);
-
-// Work buffers of the calling thread, 64-byte aligned, kept between calls; the contents are lost
-// when the same slot is asked for again.
-enum class Scratch : std::uint8_t { onednn, a, b, c, bias, count };
-void* scratch(Scratch slot, std::int64_t bytes);
 
 // Limits oneDNN to the instructions of "baseline" or "avx2" ("avx512": no limit). To be called
 // before the first product of the process; later calls change nothing and return false.

@@ -1,37 +1,30 @@
 #include "src/kernels/cpu/scratch.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <new>
+#include <array>
+#include <optional>
+
+#include "src/device/pool.h"
 
 namespace trireme::cpu {
 namespace {
 
-constexpr std::int64_t kAlignment = 64;
-
-struct Free {
-  void operator()(void* data) const { std::free(data); }
+// A pool of its own, so that what has become too small goes back to the system.
+struct Slot {
+  std::optional<Pool> pool;
+  Buffer buffer;
 };
-
-void* scratch(std::int64_t bytes) {
-  thread_local std::unique_ptr<void, Free> data;
-  thread_local std::int64_t capacity = 0;
-  if (capacity < bytes) {
-    const std::int64_t wanted =
-        (std::max(bytes, 2 * capacity) + kAlignment - 1) / kAlignment * kAlignment;
-    data.reset(std::aligned_alloc(kAlignment, static_cast<std::size_t>(wanted)));
-    if (data == nullptr) {
-      throw std::bad_alloc();
-    }
-    capacity = wanted;
-  }
-  return data.get();
-}
 
 }  // namespace
 
-double* scratch_doubles(std::int64_t count) { return static_cast<double*>(scratch(count * 8)); }
-float* scratch_floats(std::int64_t count) { return static_cast<float*>(scratch(count * 4)); }
+void* scratch(Scratch slot, std::int64_t bytes) {
+  thread_local std::array<Slot, static_cast<std::size_t>(Scratch::count)> slots;
+  Slot& own = slots[static_cast<std::size_t>(slot)];
+  if (own.buffer.bytes() < bytes) {
+    own.buffer = Buffer();
+    own.pool.emplace(Device{});
+    own.buffer = own.pool->allocate(bytes);
+  }
+  return own.buffer.data();
+}
 
 }  // namespace trireme::cpu

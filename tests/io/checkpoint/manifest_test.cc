@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "io/checkpoint/manifest_digest.h"
 #include "io/checkpoint/names.h"
 #include "src/base/error.h"
 #include "src/base/philox.h"
+#include "src/base/sealed_json.h"
 
 namespace trireme {
 namespace {
@@ -34,13 +34,18 @@ Manifest sample() {
   return manifest;
 }
 
-// The sample's text with a change, under a digest that is right: what only a program can make.
-std::string changed(const std::string& from, const std::string& to) {
+// The sample's text without its seal.
+std::string sample_body() {
   const std::string text = to_text(sample());
-  std::string fields = text.substr(text.find('\n') + 1);
-  const std::size_t at = fields.find(from);
+  return text.substr(0, text.rfind(",\n \"seal\""));
+}
+
+// The sample's text with a change, under a seal that holds: what only a program can make.
+std::string changed(const std::string& from, const std::string& to) {
+  std::string body = sample_body();
+  const std::size_t at = body.find(from);
   EXPECT_NE(at, std::string::npos) << from;
-  return sealed(fields.replace(at, from.size(), to));
+  return seal_body(body.replace(at, from.size(), to));
 }
 
 std::string fault_of(const std::string& text) {
@@ -69,7 +74,7 @@ TEST(Manifest, NamesWhatIsWrong) {
       {"\"step\": 100", "\"step\": 1.5", "'step'"},
       {"\"step\": 100", "\"step\": 18446744073709551615", "'step'"},
       {"\"step\": 100", "\"stop\": 100", "'step' is missing"},
-      {"\"version\": 1", "\"version\": 2", "format version 2"},
+      {"\"version\": 1", "\"version\": 2", "version 2 is newer than 1"},
       {"\"version\": 1", "\"version\": \"1\"", "'version'"},
       {"trireme-checkpoint", "something else", "not the manifest of"},
       {"\"read_back\": true", "\"read_back\": 1", "'read_back'"},
@@ -108,22 +113,21 @@ TEST(Manifest, NamesWhatIsWrong) {
 }
 
 TEST(Manifest, WithoutShardsNoBlockHasOne) {
-  const std::string fields =
-      R"("format": "trireme-checkpoint", "version": 1, "software": "", "created": "",
+  const std::string body =
+      R"({"format": "trireme-checkpoint", "version": 1, "software": "", "created": "",
       "generation": 1, "read_back": true, "step": 1, "samples": 0, "config": {}, "numerics": {},
       "extra": {}, "shards": [], "tensors": [{"name": "a", "dtype": "F32", "shape": [],
-      "blocks": [{"shard": 0, "offset": 0, "kind": "box", "start": [], "length": []}]}]})";
-  EXPECT_THAT(fault_of(sealed(fields)), HasSubstr("'shard'"));
+      "blocks": [{"shard": 0, "offset": 0, "kind": "box", "start": [], "length": []}]}])";
+  EXPECT_THAT(fault_of(seal_body(body)), HasSubstr("'shard'"));
 }
 
 // What tests/fuzz/checkpoint_manifest_fuzz.cc does without end: any text is parsed or refused with
-// a DataError, under a right digest too.
+// a DataError, under a seal that holds, too.
 TEST(Manifest, SurvivesMutations) {
-  const std::string text = to_text(sample());
-  const std::string fields = text.substr(text.find('\n') + 1);
+  const std::string body = sample_body();
   constexpr std::string_view kBytes = "0123456789-.eE\"{}[],:\\ \n\x80\xff";
   for (std::uint64_t round = 0; round < 20'000; ++round) {
-    std::string bad = fields;
+    std::string bad = body;
     for (std::uint64_t i = 0; i <= mix64(round) % 4; ++i) {
       const std::uint64_t random = mix64(7 * round + i);
       const std::size_t at = random % bad.size();
@@ -140,7 +144,7 @@ TEST(Manifest, SurvivesMutations) {
       }
     }
     try {
-      (void)to_text(parse_manifest(sealed(bad), "X"));
+      (void)to_text(parse_manifest(seal_body(bad), "X"));
     } catch (const DataError&) {
       continue;
     }

@@ -253,7 +253,7 @@ template <class Unit, class T>
 void backward_by_heads(const Backward<Unit, T>& w, int threads) {
   const std::int64_t words = w.z.keys() + w.z.queries() + w.z.tile();
   const std::int64_t pairs = w.p.batch * w.p.kv_heads;
-  auto* const work = reinterpret_cast<Word*>(scratch_floats(threads * words));
+  auto* const work = static_cast<Word*>(scratch(Scratch::parts, threads * words * 4));
 #pragma omp parallel num_threads(threads)
   {
     Word* const mine = work + omp_get_thread_num() * words;
@@ -287,8 +287,8 @@ void backward_by_blocks(const Backward<Unit, T>& w, int threads) {
   const std::int64_t pairs = w.p.batch * w.p.kv_heads;
   const std::int64_t heads = w.p.batch * w.p.heads;
   const std::int64_t blocks = z.time / kBlock;
-  auto* const keys = reinterpret_cast<Word*>(
-      scratch_floats(pairs * z.keys() + heads * z.queries() + threads * z.tile()));
+  auto* const keys = static_cast<Word*>(
+      scratch(Scratch::parts, (pairs * z.keys() + heads * z.queries() + threads * z.tile()) * 4));
   Word* const queries = keys + pairs * z.keys();
   const auto key = [=, &z](std::int64_t i) { return KeyWork<Unit>(keys + i * z.keys(), z); };
   const auto query = [=, &z](std::int64_t i) {

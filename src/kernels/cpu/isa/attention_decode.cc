@@ -55,7 +55,7 @@ void attention_decode(Stream& stream, const AttentionForward& p) {
   const std::int64_t queries = p.batch * p.time * p.heads;
   const int threads = stream.threads();
   const std::int64_t padded = (p.kv_time + kLanes - 1) / kLanes * kLanes;
-  float* const scores = scratch_floats(threads * padded);
+  auto* const scores = static_cast<float*>(scratch(Scratch::parts, threads * padded * 4));
   by_type(p.q.dtype, [&]<class T>(T) {
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (std::int64_t i = 0; i < queries; ++i) {

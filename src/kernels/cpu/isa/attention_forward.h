@@ -168,7 +168,7 @@ void attention_forward_blocks(Stream& stream, const AttentionForward& p) {
   const std::int64_t tasks = p.batch * p.heads * blocks;
   const int threads = stream.threads();
   auto* const packed =
-      reinterpret_cast<Word*>(scratch_floats(pairs * z.packed() + threads * z.tile));
+      static_cast<Word*>(scratch(Scratch::parts, (pairs * z.packed() + threads * z.tile) * 4));
 #pragma omp parallel num_threads(threads)
   {
     Word* const mine = packed + pairs * z.packed() + omp_get_thread_num() * z.tile;

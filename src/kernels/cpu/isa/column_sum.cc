@@ -33,7 +33,7 @@ void sum_rows(const T* x, std::int64_t rows, std::int64_t n, float* sum) {
 void column_sum(Stream& stream, const ColumnSum& p) {
   const std::int64_t block = rows_a_block(p.m, 64);
   const std::int64_t blocks = (p.m + block - 1) / block;
-  float* parts = scratch_floats(blocks * p.n);
+  auto* const parts = static_cast<float*>(scratch(Scratch::parts, blocks * p.n * 4));
   by_type(p.x.dtype, [&]<class T>(T) {
     const T* x = as<T>(p.x);
     each_range(stream, blocks, 1, p.m * p.n, [=, &p](std::int64_t first, std::int64_t last) {

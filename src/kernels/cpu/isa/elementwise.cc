@@ -52,7 +52,7 @@ void convert(Stream& stream, const View& y, const ConstView& x) {
 void sum_of_squares(Stream& stream, double* result, ConstView x) {
   const float* data = as<float>(x);
   const std::int64_t blocks = (x.count + kSumBlock - 1) / kSumBlock;
-  double* sums = scratch_doubles(blocks);
+  auto* const sums = static_cast<double*>(scratch(Scratch::parts, blocks * 8));
   each_range(stream, blocks, 1, x.count, [=](std::int64_t first, std::int64_t last) {
     for (std::int64_t b = first; b < last; ++b) {
       const std::int64_t left = x.count - b * kSumBlock;

@@ -7,6 +7,7 @@
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/vector.h"
 #include "src/kernels/cpu/product.h"
+#include "src/kernels/cpu/scratch.h"
 
 namespace trireme::cpu::TRIREME_ISA {
 namespace {

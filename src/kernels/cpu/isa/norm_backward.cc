@@ -78,7 +78,7 @@ void backward(const Stream& stream, const NormBackward& p) {
   const std::int64_t width = p.channels;
   const std::int64_t block = rows_a_block(p.rows, 16);
   const std::int64_t blocks = (p.rows + block - 1) / block;
-  float* parts = scratch_floats(blocks * 2 * width);
+  auto* const parts = static_cast<float*>(scratch(Scratch::parts, blocks * 2 * width * 4));
   by_type(p.x.dtype, [&]<class T>(T) {
     each_range(stream, blocks, 1, p.rows * width, [=](std::int64_t first, std::int64_t last) {
       for (std::int64_t b = first; b < last; ++b) {
