@@ -6,11 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "mpi/self_communicator.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "tests/support/temp_folder.h"
 
 namespace trireme {
 namespace {
@@ -22,15 +22,11 @@ using testing::HasSubstr;
 class DataCommandTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "trireme-cli-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     fs::create_directories(folder_ / "in");
     for (int i = 0; i < 40; ++i) {
       std::ofstream(folder_ / fmt::format("in/{}.txt", i)) << "document " << i << "\n";
     }
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   // Runs `trireme data ...` in this process; what it printed is kept. Returns the exit code.
   int run(const std::string& arguments) {
@@ -52,7 +48,8 @@ class DataCommandTest : public testing::Test {
   }
   std::string in(const std::string& name) const { return (folder_ / name).string(); }
 
-  fs::path folder_;
+  TempFolder temp_;
+  fs::path folder_ = temp_.path();
   std::string printed_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "src/kernels/cpu/product.h"
 #include "src/kernels/kernels.h"
+#include "tests/support/message_of.h"
 
 namespace trireme {
 namespace {
@@ -19,16 +20,6 @@ class KernelChoice : public ::testing::Test {
   ~KernelChoice() override { ::unsetenv("TRIREME_KERNELS"); }
   static void ask_for(const char* word) { ::setenv("TRIREME_KERNELS", word, 1); }
 };
-
-template <class E, class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 // In processes of their own: choosing a table also limits the instructions of oneDNN for good.
 TEST_F(KernelChoice, TheEnvironmentNamesATable) {

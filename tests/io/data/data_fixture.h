@@ -11,28 +11,19 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "io/data/dataset.h"
 #include "io/data/packer.h"
 #include "src/base/file.h"
 #include "src/base/philox.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
 
 class DataTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "trireme-data-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
   void write(const std::string& name, const std::string& text) const {
     fs::create_directories((folder_ / name).parent_path());
     std::ofstream(folder_ / name, std::ios::binary) << text;
@@ -53,7 +44,8 @@ class DataTest : public testing::Test {
     return options;
   }
 
-  fs::path folder_;
+  TempFolder temp_;
+  fs::path folder_ = temp_.path();
 };
 
 // Runs fn once a rank, on threads that exchange texts as MPI ranks would. The first exception is
@@ -114,17 +106,6 @@ inline void flip_bit(const fs::path& path, std::int64_t at) {
   byte = static_cast<char>(byte ^ 1);
   fs::permissions(path, fs::perms::owner_all);
   File::open_to_update(path).write_at(at, &byte, 1);
-}
-
-template <class Exception, class Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
 }
 
 }  // namespace trireme

@@ -257,19 +257,18 @@ TEST_F(PackerTest, PatternsAndTheOutputAreLeftOut) {
 }
 
 TEST_F(PackerTest, AFullDiskIsAnIoErrorAndThePackGoesOn) {
-  const fs::path disk = folder_ / "disk";
-  fs::create_directory(disk);
-  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0) {
+  const SmallFileSystem disk(1 << 20);
+  if (!disk.mounted()) {
     GTEST_SKIP() << "mounting a small tmpfs needs root";
   }
   write_random_text("in/big.txt", 900'000, 1);
-  PackOptions o = options("in", "disk/out");
+  PackOptions o = options("in", "out");
+  o.out = disk.path() / "out";
   EXPECT_THAT(message_of<IoError>([&] { pack(o, {}); }), HasSubstr("full"));
   EXPECT_THROW(Dataset::open(o.out), DataError);
-  ASSERT_EQ(::mount("tmpfs", disk.c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
+  ASSERT_EQ(::mount("tmpfs", disk.path().c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
   pack(o, {});
   EXPECT_EQ(damage(o.out), std::vector<std::string>{});
-  ::umount2(disk.c_str(), MNT_DETACH);
 }
 
 TEST_F(PackerTest, AlignmentIsKept) {

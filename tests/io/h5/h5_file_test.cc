@@ -4,11 +4,10 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
-#include <sys/mount.h>
-#include <unistd.h>
 
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "tests/support/temp_folder.h"
 
 // libhdf5 1.10 forgets a buffer when a flush fails (the full disk below).
 extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
@@ -19,14 +18,8 @@ namespace fs = std::filesystem;
 
 class H5FileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "trireme-h5-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
+  TempFolder temp_;
+  fs::path folder_ = temp_.path();
 };
 
 // Writes a file the way shards are written and returns where its u16 dataset starts.
@@ -115,14 +108,13 @@ TEST_F(H5FileTest, RangesAndTypesAreChecked) {
 }
 
 TEST_F(H5FileTest, AFullDiskIsAnIoError) {
-  const fs::path mount_point = folder_ / "small";
-  fs::create_directory(mount_point);
-  if (::mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=64k") != 0) {
+  const SmallFileSystem disk(64 << 10);
+  if (!disk.mounted()) {
     GTEST_SKIP() << "mounting a small tmpfs needs root";
   }
-  const fs::path path = mount_point / "a.h5";
+  const fs::path path = disk.path() / "a.h5";
   {
-    std::ofstream filler(mount_point / "filler", std::ios::binary);
+    std::ofstream filler(disk.path() / "filler", std::ios::binary);
     filler << std::string(1 << 17, 'x');
   }
   // Whether at creation or at the flush: the words must come, and the file must not look whole.
@@ -133,7 +125,6 @@ TEST_F(H5FileTest, AFullDiskIsAnIoError) {
       throw DataError("metadata lost");
     }
   });
-  ::umount2(mount_point.c_str(), MNT_DETACH);
 }
 
 }  // namespace
