@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "io/checkpoint/agreement.h"
+#include "mpi/agreement.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 

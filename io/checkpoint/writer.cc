@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-#include "io/checkpoint/agreement.h"
+#include "mpi/agreement.h"
 #include "io/checkpoint/clock.h"
 #include "io/checkpoint/commit.h"
 #include "io/checkpoint/names.h"

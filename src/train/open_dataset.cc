@@ -1,6 +1,6 @@
 #include "src/train/open_dataset.h"
 
-#include "io/checkpoint/agreement.h"
+#include "mpi/agreement.h"
 
 namespace trireme {
 

@@ -11,8 +11,7 @@ namespace trireme {
 // Runs on rank 0; every rank returns its text, or throws the same error as rank 0.
 std::string run_on_root(Communicator& comm, const std::function<std::string()>& work);
 
-// "" if every rank passes ""; else the texts of those that do not, with rank and host, joined by ";
-// ".
+// "" if every rank passes ""; else the texts of those that do not, each with its rank and host.
 std::string gather_faults(Communicator& comm, const std::string& fault);
 
 }  // namespace trireme

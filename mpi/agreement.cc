@@ -1,4 +1,4 @@
-#include "io/checkpoint/agreement.h"
+#include "mpi/agreement.h"
 
 #include <algorithm>
 
