@@ -2,8 +2,6 @@
 
 #include <set>
 
-#include "src/base/error.h"
-
 namespace trireme {
 namespace {
 

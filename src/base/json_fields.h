@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/error.h"
+
 namespace trireme {
 
 // Sums of two such numbers can't overflow.
