@@ -152,7 +152,7 @@ class Figure {
     for (const PlotMark& level : plot_.levels) {
       line(kLeft, down(level.at), kRight, down(level.at),
            "stroke=\"#888\" stroke-dasharray=\"6 4\"");
-      text(kRight - 4, down(level.at) - 5, "end", level.label);
+      text((kLeft + kRight) / 2, down(level.at) - 5, "middle", level.label);
     }
     std::vector<PlotMark> events = plot_.events;
     std::sort(events.begin(), events.end(),
