@@ -90,7 +90,7 @@ TEST(Manifest, NamesWhatIsWrong) {
       {"\"shape\":[4,6]", "\"shape\":[4,6,1]", "outside its tensor"},
       {"\"shape\":[4,6]", "\"shape\":[1,1,1,4,6]", "5 axes"},
       {"\"shape\":[4,6]", "\"shape\":[4294967296,4294967296]", "2^60"},
-      {"\"shape\":[4,6]", "\"shape\":[0,9223372036854775807,9223372036854775807]", "2^60"},
+      {"\"shape\":[4,6]", "\"shape\":[0,1152921504606846976,1152921504606846976]", "2^60"},
       {"\"start\":[0,2]", "\"start\":[0,1]", "overlap"},
       {"\"start\":[0,2]", "\"start\":[0,3]", "outside its tensor"},
       {"\"start\":[3]", "\"start\":[2]", "tensor b: two blocks overlap"},
