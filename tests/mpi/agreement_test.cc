@@ -1,0 +1,44 @@
+#include "mpi/agreement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "mpi/thread_world.h"
+#include "tests/support/message_of.h"
+
+namespace trireme {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(RunOnRoot, EveryRankGetsTheText) {
+  ThreadWorld(3).run([](Communicator& comm) {
+    int calls = 0;
+    const std::string text = run_on_root(comm, [&] {
+      ++calls;
+      return std::string("found");
+    });
+    EXPECT_EQ(text, "found");
+    EXPECT_EQ(calls, comm.rank() == 0 ? 1 : 0);
+  });
+}
+
+TEST(RunOnRoot, EveryRankMeetsTheSameError) {
+  ThreadWorld(3).run([](Communicator& comm) {
+    const auto fail = [&] { run_on_root(comm, []() -> std::string { throw DataError("torn"); }); };
+    EXPECT_EQ(message_of<DataError>(fail), "torn");
+    EXPECT_EQ(run_on_root(comm, [] { return std::string("on"); }), "on");
+  });
+}
+
+TEST(GatherFaults, NamesRanksAndHosts) {
+  ThreadWorld(3, {"a", "b", "c"}).run([](Communicator& comm) {
+    EXPECT_EQ(gather_faults(comm, ""), "");
+    const std::string faults = gather_faults(comm, comm.rank() == 1 ? "no space" : "");
+    EXPECT_EQ(faults, "rank 1 (b): no space");
+    EXPECT_THAT(gather_faults(comm, "bad"), HasSubstr("rank 2 (c): bad"));
+  });
+}
+
+}  // namespace
+}  // namespace trireme
