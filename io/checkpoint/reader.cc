@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bitset>
-#include <chrono>
 #include <cstring>
 #include <map>
 
@@ -12,6 +11,7 @@
 #include "io/checkpoint/read_plan.h"
 #include "io/checkpoint/staging.h"
 #include "io/checkpoint/workers.h"
+#include "src/base/stopwatch.h"
 
 namespace trireme {
 namespace {
@@ -97,7 +97,7 @@ std::vector<std::string> CheckpointReader::mismatches(
 }
 
 LoadStats CheckpointReader::load(std::span<const BlockRequest> requests) const {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const std::vector<std::string> wrong = mismatches(requests);
   if (!wrong.empty()) {
     throw ConfigError(
@@ -114,7 +114,7 @@ LoadStats CheckpointReader::load(std::span<const BlockRequest> requests) const {
                        manifest_.shards[static_cast<std::size_t>(piece.shard)], io_.direct);
   }
   stats.read_bytes = load_pieces(pieces, shards, io_.threads);
-  stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  stats.seconds = watch.seconds();
   return stats;
 }
 

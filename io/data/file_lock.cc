@@ -4,9 +4,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
-
-#include "src/base/file.h"
 
 namespace trireme {
 namespace {
@@ -30,8 +27,6 @@ int lock(int fd, int operation) {
 }
 
 }  // namespace
-
-void FileLock::Traits::close(int fd) { ::close(fd); }
 
 FileLock FileLock::wait_for(const std::filesystem::path& path) {
   FileLock held(open_lock(path));

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "src/base/unique_handle.h"
+#include "src/base/file.h"
 
 namespace trireme {
 
@@ -17,14 +17,9 @@ class FileLock {
   static std::optional<FileLock> try_take(const std::filesystem::path& path);
 
  private:
-  struct Traits {
-    using Handle = int;
-    static int none() { return -1; }
-    static void close(int fd);
-  };
   explicit FileLock(int fd) : handle_(fd) {}
 
-  UniqueHandle<Traits> handle_;
+  UniqueHandle<FileDescriptorTraits> handle_;
 };
 
 }  // namespace trireme

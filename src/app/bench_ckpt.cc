@@ -1,7 +1,6 @@
 #include "src/app/bench_ckpt.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include <unistd.h>
@@ -12,17 +11,17 @@
 #include "src/app/bench_report.h"
 #include "src/app/dd.h"
 #include "src/base/philox.h"
+#include "src/base/stopwatch.h"
 
 namespace trireme {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 double seconds_of(const std::function<void()>& work) {
-  const auto start = Clock::now();
+  const Stopwatch watch;
   work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return watch.seconds();
 }
 
 // A folder that ends with the measurement.

@@ -1,7 +1,6 @@
 #include "src/app/bench_loader.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -12,18 +11,14 @@
 #include "src/app/bench_report.h"
 #include "src/base/error.h"
 #include "src/base/philox.h"
+#include "src/base/stopwatch.h"
 
 namespace trireme {
 namespace {
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 // Micro-batches a step, of which two are read ahead.
 constexpr std::int64_t kMicros = 4;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // A dataset of random bytes, gone when this ends.
 class SyntheticDataset {
@@ -132,7 +127,7 @@ class Bench {
   }
 
   double load() {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     Loader loader(dataset_, sampler_,
                   {.sequence = options_.sequence,
                    .global_batch = kMicros * options_.micro_batch,
@@ -145,7 +140,7 @@ class Bench {
     for (std::int64_t i = 0; i < batches_; ++i) {
       loader.next();
     }
-    const double seconds = seconds_since(start);
+    const double seconds = watch.seconds();
     waited_ = loader.wait_time().count() / seconds;
     return seconds;
   }
@@ -153,11 +148,11 @@ class Bench {
   double read() {
     const auto largest = std::ranges::max_element(ranges_, {}, &Range::bytes);
     std::vector<char> buffer(static_cast<std::size_t>(largest->bytes));
-    const auto start = Clock::now();
+    const Stopwatch watch;
     for (const Range& range : ranges_) {
       files_[range.shard].read_exactly_at(range.offset, buffer.data(), range.bytes);
     }
-    return seconds_since(start);
+    return watch.seconds();
   }
 
   const BenchLoaderOptions& options_;

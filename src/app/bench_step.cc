@@ -1,10 +1,10 @@
 #include "src/app/bench_step.h"
 
-#include <chrono>
 #include <vector>
 
 #include "src/app/bench_report.h"
 #include "src/base/philox.h"
+#include "src/base/stopwatch.h"
 #include "src/nn/model.h"
 #include "src/nn/model_size.h"
 #include "src/optim/adamw.h"
@@ -17,13 +17,8 @@
 namespace trireme {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kCeilingSize = 2048;
 constexpr int kCeilingRounds = 5;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // What of a rank is timed, and its parts.
 struct Timings {
@@ -93,7 +88,7 @@ class StepBench {
             .training = true,
             .dropout = {},
             .gradient_ready = [this](ParameterId id) { reducer_->gradient_ready(id); }};
-    const auto start = Clock::now();
+    const Stopwatch watch;
     reducer_->begin_step();
     const LeafRange leaves = reducer_->micro_batches();
     for (std::int64_t m = leaves.lo; m < leaves.hi; ++m) {
@@ -104,19 +99,19 @@ class StepBench {
                                {targets_.data(), tokens, DType::i32}},
                               1.0F / static_cast<float>(tokens), run);
     }
-    const double backward = seconds_since(start);
+    const double backward = watch.seconds();
     const View gradient = reducer_->finish_step();
-    const auto update_start = Clock::now();
+    const Stopwatch update;
     const double norm = gradient_norm(parameters_, gradient, kernels_, stream_);
     optimizer_->step(
         gradient,
         {.step = number, .lr = 1e-4F, .gradient_scale = static_cast<float>(clip_factor(norm, 1.0))},
         kernels_, stream_);
     if (timings != nullptr) {
-      timings->step.push_back(seconds_since(start));
+      timings->step.push_back(watch.seconds());
       timings->backward.push_back(backward);
       timings->exposed.push_back(reducer_->timings().exposed_seconds);
-      timings->optimizer.push_back(seconds_since(update_start));
+      timings->optimizer.push_back(update.seconds());
     }
   }
 

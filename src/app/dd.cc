@@ -1,7 +1,6 @@
 #include "src/app/dd.h"
 
 #include <array>
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "io/checkpoint/staging.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/stopwatch.h"
 
 extern char** environ;
 
@@ -63,31 +63,27 @@ void own_read(const std::filesystem::path& path) {
   }
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace
 
 double dd_write_seconds(const std::filesystem::path& file, std::int64_t bytes) {
   const std::int64_t blocks = (bytes + kBytes - 1) / kBytes;
-  auto start = std::chrono::steady_clock::now();
+  Stopwatch watch;
   if (run_dd({"if=/dev/zero", "of=" + file.string(), "bs=8M", fmt::format("count={}", blocks),
               "oflag=direct", "conv=fsync"}) != 0) {
     std::filesystem::remove(file);
-    start = std::chrono::steady_clock::now();
+    watch = {};
     own_write(file, blocks);
   }
-  return seconds_since(start);
+  return watch.seconds();
 }
 
 double dd_read_seconds(const std::filesystem::path& file) {
-  auto start = std::chrono::steady_clock::now();
+  Stopwatch watch;
   if (run_dd({"if=" + file.string(), "of=/dev/null", "bs=8M", "iflag=direct"}) != 0) {
-    start = std::chrono::steady_clock::now();
+    watch = {};
     own_read(file);
   }
-  return seconds_since(start);
+  return watch.seconds();
 }
 
 }  // namespace trireme

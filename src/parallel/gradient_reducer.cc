@@ -1,19 +1,10 @@
 #include "src/parallel/gradient_reducer.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "src/base/stopwatch.h"
 
 namespace trireme {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
-
 GradientReducer::GradientReducer(ParameterStore& parameters, Communicator& dp,
                                  const Kernels& kernels, Stream& stream, Pool& pool,
                                  const Options& options)
@@ -103,12 +94,12 @@ View GradientReducer::buffer(int level, const GradientBucket& bucket) const {
 }
 
 void GradientReducer::bucket_complete(std::size_t index) {
-  const auto start = Clock::now();
+  const Stopwatch watch;
   const int top = height_ - 1;
   for (int level = top; level > top - merges_now(); --level) {
     kernels_.add(stream_, buffer(level - 1, buckets_[index]), buffer(level, buckets_[index]));
   }
-  timings_.merge_seconds += seconds_since(start);
+  timings_.merge_seconds += watch.seconds();
   if (next_leaf_ == leaves_.hi) {
     start_reductions();
   }
@@ -124,11 +115,11 @@ void GradientReducer::start_reductions() {
 View GradientReducer::finish_step() {
   check(next_leaf_ == leaves_.hi, "a step ends after all of its micro-batches");
   check_complete();
-  const auto start = Clock::now();
+  const Stopwatch watch;
   for (Pending& reduction : reductions_) {
     reduction.wait();
   }
-  timings_.exposed_seconds = seconds_since(start);
+  timings_.exposed_seconds = watch.seconds();
   reductions_.clear();
   next_leaf_ = kNone;
   const View sum = buffers_.front().view(DType::f32);

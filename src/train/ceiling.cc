@@ -1,8 +1,9 @@
 #include "src/train/ceiling.h"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
+
+#include "src/base/stopwatch.h"
 
 namespace trireme {
 
@@ -21,11 +22,10 @@ double measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, 
 
   std::vector<double> seconds;
   for (int round = 0; round <= rounds; ++round) {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     kernels.matmul(stream, product);
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     if (round > 0) {
-      seconds.push_back(elapsed.count());
+      seconds.push_back(watch.seconds());
     }
   }
   std::nth_element(seconds.begin(), seconds.begin() + rounds / 2, seconds.end());
