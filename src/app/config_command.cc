@@ -41,9 +41,8 @@ void show(const ShowOptions& options) {
   const RunConfig& c = loaded.config;
   fmt::print("{}", loaded.binder.to_yaml());
   fmt::print("# {} parameters; {} tokens a step in {} micro-batches; {} FLOPs a token\n",
-             format_count(static_cast<double>(parameter_count(c.model))),
-             c.train.global_batch * c.data.sequence, c.micro_batches(),
-             format_count(flops_per_token(c.model, c.data.sequence)));
+             format_count(static_cast<double>(parameter_count(c.model))), c.tokens_a_step(),
+             c.micro_batches(), format_count(flops_per_token(c.model, c.data.sequence)));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace {
 // Token ids are i32; the other limits keep every product of sizes far from 2^63.
 constexpr std::int64_t kMostTokens = 2147483647;
 constexpr std::int64_t kLargest = std::int64_t{1} << 24;
+constexpr double kMostParameters = 0x1p50;
 
 class Problems {
  public:
@@ -43,6 +44,18 @@ void check_sizes(const ModelConfig& c, Problems& problems) {
   problems.range("ffn", c.ffn, kLargest);
   problems.range("vocab", c.vocab, kMostTokens);
   problems.range("context", c.context, kMostTokens);
+}
+
+// Counts, in doubles, at least as much as parameter_count() does.
+void check_total(const ModelConfig& c, Problems& problems) {
+  const auto h = static_cast<double>(c.hidden);
+  const double heads = static_cast<double>(c.heads + c.kv_heads) * static_cast<double>(c.head_dim);
+  const double layer = (h + 1) * (2 * heads + 3 * static_cast<double>(c.ffn) + 4);
+  const double parameters =
+      static_cast<double>(c.layers) * layer + h * static_cast<double>(2 * c.vocab + c.context + 2);
+  problems.unless(parameters < kMostParameters,
+                  "it has about {:.0e} parameters: more than 2^50 are not counted exactly",
+                  parameters);
 }
 
 void check_heads(const ModelConfig& c, Problems& problems) {
@@ -116,6 +129,7 @@ void ModelConfig::validate() const {
   problems.unless(head_dim != 0 || heads < 1, "hidden {} % heads {} != 0 and no head_dim is given",
                   hidden, heads);
   check_sizes(*this, problems);
+  check_total(*this, problems);
   check_heads(*this, problems);
   check_reals(*this, problems);
   problems.raise();

@@ -6,6 +6,11 @@
 namespace trireme {
 namespace {
 
+// A step is a 32-bit coordinate of dropout's random numbers.
+constexpr double kMostSteps = 4294967295;
+// Of a run, and of a step: sums of them, and bytes of them, stay far from 2^63.
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 56;
+
 void bind(ConfigBinder& b, DataConfig& c) {
   b.path("data.train", c.train, "folder of the training dataset (trireme data pack)").required();
   b.path("data.validation", c.validation, "folder of the validation dataset; empty: none");
@@ -17,7 +22,10 @@ void bind(ConfigBinder& b, DataConfig& c) {
 }
 
 void bind(ConfigBinder& b, TrainConfig& c) {
-  b.integer("train.steps", c.steps, "optimizer steps of the whole run").required().at_least(1);
+  b.integer("train.steps", c.steps, "optimizer steps of the whole run")
+      .required()
+      .at_least(1)
+      .at_most(kMostSteps);
   b.integer("train.global_batch", c.global_batch, "sequences a step, over all ranks")
       .required()
       .at_least(1);
@@ -120,6 +128,13 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   }
   if (c.data.sequence == 0) {
     c.data.sequence = c.model.context;
+  }
+  std::int64_t tokens = 0;
+  if (__builtin_mul_overflow(t.global_batch, c.data.sequence, &tokens) ||
+      __builtin_mul_overflow(tokens, t.steps, &tokens) || tokens > kMostTokens) {
+    b.refuse("train.global_batch",
+             fmt::format("steps {} x global_batch {} x sequence {} are more than 2^56 tokens",
+                         t.steps, t.global_batch, c.data.sequence));
   }
   c.optimizer.schedule.lr = c.optimizer.lr;
   if (c.optimizer.schedule.steps == 0) {

@@ -1,0 +1,50 @@
+#include "src/train/run_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/nn/model_size.h"
+#include "src/train/model_presets.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using testing::HasSubstr;
+
+LoadedConfig load(const std::vector<std::string>& arguments) {
+  const TempFolder folder;
+  const auto file = folder.path() / "run.yaml";
+  write_file_durably(file,
+                     "model: {preset: gpt2-124m}\ndata: {train: d}\nrun: {dir: r}\n"
+                     "train: {steps: 5, global_batch: 8}\n");
+  return load_run_config(
+      {.file = file, .arguments = arguments, .environment = nullptr, .site = {}});
+}
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  return message_of<ConfigError>([&] { load(arguments); });
+}
+
+TEST(RunConfig, TheLargestModelIsCountedExactly) {
+  const RunConfig config =
+      load({"model.preset=llama-405b", "train.global_batch=4096", "train.steps=2000000"}).config;
+  EXPECT_EQ(parameter_count(config.model), 405'853'388'800);
+  EXPECT_EQ(config.tokens_a_step(), 4096 * config.model.context);
+  EXPECT_NEAR(flops_per_token(config.model, config.data.sequence) / 4.046e12, 1, 1e-3);
+}
+
+TEST(RunConfig, NumbersThatWouldOverflowAreRefused) {
+  EXPECT_THAT(refusal({"train.global_batch=4611686018427387904"}), HasSubstr("2^56 tokens"));
+  EXPECT_THAT(refusal({"train.global_batch=100000000", "train.steps=4000000"}),
+              HasSubstr("2^56 tokens"));
+  EXPECT_THAT(refusal({"train.steps=4294967296"}), HasSubstr("train.steps"));
+  EXPECT_THAT(refusal({"model.layers=65536", "model.hidden=16777216", "model.ffn=16777216"}),
+              HasSubstr("parameters"));
+}
+
+}  // namespace
+}  // namespace trireme
