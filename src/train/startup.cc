@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "mpi/agreement.h"
+
 namespace trireme {
 
 void log_ranks(const MpiSession& session, Communicator& world, int threads,
@@ -34,6 +36,31 @@ void log_ranks(const MpiSession& session, Communicator& world, int threads,
         "step will be slow; start fewer ranks, bind them (mpirun --bind-to core --map-by "
         "slot:PE=N) or lower train.threads",
         wanted, threads, own.sharers, own.binding.cores));
+  }
+}
+
+void check_same_config(Communicator& world, const LoadedConfig& loaded) {
+  nlohmann::json own = nlohmann::json::object();
+  for (const ResolvedKey& key : loaded.binder.resolved()) {
+    own[key.key] = key.value.to_yaml();
+  }
+  // A path may hold any bytes.
+  const std::string text = own.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  own = nlohmann::json::parse(text);
+  const auto roots = nlohmann::json::parse(broadcast_text(world, text, 0));
+  std::string fault;
+  for (const auto& [key, value] : own.items()) {
+    const std::string other = roots.value(key, std::string("unknown"));
+    if (fault.empty() && other != value) {
+      fault = fmt::format("{} is {} here ({}), {} on rank 0", key, value.get<std::string>(),
+                          loaded.binder.origin_of(key), other);
+    }
+  }
+  if (const std::string faults = gather_faults(world, fault); !faults.empty()) {
+    throw ConfigError(fmt::format(
+        "the ranks were given different configurations: {}. Put the same file on all nodes, and "
+        "forward the TRIREME_ variables (mpirun -x NAME)",
+        faults));
   }
 }
 

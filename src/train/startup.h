@@ -1,5 +1,5 @@
 // What a run says and checks before the first step: who the ranks are, whether they fit the cores,
-// whether they compute alike.
+// whether they were asked for the same and compute alike. Collective.
 #pragma once
 
 #include <string>
@@ -15,6 +15,10 @@ namespace trireme {
 // rank 0, each rank notes its own line in its own log. Warns where ranks oversubscribe cores.
 void log_ranks(const MpiSession& session, Communicator& world, int threads,
                std::string_view kernels, Log& log);
+
+// ConfigError where the files or the environment of the nodes give another configuration than rank
+// 0's: names the first key that differs. Collective, before anything that depends on a key.
+void check_same_config(Communicator& world, const LoadedConfig& loaded);
 
 // ConfigError where ranks would compute with different kernels although the run promises bits that
 // don't depend on the rank.
