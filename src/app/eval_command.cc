@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/store.h"
+#include "mpi/agreement.h"
 #include "src/train/evaluate.h"
 #include "src/train/load_model.h"
 #include "src/train/open_dataset.h"
@@ -24,16 +26,25 @@ struct EvalOptions {
   bool json = false;
 };
 
+// The step that rank 0 finds: a run may be saving another one meanwhile.
+std::string step_for_all(const std::string& checkpoint, Communicator& world) {
+  return run_on_root(world, [&] {
+    std::vector<std::string> skipped;
+    const StepFolder step = find_step(checkpoint, skipped);
+    for (const std::string& why : skipped) {
+      fmt::print(stderr, "trireme: skipped {}\n", why);
+    }
+    return step.path.string();
+  });
+}
+
 void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
   context.status.phase = "load";
   Pool pool{Device{}};
   Stream stream({}, session.place().threads());
-  const LoadedModel loaded =
-      load_model(options.checkpoint, pool, options.precision == "bf16" ? DType::bf16 : DType::f32);
-  for (const std::string& why : loaded.skipped) {
-    fmt::print(stderr, "trireme: skipped {}\n", why);
-  }
+  const LoadedModel loaded = load_model(step_for_all(options.checkpoint, session.world()), pool,
+                                        options.precision == "bf16" ? DType::bf16 : DType::f32);
   const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world());
   Run run{.kernels = kernels_for({}),
           .stream = stream,
@@ -44,6 +55,10 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   context.status.phase = "evaluate";
   const EvaluationPlan plan{options.sequence > 0 ? options.sequence : loaded.sequence,
                             options.micro_batch, options.samples};
+  if (plan.sequence > loaded.config.context) {
+    throw ConfigError(fmt::format("--sequence {}: the model's context is {} tokens", plan.sequence,
+                                  loaded.config.context));
+  }
   const Evaluation result = evaluate(*loaded.model, dataset, plan, session.world(), run);
   if (session.world().rank() != 0) {
     return;

@@ -21,14 +21,15 @@ Evaluation evaluate(const Model& model, const Dataset& dataset, const Evaluation
   std::vector<double> losses(static_cast<std::size_t>(a_rank * comm.size()), 0.0);
   if (count > 0) {
     const Sampler in_order(there, 1, Shuffle::none, 0);
+    // A micro-batch a step: the loader's memory does not grow with the dataset.
     Loader loader(dataset, in_order,
                   {.sequence = plan.sequence,
-                   .global_batch = batch * micro_batches,
+                   .global_batch = batch,
                    .micro_batch = batch,
-                   .first_micro = first,
-                   .micros = count,
-                   .steps = 1},
-                  0);
+                   .first_micro = 0,
+                   .micros = 1,
+                   .steps = count},
+                  first * batch);
     for (std::int64_t m = first; m < first + count; ++m) {
       const LoadedMicroBatch& loaded = loader.next();
       losses[static_cast<std::size_t>(m)] =
