@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "src/base/file.h"
+#include "src/train/startup.h"
 #include "src/train/training.h"
 
 namespace trireme {
@@ -30,11 +31,15 @@ void train(const TrainOptions& options, AppContext& context) {
   const LoadedConfig loaded = load_run_config(
       {.file = options.file, .arguments = options.arguments, .environment = environ});
   const RunConfig& config = loaded.config;
+  world.set_deadline(std::chrono::duration<double>(config.deadline.start));
+  check_same_config(world, loaded);
   const RunDirectory run(config.run_dir);
   if (finished_before(config, run, world)) {
     if (world.rank() == 0) {
-      fmt::print("{} is finished: step {} of {} is done. Raise train.steps to go on.\n",
-                 config.run_dir.string(), config.train.steps, config.train.steps);
+      fmt::print(
+          "{} is finished: step {} of {} is done. To go on, raise train.steps, with "
+          "optimizer.schedule.steps or checkpoint.allow_change.\n",
+          config.run_dir.string(), config.train.steps, config.train.steps);
     }
     return;
   }
@@ -49,10 +54,11 @@ void train(const TrainOptions& options, AppContext& context) {
            .ranks = world.size(),
            .host = session.place().host,
            .folder = config.run_dir / "logs"});
-  Training training(loaded, {session, log, stop, context.status});
+  Training training(config, {session, log, stop, context.status});
   if (world.rank() == 0) {
     // Only now: a refused second run on this directory must not touch the first one's files.
     write_file_durably(run.config(), loaded.binder.to_yaml());
+    run.clear_done();
   }
   const TrainingOutcome outcome = training.run();
   if (!outcome.finished) {

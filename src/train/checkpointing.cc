@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "io/checkpoint/fingerprint.h"
+#include "src/base/json_fields.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -51,7 +52,7 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume() {
                                 format_bytes(resumed->load.read_bytes),
                                 format_seconds(resumed->load.seconds)));
   }
-  return counters_from_json(resumed->manifest.meta.extra.at("counters"));
+  return counters_from_json(object_field(resumed->manifest.meta.extra, "counters"));
 }
 
 void TrainingCheckpoints::accept(const Manifest& manifest) const {
@@ -131,7 +132,7 @@ void TrainingCheckpoints::note(const std::optional<SaveOutcome>& outcome) {
   parts_.log.event("checkpoint", {{"step", outcome->step},
                                   {"bytes", outcome->bytes},
                                   {"seconds", outcome->seconds},
-                                  {"stall_ms", last_stall_ms()}});
+                                  {"stall_ms", 1e3 * writer_.stats().last_stall_seconds}});
   parts_.log.info(fmt::format("saved step {}: {} in {}{}{}", outcome->step,
                               format_bytes(outcome->bytes), format_seconds(outcome->seconds),
                               outcome->message.empty() ? "" : "; ", outcome->message));

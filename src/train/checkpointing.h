@@ -50,9 +50,6 @@ class TrainingCheckpoints {
   // Until nothing is in flight. Returns whether `step` is durable.
   bool finish(std::int64_t step);
 
-  // Of the loop, by the latest save.
-  double last_stall_ms() const { return 1e3 * writer_.stats().last_stall_seconds; }
-
  private:
   void accept(const Manifest& manifest) const;
   void note(const std::optional<SaveOutcome>& outcome);

@@ -81,7 +81,8 @@ std::vector<Scalar> scalars_of(const StepMetrics& m) {
 
 // Lines beyond `step` belong to work that this start does again.
 void forget_steps_after(const std::filesystem::path& path, std::int64_t step) {
-  if (!std::filesystem::exists(path)) {
+  std::error_code code;
+  if (!std::filesystem::exists(path, code)) {
     return;
   }
   std::istringstream lines(read_file(path));

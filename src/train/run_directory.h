@@ -51,6 +51,7 @@ class RunDirectory {
   // The step at which the run was finished, if it was.
   std::optional<std::int64_t> done_step() const;
   void mark_done(std::int64_t step) const;
+  // A run that goes on is not done.
   void clear_done() const;
   // Keeps the first reason that any rank writes. Never throws: it is called on the way out.
   void write_exit_reason(const ExitReason& reason) const noexcept;

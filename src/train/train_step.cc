@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "src/base/stopwatch.h"
 #include "src/optim/gradient_norm.h"
 
 namespace trireme {
@@ -41,9 +42,11 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   StepResult result;
   result.lr = learning_rate(parts_.config.optimizer.schedule, counters.step);
   const std::vector<double> losses = run_micro_batches(counters.step, result);
+  // The small exchange queues up behind the gradients: together they are what computing waits for.
+  const Stopwatch exposed;
   share(losses, signal, result);
   const View gradient = parts_.reducer.finish_step();
-  result.comm_exposed_ms = 1000 * parts_.reducer.timings().exposed_seconds;
+  result.comm_exposed_ms = exposed.milliseconds();
   update(counters, gradient, result);
   ++counters.step;
   return result;
@@ -52,8 +55,7 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
 std::vector<double> TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
   const RunConfig& config = parts_.config;
   const LeafRange leaves = parts_.reducer.micro_batches();
-  const double tokens =
-      static_cast<double>(config.train.global_batch) * static_cast<double>(config.data.sequence);
+  const auto tokens = static_cast<double>(config.tokens_a_step());
   Run run{.kernels = parts_.kernels,
           .stream = parts_.stream,
           .pool = parts_.pool,
@@ -99,8 +101,7 @@ void TrainStep::share(const std::vector<double>& losses, int signal, StepResult&
     result.memory_bytes =
         std::max(result.memory_bytes, static_cast<std::int64_t>(from[losses.size() + 1]));
   }
-  const double tokens = static_cast<double>(parts_.config.train.global_batch) *
-                        static_cast<double>(parts_.config.data.sequence);
+  const auto tokens = static_cast<double>(parts_.config.tokens_a_step());
   result.loss = sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size())) / tokens;
 }
 

@@ -24,7 +24,7 @@ struct StepResult {
   int stop_signal = 0;            // a signal that any rank has received, or 0
   std::int64_t memory_bytes = 0;  // resident, the largest of all ranks
   double data_wait_ms = 0;
-  double comm_exposed_ms = 0;
+  double comm_exposed_ms = 0;  // waited for other ranks after the last backward
 };
 
 class TrainStep {

@@ -1,5 +1,6 @@
-// Training: a run from its configuration to its last step: builds all parts, resumes, loops, saves,
-// and stops when asked. Everything that is collective happens here, in one order on every rank.
+// Training: a run from its configuration to its last step: builds all parts (training_parts.h),
+// resumes, loops, saves, and stops when asked. Everything that is collective happens there, in one
+// order on every rank. One a process, used by the main thread.
 #pragma once
 
 #include <memory>
@@ -26,10 +27,12 @@ struct TrainingHost {
   RunStatus& status;
 };
 
+struct TrainingParts;
+
 class Training {
  public:
   // Reads manifests, builds the model, takes the checkpoint folder's lock and resumes. Collective.
-  Training(const LoadedConfig& config, const TrainingHost& host);
+  Training(const RunConfig& config, const TrainingHost& host);
   ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
@@ -37,11 +40,7 @@ class Training {
   TrainingOutcome run();
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<TrainingParts> parts_;
 };
-
-// Compute threads of this rank, by the configuration or its share of the cores.
-int threads_of(const RunConfig& config, const MpiSession& session);
 
 }  // namespace trireme

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "src/base/json_fields.h"
+
 namespace trireme {
 namespace {
 
@@ -79,13 +81,8 @@ nlohmann::json to_json(const TrainingCounters& c) {
 }
 
 TrainingCounters counters_from_json(const nlohmann::json& json) {
-  try {
-    return {json.at("step").get<std::int64_t>(), json.at("updates").get<std::int64_t>(),
-            json.at("skipped_steps").get<std::int64_t>(),
-            json.at("skipped_in_a_row").get<std::int64_t>()};
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("the checkpoint's counters are damaged: {}", error.what()));
-  }
+  return {count_field(json, "step"), count_field(json, "updates"),
+          count_field(json, "skipped_steps"), count_field(json, "skipped_in_a_row")};
 }
 
 }  // namespace trireme

@@ -151,16 +151,31 @@ class BadInput(unittest.TestCase):
 
     def test_second_run_on_one_directory(self):
         config = self.config("twice", train__steps=100000)
+        run_dir = harness.run_dir(config)
+        harness.must(harness.run("train", config, "train.steps=2"))
+        self.assertTrue((run_dir / "DONE").exists())
         log = self.folder / "twice.log"
-        process = harness.start("train", config, ranks=1, log=log)
+        process = harness.start("train", config, "checkpoint.allow_change=optimizer.schedule.steps",
+                                ranks=1, log=log)
         try:
-            lock = harness.run_dir(config) / "checkpoints" / "run.lock"
-            while not lock.exists() or not lock.stat().st_size:
+            # The run goes on beyond what was done, and holds the lock by then.
+            while (run_dir / "DONE").exists():
                 self.assertIsNone(process.poll(), log.read_text())
-            self.refused(77, [f"process"], "train", config)
+            self.refused(77, ["process"], "train", config)
+            self.assertFalse((run_dir / "exit_reason.json").exists(), "not the second run's to say")
             self.assertIsNone(process.poll(), "the first run goes on")
         finally:
             harness.end_group(process)
+
+    def test_ranks_with_different_configurations(self):
+        config = self.config("differ")
+        words = harness.command(["train", config], 1)
+        other = harness.command(["train", config, "optimizer.lr=0.5"], 1)
+        result = subprocess.run(words + [":"] + other[1:], env=harness.ENVIRONMENT, text=True,
+                                capture_output=True, timeout=120, check=False)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        for word in ["rank 1", "optimizer.lr is 0.5", "command line"]:
+            self.assertIn(word, result.stderr)
 
     def test_divergence_stops_with_untouched_weights(self):
         config = self.config("diverged", train__steps=40, checkpoint__every=1, train__log_every=1)

@@ -1,0 +1,54 @@
+// TrainingParts: all that a run is made of, built in one order on every rank; a part uses only what
+// stands above it, and ends before that. Owned by Training. Collective to build.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "src/parallel/process_grid.h"
+#include "src/train/checkpointing.h"
+#include "src/train/metrics.h"
+#include "src/train/train_step.h"
+#include "src/train/training.h"
+
+namespace trireme {
+
+struct TrainingParts {
+  // Resumes, if there is something to resume from.
+  TrainingParts(const RunConfig& config, const TrainingHost& host);
+
+  // What this rank is doing from here on, and how long it may wait for the others meanwhile.
+  void enter(const char* phase, double deadline_seconds);
+
+  RunConfig config;
+  TrainingHost host;
+  Communicator& world;
+  ProcessGrid grid;
+  std::unique_ptr<Communicator> dp;
+  const Kernels& kernels;
+  Stream stream;
+  Pool pool{Device{}};
+  Dataset dataset;
+  std::optional<Dataset> validation;
+  ParameterStore parameters;
+  Model model;
+  std::unique_ptr<AdamWOptimizer> optimizer;
+  std::unique_ptr<GradientReducer> reducer;
+  RunFingerprints fingerprints;
+  std::unique_ptr<TrainingCheckpoints> checkpoints;
+  TrainingCounters counters;
+  std::unique_ptr<Loader> loader;
+  std::unique_ptr<TrainStep> step;
+  double ceiling_flops = 0;             // products a second of all ranks, measured
+  std::unique_ptr<MetricsLog> metrics;  // rank 0's
+
+ private:
+  void make_optimizer();
+  void make_checkpoints();
+  void resume();
+  void make_loader();
+  void measure_ceiling();
+  void make_metrics();
+};
+
+}  // namespace trireme
