@@ -4,9 +4,9 @@
 
 #include <fmt/ranges.h>
 
-#include "mpi/agreement.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
+#include "mpi/agreement.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -42,9 +42,9 @@ class Candidates {
       return "";
     }
     throw DataError(fmt::format(
-        "{} holds checkpoints, but none is valid:\n  {}\nRestore one, or choose another folder (or "
-        "resume: never) to start from the beginning",
-        folder_.string(), fmt::join(skipped_, "\n  ")));
+        "{} holds checkpoints, but none is valid:\n  {}\nRestore one; or, to start from the "
+        "beginning, remove {} or choose another checkpoint.dir",
+        folder_.string(), fmt::join(skipped_, "\n  "), folder_.string()));
   }
 
   void skip(const std::string& reason) { skipped_.push_back(reason); }

@@ -50,6 +50,17 @@ int ranks_that_throw(const std::function<void(Communicator&)>& work, const std::
   return thrown;
 }
 
+TEST(Resume, WithoutAGoodOneAllRanksLearnHowToStartAnew) {
+  TempFolder folder;
+  ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);
+  std::filesystem::remove(step_path(folder.path(), 1) / "manifest.json");
+  const auto work = [&](Communicator& comm) { resume(comm, folder.path(), {}); };
+  EXPECT_EQ(
+      ranks_that_throw<DataError>(
+          work, fmt::format("remove {} or choose another checkpoint.dir", folder.path().string())),
+      3);
+}
+
 TEST(Resume, ACheckpointOfAnotherRunIsRefusedByAllRanks) {
   TempFolder folder;
   ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);
