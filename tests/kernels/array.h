@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/philox.h"
 #include "src/device/device.h"
 
 namespace trireme::testing {
@@ -27,6 +28,15 @@ class Array {
     std::normal_distribution<double> normal(0, deviation);
     for (std::int64_t i = 0; i < count; ++i) {
       array.set(i, normal(bits));
+    }
+    return array;
+  }
+  // Evenly spread over [-bound, bound), from the counter-based generator.
+  static Array uniform(std::int64_t count, DType dtype, std::uint64_t seed, double bound) {
+    Array array(count, dtype);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto word = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, philox_key(seed))[0];
+      array.set(i, bound * (2 * static_cast<double>(uniform_float(word)) - 1));
     }
     return array;
   }

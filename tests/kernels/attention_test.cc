@@ -7,11 +7,13 @@
 
 #include <gtest/gtest.h>
 
-#include "src/base/philox.h"
 #include "src/kernels/kernels.h"
+#include "tests/kernels/array.h"
 
 namespace trireme {
 namespace {
+
+using testing::Array;
 
 struct Case {
   std::int64_t batch, time, kv_time, heads, kv_heads, depth;
@@ -22,51 +24,17 @@ struct Case {
   }
 };
 
-class Array {
- public:
-  Array(std::int64_t count, DType dtype, std::uint64_t seed = 0)
-      : count_(count), dtype_(dtype), bytes_(static_cast<std::size_t>(count * size_of(dtype))) {
-    for (std::int64_t i = 0; seed != 0 && i < count; ++i) {
-      const auto word = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, philox_key(seed))[0];
-      set(i, 4 * uniform_float(word) - 2);
-    }
-  }
-  View view(std::int64_t first = 0) {
-    return View{bytes_.data(), count_, dtype_, {}}.slice(first, count_ - first);
-  }
-  float operator[](std::int64_t i) const {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, bytes_.data() + i * size_of(dtype_),
-                static_cast<std::size_t>(size_of(dtype_)));
-    return dtype_ == DType::bf16 ? to_float(bf16{static_cast<std::uint16_t>(bits)})
-                                 : std::bit_cast<float>(bits);
-  }
-  std::int64_t count() const { return count_; }
-  bool operator==(const Array& other) const { return bytes_ == other.bytes_; }
-
- private:
-  void set(std::int64_t i, float x) {
-    const bf16 half = to_bf16(x);
-    const void* from = dtype_ == DType::bf16 ? static_cast<const void*>(&half) : &x;
-    std::memcpy(bytes_.data() + i * size_of(dtype_), from,
-                static_cast<std::size_t>(size_of(dtype_)));
-  }
-  std::int64_t count_;
-  DType dtype_;
-  std::vector<char> bytes_;
-};
-
 // q, k and v lie in one row of a token, as the layers lay them out.
 struct Pass {
   explicit Pass(const Case& c)
       : shape(c),
         row((c.heads + 2 * c.kv_heads) * c.depth),
         cache_rows(c.kv_time == c.time ? c.time : c.kv_time + 3),
-        qkv(c.batch * cache_rows * row, c.type, 1),
-        q(c.batch * c.time * row, c.type, 1),
+        qkv(Array::uniform(c.batch * cache_rows * row, c.type, 1, 2)),
+        q(Array::uniform(c.batch * c.time * row, c.type, 1, 2)),
         out(c.batch * c.time * c.heads * c.depth, c.type),
         lse(c.batch * c.heads * c.time, DType::f32),
-        dout(out.count(), c.type, 2),
+        dout(Array::uniform(out.count(), c.type, 2, 2)),
         dqkv(qkv.count(), c.type) {}
 
   AttentionForward forward() {
@@ -78,8 +46,8 @@ struct Pass {
     p.kv_heads = shape.kv_heads;
     p.head_dim = shape.depth;
     p.q = shape.time == shape.kv_time ? qkv.view() : q.view();
-    p.k = qkv.view(shape.heads * shape.depth);
-    p.v = qkv.view((shape.heads + shape.kv_heads) * shape.depth);
+    p.k = keys(qkv);
+    p.v = values(qkv);
     p.q_stride = p.kv_stride = row;
     p.kv_batch_rows = cache_rows;
     p.out = out.view();
@@ -90,13 +58,21 @@ struct Pass {
     Stream stream(Device{}, threads);
     kernels.attention_forward(stream, forward());
     if (shape.time == shape.kv_time) {
-      kernels.attention_backward(stream,
-                                 {.forward = forward(),
-                                  .dout = dout.view(),
-                                  .dq = dqkv.view(),
-                                  .dk = dqkv.view(shape.heads * shape.depth),
-                                  .dv = dqkv.view((shape.heads + shape.kv_heads) * shape.depth)});
+      kernels.attention_backward(stream, {.forward = forward(),
+                                          .dout = dout.view(),
+                                          .dq = dqkv.view(),
+                                          .dk = keys(dqkv),
+                                          .dv = values(dqkv)});
     }
+  }
+
+  // From the first key or value on, in rows like q's.
+  View keys(Array& rows) const { return tail(rows, shape.heads * shape.depth); }
+  View values(Array& rows) const {
+    return tail(rows, (shape.heads + shape.kv_heads) * shape.depth);
+  }
+  static View tail(Array& rows, std::int64_t first) {
+    return rows.view().slice(first, rows.count() - first);
   }
 
   Case shape;
@@ -109,9 +85,9 @@ double distance(const Array& a, const Array& b) {
   double apart = 0;
   double size = 1e-30;
   for (std::int64_t i = 0; i < a.count(); ++i) {
-    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    const double difference = std::abs(a[i] - b[i]);
     apart = std::isnan(difference) ? INFINITY : std::max(apart, difference);
-    size = std::max(size, std::abs(static_cast<double>(b[i])));
+    size = std::max(size, std::abs(b[i]));
   }
   return apart / size;
 }
@@ -186,7 +162,8 @@ TEST(Attention, BitsDoNotDependOnThreads) {
         for (const int threads : {2, 3, 4, 16}) {
           Pass other(shape);
           other.run(*table, threads);
-          EXPECT_TRUE(other.out == one.out && other.lse == one.lse && other.dqkv == one.dqkv)
+          EXPECT_TRUE(other.out.same_bits(one.out) && other.lse.same_bits(one.lse) &&
+                      other.dqkv.same_bits(one.dqkv))
               << table->name << " " << shape.name() << " on " << threads << " threads";
         }
       }

@@ -8,45 +8,13 @@
 
 #include <gtest/gtest.h>
 
-#include "src/base/philox.h"
 #include "src/kernels/kernels.h"
+#include "tests/kernels/array.h"
 
 namespace trireme {
 namespace {
 
-// Elements of one type, filled from the counter-based generator.
-class Array {
- public:
-  Array(std::int64_t count, DType dtype, std::uint64_t seed = 0)
-      : count_(count), dtype_(dtype), bytes_(static_cast<std::size_t>(count * size_of(dtype))) {
-    for (std::int64_t i = 0; seed != 0 && i < count; ++i) {
-      const auto word = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, philox_key(seed))[0];
-      set(i, 2 * uniform_float(word) - 1);
-    }
-  }
-  View view() { return {bytes_.data(), count_, dtype_, {}}; }
-  float operator[](std::int64_t i) const {
-    if (dtype_ == DType::bf16) {
-      bf16 x;
-      std::memcpy(&x, bytes_.data() + i * 2, 2);
-      return to_float(x);
-    }
-    float x;
-    std::memcpy(&x, bytes_.data() + i * 4, 4);
-    return x;
-  }
-  void set(std::int64_t i, float x) {
-    const bf16 half = to_bf16(x);
-    dtype_ == DType::bf16 ? std::memcpy(bytes_.data() + i * 2, &half, 2)
-                          : std::memcpy(bytes_.data() + i * 4, &x, 4);
-  }
-  bool operator==(const Array& other) const { return bytes_ == other.bytes_; }
-
- private:
-  std::int64_t count_;
-  DType dtype_;
-  std::vector<char> bytes_;
-};
+using testing::Array;
 
 struct Case {
   std::int64_t m, n, k;
@@ -60,14 +28,20 @@ struct Case {
   }
 };
 
+Array filled(std::int64_t count, DType dtype, std::uint64_t seed) {
+  return Array::uniform(count, dtype, seed, 1);
+}
+
 struct Operands {
   Array a, b, bias;
   explicit Operands(const Case& c)
-      : a(c.m * c.k, c.type, 1), b(c.k * c.n, c.type, 2), bias(c.n, c.type, 3) {}
+      : a(filled(c.m * c.k, c.type, 1)),
+        b(filled(c.k * c.n, c.type, 2)),
+        bias(filled(c.n, c.type, 3)) {}
 };
 
 Array product(const Kernels& kernels, const Case& c, Operands& in, int threads) {
-  Array out(c.m * c.n, c.out, c.accumulate ? 4 : 0);
+  Array out = c.accumulate ? filled(c.m * c.n, c.out, 4) : Array(c.m * c.n, c.out);
   Stream stream(Device{}, threads);
   kernels.matmul(stream, {.m = c.m,
                           .n = c.n,
@@ -87,7 +61,7 @@ void expect_same_bits(const Kernels& kernels, const Case& c, std::initializer_li
   Operands in(c);
   const Array one = product(kernels, c, in, 1);
   for (const int n : threads) {
-    EXPECT_TRUE(product(kernels, c, in, n) == one)
+    EXPECT_TRUE(product(kernels, c, in, n).same_bits(one))
         << kernels.name << " " << c.name() << " on " << n;
   }
 }
@@ -152,7 +126,7 @@ double expected(const Case& c, const Operands& in, std::int64_t row, std::int64_
 // Elements on both sides of every cut, in products longer than a block along M, N or K.
 TEST(Matmul, BlocksMeetWithoutSeams) {
   const Kernels& kernels = kernels_for(Device{});
-  const Array before(5000 * 40, DType::f32, 4);
+  const Array before = filled(5000 * 40, DType::f32, 4);
   const std::vector<Case> cases = {
       {5000, 3, 40, false, false, DType::f32, DType::f32, true},
       {5000, 3, 40, true, true, DType::bf16, DType::f32, false, true},
@@ -192,7 +166,7 @@ TEST(Matmul, GeluKeepsTheSumBefore) {
                           .bias = in.bias.view(),
                           .aux = aux.view(),
                           .epilogue = Epilogue::gelu});
-  EXPECT_TRUE(aux == product(kernels, c, in, 1));
+  EXPECT_TRUE(aux.same_bits(product(kernels, c, in, 1)));
   for (std::int64_t i = 0; i < c.m * c.n; ++i) {
     const double x = static_cast<double>(aux[i]);
     const double gelu = x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
