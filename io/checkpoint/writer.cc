@@ -6,11 +6,11 @@
 
 #include <sys/stat.h>
 
-#include "mpi/agreement.h"
 #include "io/checkpoint/clock.h"
 #include "io/checkpoint/commit.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/shard_plan.h"
+#include "mpi/agreement.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
