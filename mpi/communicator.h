@@ -80,7 +80,7 @@ class Communicator {
 
   // Ranks of one colour form a group, ordered by key, then by rank.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
-  // How long later operations may take.
+  // How long later operations may take; above a hundred years as good as for ever.
   virtual void set_deadline(std::chrono::duration<double> deadline) = 0;
   // Ends every rank of the job with this exit code. Does not return.
   [[noreturn]] virtual void abort(ExitCode code) = 0;

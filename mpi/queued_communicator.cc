@@ -18,7 +18,9 @@ void check_reducible(const View& data) {
 
 QueuedCommunicator::QueuedCommunicator(std::unique_ptr<Transport> transport,
                                        Exchange::Clock::duration deadline)
-    : transport_(std::move(transport)), deadline_(deadline), queue_(*transport_) {}
+    : transport_(std::move(transport)),
+      deadline_(std::min<Exchange::Clock::duration>(deadline, kLongestDeadline)),
+      queue_(*transport_) {}
 
 const std::string& QueuedCommunicator::host(int rank) const { return transport_->host(rank); }
 
@@ -98,7 +100,8 @@ std::unique_ptr<Communicator> QueuedCommunicator::split(int color, int key) {
 
 void QueuedCommunicator::set_deadline(std::chrono::duration<double> deadline) {
   check(deadline.count() > 0, "a deadline is positive");
-  deadline_ = std::chrono::duration_cast<Exchange::Clock::duration>(deadline);
+  const std::chrono::duration<double> longest = kLongestDeadline;
+  deadline_ = std::chrono::duration_cast<Exchange::Clock::duration>(std::min(deadline, longest));
 }
 
 // The compiler does not know that the virtual call does not return.

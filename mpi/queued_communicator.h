@@ -8,6 +8,8 @@
 namespace trireme {
 
 inline constexpr std::chrono::minutes kDefaultDeadline{10};
+// As good as none: a later moment would overflow the clock's 64 bits of nanoseconds.
+inline constexpr std::chrono::hours kLongestDeadline{24 * 365 * 100};
 
 class QueuedCommunicator : public Communicator {
  public:

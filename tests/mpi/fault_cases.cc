@@ -1,3 +1,5 @@
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,6 +66,17 @@ void absent_rank_hangs_a_collective(Communicator& comm) {
     EXPECT_EQ(message_of<Hang>(first), text);
   }
   comm.barrier().wait();
+}
+
+// Above what the clock can count.
+void any_deadline_is_long_enough(Communicator& comm) {
+  for (const double seconds : {1e10, 1e18, 1e300, std::numeric_limits<double>::infinity()}) {
+    const auto group = fresh_group(comm);
+    group->set_deadline(duration<double>(seconds));
+    EXPECT_EQ(all_reduce_value(*group, std::int64_t{1}, ReduceOp::sum), comm.size()) << seconds;
+    EXPECT_EQ(all_gather_text(*group->split(0, 0), "x").size(),
+              static_cast<std::size_t>(comm.size()));
+  }
 }
 
 // Two ranks that disagree about a message learn it before they use its data.
@@ -143,6 +156,7 @@ void misuse_is_refused(Communicator& comm) {
 std::vector<CollectiveCase> fault_cases() {
   return {{"absent_rank_is_named", absent_rank_is_named},
           {"absent_rank_hangs_a_collective", absent_rank_hangs_a_collective},
+          {"any_deadline_is_long_enough", any_deadline_is_long_enough},
           {"wrong_length_is_an_error", wrong_length_is_an_error},
           {"abandoning_ends_the_group", abandoning_ends_the_group},
           {"ending_fails_what_is_left", ending_fails_what_is_left},
