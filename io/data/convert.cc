@@ -157,7 +157,9 @@ PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
   DatasetJob job = empty_job(options);
   const std::int64_t shard_tokens = options.shard_bytes / job.format.token_bytes;
   for (const ForeignRange& range : plan(files, counts, shard_tokens)) {
-    job.shards.push_back({fingerprint(options, range), range.count * job.format.token_bytes,
+    job.shards.push_back({fingerprint(options, range),
+                          sha256_hex(fmt::format("{} {}", range.file.inode, range.file.changed_ns)),
+                          range.count * job.format.token_bytes,
                           [&options, range](ShardWriter& writer, const auto& read) {
                             return convert_range(options, range, writer, read);
                           }});

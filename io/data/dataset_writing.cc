@@ -68,14 +68,15 @@ class RankWork {
   ShardNote shard(std::size_t index) {
     const ShardJob& plan = job_.shards[index];
     const fs::path path = note_path(job_.folder, index);
-    if (auto note = trusted_note(path, job_.folder, job_.format.token_bytes, plan.fingerprint)) {
+    if (auto note = trusted_note(path, job_.folder, job_.format.token_bytes,
+                                 plan.fingerprint + plan.restart_fingerprint)) {
       ++kept_;
       return *note;
     }
     ::unlink(path.c_str());
     ShardWriter writer(job_.folder, shard_name(index), job_.format);
     ShardNote note;
-    note.fingerprint = plan.fingerprint;
+    note.fingerprint = plan.fingerprint + plan.restart_fingerprint;
     note.counts = plan.fill(writer, [this](std::int64_t bytes) { report(bytes); });
     if (writer.tokens() > 0) {
       note.shard = writer.finish();

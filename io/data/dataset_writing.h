@@ -3,8 +3,8 @@
 // makes the folder a dataset. The result does not depend on the number of ranks nor on restarts.
 //
 //   DIR/.pack/lock             held by rank 0           DIR/shards/00000.h5(.tmp, .tokens.tmp)
-//   DIR/.pack/00000.json       fingerprint of the inputs, counts, the shard's entry (null: no
-//   tokens) DIR/manifest.json          written when all notes are there; then .pack goes
+//   DIR/.pack/00000.json       fingerprints of the inputs, counts, the shard's entry (null: none)
+//   DIR/manifest.json          written when all notes are there; then .pack goes
 #pragma once
 
 #include <filesystem>
@@ -31,6 +31,9 @@ struct RankGroup {
 
 struct ShardJob {
   std::string fingerprint;  // of all that decides the shard's content
+  // Of the very files it is made from: a shard of an earlier run is kept only if they are
+  // untouched. Stays out of the dataset, which a copy of the files may make as well.
+  std::string restart_fingerprint;
   std::int64_t input_bytes = 0;
   // Appends the tokens; reports input bytes done with.
   std::function<PackCounts(ShardWriter&, const std::function<void(std::int64_t)>&)> fill;

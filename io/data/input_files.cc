@@ -35,6 +35,10 @@ struct stat status_of(const fs::path& path) {
   return status;
 }
 
+std::int64_t nanoseconds(const struct timespec& time) {
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+}
+
 // Collects files; knows what to leave out.
 class Walk {
  public:
@@ -84,9 +88,8 @@ class Walk {
     if (!S_ISREG(status.st_mode)) {
       throw ConfigError(fmt::format("{}: neither a file nor a folder", path.string()));
     }
-    files_.push_back(
-        {path.lexically_normal(), std::move(name), status.st_size,
-         status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec});
+    files_.push_back({path.lexically_normal(), std::move(name), status.st_size,
+                      nanoseconds(status.st_mtim), status.st_ino, nanoseconds(status.st_ctim)});
   }
 
   const std::vector<std::string>& exclude_;
@@ -102,8 +105,9 @@ std::string_view take_until_nul(std::string_view& text) {
   return field;
 }
 
-std::int64_t parse_integer(std::string_view text) {
-  std::int64_t value = 0;
+template <class Integer>
+Integer parse_integer(std::string_view text) {
+  Integer value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   check(code == std::errc() && end == text.data() + text.size(), "a list of files holds integers");
   return value;
@@ -132,7 +136,8 @@ std::string input_files_text(const std::vector<InputFile>& files) {
   std::string text;
   for (const InputFile& file : files) {
     for (const std::string& field :
-         {file.path, file.name, std::to_string(file.bytes), std::to_string(file.modified_ns)}) {
+         {file.path, file.name, std::to_string(file.bytes), std::to_string(file.modified_ns),
+          std::to_string(file.inode), std::to_string(file.changed_ns)}) {
       text += field;
       text.push_back('\0');
     }
@@ -146,8 +151,10 @@ std::vector<InputFile> parse_input_files(std::string_view text) {
     InputFile file;
     file.path = take_until_nul(text);
     file.name = take_until_nul(text);
-    file.bytes = parse_integer(take_until_nul(text));
-    file.modified_ns = parse_integer(take_until_nul(text));
+    file.bytes = parse_integer<std::int64_t>(take_until_nul(text));
+    file.modified_ns = parse_integer<std::int64_t>(take_until_nul(text));
+    file.inode = parse_integer<std::uint64_t>(take_until_nul(text));
+    file.changed_ns = parse_integer<std::int64_t>(take_until_nul(text));
     files.push_back(std::move(file));
   }
   return files;

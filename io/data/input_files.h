@@ -15,6 +15,9 @@ struct InputFile {
   std::string name;  // below the argument that led to it: moving a tree does not change its names
   std::int64_t bytes = 0;
   std::int64_t modified_ns = 0;
+  // Which file it is now, and since when: a copy of the same content has others.
+  std::uint64_t inode = 0;
+  std::int64_t changed_ns = 0;
 
   // One document a line, in a field of a JSON object; else the file is one document.
   bool is_jsonl() const;

@@ -42,6 +42,15 @@ std::string fingerprint(const PackOptions& options, const Tokenizer& tokenizer,
   return digest.finish_hex();
 }
 
+std::string restart_fingerprint(const std::vector<InputFile>& files, const TextShard& plan) {
+  Sha256 digest;
+  for (const TextPiece& piece : plan.pieces) {
+    const InputFile& file = files[piece.file];
+    digest.update(fmt::format("{} {}\n", file.inode, file.changed_ns));
+  }
+  return digest.finish_hex();
+}
+
 // One dataset of the pack; borrows what is common to both sides of a split.
 PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
                      const std::vector<InputFile>& files, const Selection& selection,
@@ -64,6 +73,7 @@ PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
   for (TextShard& plan : plan_shards(files, selection, static_cast<std::int64_t>(text_bytes))) {
     ShardJob shard;
     shard.fingerprint = fingerprint(options, tokenizer, selection, files, plan);
+    shard.restart_fingerprint = restart_fingerprint(files, plan);
     shard.input_bytes = plan.input_bytes();
     shard.fill = [&source, plan = std::move(plan)](ShardWriter& writer, const auto& read) {
       return pack_text(source, plan, writer, read);

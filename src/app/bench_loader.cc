@@ -32,7 +32,7 @@ class SyntheticDataset {
                   .tokenizer = "bytes",
                   .tokenizer_digest = "-",
                   .source = "random"};
-    job.shards.push_back({"synthetic", bytes, [bytes](ShardWriter& writer, const auto&) {
+    job.shards.push_back({"synthetic", "", bytes, [bytes](ShardWriter& writer, const auto&) {
                             fill(writer, bytes / 2);
                             return PackCounts{};
                           }});

@@ -193,6 +193,28 @@ TEST_F(PackerTest, AnInterruptedPackGoesOn) {
   EXPECT_TRUE(pack(o, {}).front().was_complete);
 }
 
+// The size and the time of a file are as before, its content is not.
+TEST_F(PackerTest, ARestartSeesWhatChangedInDisguise) {
+  for (int i = 0; i < 4; ++i) {
+    write_random_text(fmt::format("in/{}.txt", i), 30'000, i);
+  }
+  PackOptions o = options("in", "out");
+  o.shard_bytes = 1 << 16;
+  o.progress = [](std::int64_t done, std::int64_t total) {
+    if (done == total) {
+      throw IoError("the power went");
+    }
+  };
+  EXPECT_THROW(pack(o, {}), IoError);
+  const auto time = fs::last_write_time(folder_ / "in/1.txt");
+  write_random_text("in/1.txt", 30'000, 99);
+  fs::last_write_time(folder_ / "in/1.txt", time);
+  o.progress = {};
+  const PackReport report = pack(o, {}).front();
+  EXPECT_GE(report.kept_shards, 1);
+  EXPECT_EQ(documents(o.out)[1], read_file(folder_ / "in/1.txt"));
+}
+
 TEST_F(PackerTest, ForeignFoldersAreLeftAlone) {
   write("in/a.txt", "text");
   write("out/precious.txt", "mine");
