@@ -21,6 +21,7 @@ class Candidates {
         continue;
       }
       any_ = true;
+      check_readable(step);
       if (step.manifest) {
         steps_.push_back(std::move(step));
       } else {
@@ -80,14 +81,22 @@ void check_fits(Communicator& comm, const CheckpointReader& reader,
   }
 }
 
-// What keeps any rank from using it; "" if nothing does.
+// What keeps any rank from using it; "" if nothing does. PolicyError on all ranks if one may not
+// read it: that is no damage.
 std::string try_to_load(Communicator& comm, const CheckpointReader& reader,
                         std::span<const BlockRequest> requests, LoadStats& stats) {
+  std::string refusal;
   std::string fault;
   try {
     stats = reader.load(requests);
+  } catch (const PolicyError& e) {
+    refusal = e.what();
   } catch (const Error& e) {
     fault = e.what();
+  }
+  const std::string refused = gather_faults(comm, refusal);
+  if (!refused.empty()) {
+    throw PolicyError(refused);
   }
   return gather_faults(comm, fault);
 }

@@ -35,8 +35,9 @@ struct Resumed {
 };
 
 // Collective. Nothing if the folder holds no checkpoint at all; NotFound if it lacks the wanted
-// step; DataError with all reasons if there are some and none is good: the run must not start from
-// scratch by mistake. After an error the requests' views hold undefined bytes.
+// step; PolicyError if a rank may not read one; DataError with all reasons if there are some and
+// none is good: the run must not start from scratch by mistake. After an error the requests' views
+// hold undefined bytes.
 std::optional<Resumed> resume(Communicator& comm, const std::filesystem::path& folder,
                               std::span<const BlockRequest> requests,
                               const ResumeOptions& options = {});

@@ -165,6 +165,8 @@ std::vector<std::string> verify_shard(const std::filesystem::path& folder, const
         }
       }
     });
+  } catch (const PolicyError&) {
+    throw;
   } catch (const Error& e) {
     faults.emplace_back(e.what());
   }

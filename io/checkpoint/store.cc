@@ -80,10 +80,22 @@ StepFolder inspect_step(const fs::path& path) {
   try {
     folder.manifest = read_whole_step(path, step);
     folder.step = folder.manifest->meta.step;
+  } catch (const PolicyError& e) {
+    folder.problem = e.what();
+    folder.unreadable = true;
   } catch (const Error& e) {
     folder.problem = e.what();
   }
   return folder;
+}
+
+void check_readable(const StepFolder& step) {
+  if (step.unreadable) {
+    throw PolicyError(
+        fmt::format("{}: that is no damage, so no other checkpoint is taken instead: make {} "
+                    "readable for this user, or move it away",
+                    step.problem, step.path.string()));
+  }
 }
 
 std::vector<StepFolder> list_steps(const fs::path& folder) {
@@ -104,6 +116,7 @@ StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
   if (fs::exists(clean / kManifestName, ignored) ||
       clean.filename().string().starts_with("step-")) {
     StepFolder step = inspect_step(clean);
+    check_readable(step);
     if (!fs::exists(clean, ignored)) {
       throw NotFound(fmt::format("{} does not exist", clean.string()));
     }
@@ -114,6 +127,7 @@ StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
   }
   std::vector<StepFolder> steps = list_steps(clean);
   for (StepFolder& step : steps) {
+    check_readable(step);
     if (step.manifest) {
       return std::move(step);
     }

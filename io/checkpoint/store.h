@@ -21,7 +21,8 @@ struct StepFolder {
   // Present if the step is whole: a good manifest of this step, and every shard there in full size.
   // The digests of the shards are compared when they are read.
   std::optional<Manifest> manifest;
-  std::string problem;  // else: why not, with the file's name
+  std::string problem;      // else: why not, with the file's name
+  bool unreadable = false;  // for want of permission: nobody knows whether it is whole
   bool pinned = false;
 };
 
@@ -31,8 +32,11 @@ StepFolder inspect_step(const std::filesystem::path& path);
 // newest first. An absent folder holds none.
 std::vector<StepFolder> list_steps(const std::filesystem::path& folder);
 
+// PolicyError for an unreadable step: it is not passed over for an older one.
+void check_readable(const StepFolder& step);
 // `path` is a step's folder, or a checkpoint folder and then means its newest whole step. Appends
-// to `skipped` what is wrong with others. NotFound if there is no step, DataError if none is whole.
+// to `skipped` what is wrong with others. NotFound if there is no step, PolicyError if one is
+// unreadable, DataError if none is whole.
 StepFolder find_step(const std::filesystem::path& path, std::vector<std::string>& skipped);
 
 struct Retention {

@@ -61,6 +61,8 @@ void compare_header(const fs::path& path, const Entries& expected,
                                      path.string(), entry.name));
       }
     }
+  } catch (const PolicyError&) {
+    throw;
   } catch (const Error& e) {
     faults.push_back(fmt::format("{}: {}", path.string(), e.what()));
   }

@@ -60,6 +60,8 @@ class Verification {
     for (const ShardEntry* entry : mine) {
       try {
         shard(*entry);
+      } catch (const PolicyError&) {
+        throw;
       } catch (const Error& error) {
         report_.damage.emplace_back(error.what());
       }

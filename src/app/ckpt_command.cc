@@ -80,8 +80,8 @@ void list(const CkptOptions& options) {
              "shards", "created", "state");
   for (const StepFolder& step : steps) {
     if (!step.manifest) {
-      fmt::print("{:>10} {:>12} {:>4} {:>11} {:>6}  {:<20}  INVALID: {}\n", step.step, "", "", "",
-                 "", "", step.problem);
+      fmt::print("{:>10} {:>12} {:>4} {:>11} {:>6}  {:<20}  {}: {}\n", step.step, "", "", "", "",
+                 "", step.unreadable ? "UNREADABLE" : "INVALID", step.problem);
       continue;
     }
     const Manifest& m = *step.manifest;
@@ -130,6 +130,7 @@ void show(const CkptOptions& options) {
 
 // The number of faults; prints them.
 std::size_t verify_one(const StepFolder& step) {
+  check_readable(step);
   const std::vector<std::string> faults =
       step.manifest ? verify_step(step.path, *step.manifest) : std::vector{step.problem};
   for (const std::string& line : faults) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/io/checkpoint/sample_state.h"
+#include "tests/support/unprivileged.h"
 
 namespace trireme {
 namespace {
@@ -119,6 +120,22 @@ TEST_F(CkptCommand, AFolderMeansItsNewestValidStepAndSaysWhatItSkipped) {
   const Result shown = run("digest " + dir());
   EXPECT_EQ(shown.out, run("digest " + dir(2)).out);
   EXPECT_THAT(shown.err, AllOf(StartsWith("skipped: "), HasSubstr("shard-00000.safetensors")));
+}
+
+TEST_F(CkptCommand, AnUnreadableStepIsRefusedNotSkipped) {
+  forbid_reading(folder_.path(), fs::path(dir(3)) / "shard-00001.safetensors");
+  const Unprivileged nobody;
+  if (!nobody.bound()) {
+    GTEST_SKIP() << "may not become another user: skipped";
+  }
+  for (const std::string command : {"digest ", "show ", "verify ", "verify --all "}) {
+    const Result result = run(command + dir());
+    EXPECT_EQ(result.code, 77) << command;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("shard-00001.safetensors"), HasSubstr("readable")));
+  }
+  EXPECT_EQ(run("digest " + dir(3)).code, 77);
+  EXPECT_EQ(run("digest " + dir(2)).code, 0);
+  EXPECT_THAT(run("ls " + dir()).out, HasSubstr("UNREADABLE: "));
 }
 
 TEST_F(CkptCommand, PruneKeepsTheNewest) {

@@ -10,7 +10,9 @@
 #include "mpi/self_communicator.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/unprivileged.h"
 
 namespace trireme {
 namespace {
@@ -84,6 +86,18 @@ TEST_F(DataCommandTest, DamageEndsWith65AndIsNamed) {
   EXPECT_EQ(run("verify --json " + in("out")), 65);
   EXPECT_EQ(json::parse(printed_)["damage"].size(), 1);
   EXPECT_THROW(run("info " + in("out")), DataError);
+}
+
+TEST_F(DataCommandTest, AnUnreadableShardIsRefusedNotDamaged) {
+  run("pack " + in("in") + " -o " + in("out"));
+  forbid_reading(folder_, folder_ / "out/shards/00000.h5");
+  const Unprivileged nobody;
+  if (!nobody.bound()) {
+    GTEST_SKIP() << "may not become another user: skipped";
+  }
+  EXPECT_THAT(message_of<PolicyError>([&] { run("verify " + in("out")); }),
+              HasSubstr("shards/00000.h5"));
+  EXPECT_THROW(run("info " + in("out")), PolicyError);
 }
 
 TEST_F(DataCommandTest, ErrorsHaveTheClassesOfTheExitCodes) {

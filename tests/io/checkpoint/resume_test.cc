@@ -6,6 +6,7 @@
 #include "io/checkpoint/fingerprint.h"
 #include "io/checkpoint/tiling.h"
 #include "tests/io/checkpoint/sample_state.h"
+#include "tests/support/unprivileged.h"
 
 namespace trireme {
 namespace {
@@ -59,6 +60,60 @@ TEST(Resume, WithoutAGoodOneAllRanksLearnHowToStartAnew) {
       ranks_that_throw<DataError>(
           work, fmt::format("remove {} or choose another checkpoint.dir", folder.path().string())),
       3);
+}
+
+// An unreadable newest step is no reason to go on from an older one.
+TEST(Resume, WhatMayNotBeReadIsRefusedByAllRanks) {
+  for (const char* file : {"manifest.json", "shard-00000.safetensors"}) {
+    TempFolder folder;
+    for (const std::int64_t step : {1, 2}) {
+      ASSERT_TRUE(save_state(folder.path(), small_state(), step).durable);
+    }
+    forbid_reading(folder.path(), step_path(folder.path(), 2) / file);
+    const Unprivileged nobody;
+    if (!nobody.bound()) {
+      GTEST_SKIP() << "may not become another user: skipped";
+    }
+    const auto load = [&](ResumeOptions options) {
+      return [&, options](Communicator& comm) {
+        const State state = small_state();
+        const Blocks blocks = cut_state(state, cut_flat, comm.rank(), 3);
+        resume(comm, folder.path(), blocks.to_load, options);
+      };
+    };
+    EXPECT_EQ(ranks_that_throw<PolicyError>(load({}), std::string("step-00000002/") + file), 3);
+    EXPECT_EQ(ranks_that_throw<PolicyError>(load({.step = 2}), file), 3);
+    EXPECT_EQ(ranks_that_throw<PolicyError>(load({.step = 1}), file), 0);
+  }
+}
+
+// The shard becomes unreadable between the look at the folder and the load.
+TEST(Resume, ALateRefusalIsNoDamageEither) {
+  TempFolder folder;
+  for (const std::int64_t step : {1, 2}) {
+    ASSERT_TRUE(save_state(folder.path(), small_state(), step).durable);
+  }
+  const std::filesystem::path shard = step_path(folder.path(), 2) / "shard-00000.safetensors";
+  const std::filesystem::path closed = step_path(folder.path(), 2) / "closed";
+  std::filesystem::copy(shard, closed);
+  forbid_reading(folder.path(), closed);
+  std::filesystem::permissions(closed.parent_path(), std::filesystem::perms::all);
+  const Unprivileged nobody;
+  if (!nobody.bound()) {
+    GTEST_SKIP() << "may not become another user: skipped";
+  }
+  const auto work = [&](Communicator& comm) {
+    const State state = small_state();
+    const Blocks blocks = cut_state(state, cut_flat, comm.rank(), 3);
+    ResumeOptions options;
+    options.accept = [&](const Manifest&) {
+      if (comm.rank() == 0) {
+        std::filesystem::rename(closed, shard);
+      }
+    };
+    resume(comm, folder.path(), blocks.to_load, options);
+  };
+  EXPECT_EQ(ranks_that_throw<PolicyError>(work, "shard-00000.safetensors"), 3);
 }
 
 TEST(Resume, ACheckpointOfAnotherRunIsRefusedByAllRanks) {
