@@ -18,11 +18,22 @@ bool looks_binary(const File& file) {
   return head.find('\0') != std::string::npos;
 }
 
+// Of the line that starts at byte `start`, counted from 1; reads all before it: for messages.
+std::int64_t line_number(const File& file, std::int64_t start) {
+  std::int64_t number = 1;
+  LineBlocks before(file, 0, start, false);
+  while (const auto block = before.next()) {
+    number += std::ranges::count(block->text, '\n');
+  }
+  return number;
+}
+
 // The text of one line of jsonl.
 std::string text_of_line(std::string_view line, std::int64_t start, const TextSource& source,
-                         const std::string& path) {
+                         const File& file) {
   const auto fail = [&](const std::string& what) {
-    throw DataError(fmt::format("{}: line at byte {}: {}", path, start, what));
+    throw DataError(fmt::format("{}: line {}, at byte {}: {}", file.path().string(),
+                                line_number(file, start), start, what));
   };
   try {
     const nlohmann::json object = nlohmann::json::parse(line);
@@ -88,7 +99,7 @@ class PiecePacking {
           !source_.selection.takes(input_.name, start)) {
         continue;
       }
-      const std::string text = text_of_line(line, start, source_, input_.path);
+      const std::string text = text_of_line(line, start, source_, file_);
       if (text.empty()) {
         ++counts_.empty_documents;
         continue;

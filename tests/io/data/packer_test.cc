@@ -250,7 +250,7 @@ TEST_F(PackerTest, BadInputsAreNamed) {
               HasSubstr("1 more skipped as binary"));
   write("in/broken.jsonl", "{\"text\": \"good\"}\n{\"text\": \n");
   EXPECT_THAT(message_of<DataError>([&] { pack(options("in", "o2"), {}); }),
-              testing::AllOf(HasSubstr("broken.jsonl"), HasSubstr("byte 17")));
+              testing::AllOf(HasSubstr("broken.jsonl: line 2, at byte 17: ")));
   write("in/broken.jsonl", "{\"body\": \"good\"}\n");
   EXPECT_THAT(message_of<DataError>([&] { pack(options("in", "o3"), {}); }), HasSubstr("--field"));
   PackOptions o = options("in", "o4");
