@@ -108,6 +108,15 @@ std::string tiling_fault(const StoredTensor& tensor) {
   return tiling_fault(extents, tensor.shape);
 }
 
+// Sealed or not: better called what it is than damaged.
+bool claims_to_be_dataset(std::string_view text) {
+  try {
+    return text_field(parse_json(text), "format") == "trireme-dataset";
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
 Manifest parse_fields(const json& object) {
   if (text_field(object, "format") != kManifestFormat) {
     throw DataError("it is not the manifest of a Trireme checkpoint");
@@ -135,7 +144,10 @@ Manifest parse_manifest(std::string_view text, const std::string& origin) {
   try {
     return parse_fields(unseal_json(text, kManifestVersion));
   } catch (const DataError& e) {
-    throw DataError(fmt::format("{}: {}", origin, e.what()));
+    throw DataError(fmt::format("{}: {}", origin,
+                                claims_to_be_dataset(text)
+                                    ? "this is a dataset, not a checkpoint (trireme data info)"
+                                    : e.what()));
   }
 }
 

@@ -57,6 +57,12 @@ std::string fault_of(const std::string& text) {
   }
 }
 
+TEST(Manifest, ADatasetIsCalledOne) {
+  const std::string text = R"({"format": "trireme-dataset", "version": 1})";
+  EXPECT_EQ(fault_of(text), "X: this is a dataset, not a checkpoint (trireme data info)");
+  EXPECT_EQ(fault_of(seal_body(text.substr(0, text.size() - 1))), fault_of(text));
+}
+
 TEST(Manifest, SaysAgainWhatItWasTold) {
   const std::string text = to_text(sample());
   EXPECT_EQ(to_text(parse_manifest(text, "X")), text);
