@@ -28,8 +28,7 @@ void end_with(AppContext& context, ExitCode code, std::string_view kind, const s
   }
   const std::string who = several ? fmt::format("rank {} on {}: ", place.rank, place.host) : "";
   std::fputs(fmt::format("trireme: {}{}\n", who, what).c_str(), stderr);
-  // A run that was refused leaves the directory to the run that holds it.
-  if (context.run && code != ExitCode::refused) {
+  if (context.run) {
     context.run->write_exit_reason({static_cast<int>(code), std::string(kind), what, place.rank,
                                     place.host, 0, context.status.step, context.status.phase});
   }

@@ -66,7 +66,8 @@ class StepBench {
     for (int round = 0; round <= options_.rounds; ++round) {
       world_.barrier().wait();
       const double ceiling =
-          measure_product_rate(kernels_, stream_, pool_, dtype_, kCeilingSize, kCeilingRounds);
+          measure_product_rate(kernels_, stream_, pool_, dtype_, kCeilingSize, kCeilingRounds)
+              .median;
       world_.barrier().wait();
       one_step(round + 1, round > 0 ? &timings : nullptr);
       if (round > 0) {
@@ -174,6 +175,11 @@ nlohmann::ordered_json StepBench::result(const Timings& timings) const {
 }  // namespace
 
 nlohmann::ordered_json bench_step(const BenchStepOptions& options, AppContext& context) {
+  const std::int64_t longest = preset_model_config(options.model).context;
+  if (options.sequence > longest) {
+    throw ConfigError(fmt::format("--sequence {}: the context of {} is {} tokens", options.sequence,
+                                  options.model, longest));
+  }
   StepBench bench(options, context.session());
   return bench.result(bench.run());
 }

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "mpi/agreement.h"
 #include "src/base/file.h"
 #include "src/train/startup.h"
 #include "src/train/training.h"
@@ -16,13 +17,24 @@ struct TrainOptions {
   std::vector<std::string> arguments;
 };
 
-// Whether an earlier start has done all steps. Rank 0 looks; all ranks learn.
+// Whether an earlier start has done all steps, and nobody asks to do some again. Rank 0 looks; all
+// ranks learn.
 bool finished_before(const RunConfig& config, const RunDirectory& run, Communicator& world) {
   std::int64_t done = -1;
-  if (world.rank() == 0) {
+  if (world.rank() == 0 && config.checkpoint.resume.is("auto")) {
     done = run.done_step().value_or(-1);
   }
   return all_reduce_value(world, done, ReduceOp::max) >= config.train.steps;
+}
+
+// Before a rank writes anything: what is not this run's stays as it is.
+std::optional<FileLock> take_directory(const RunDirectory& run, Communicator& world) {
+  std::optional<FileLock> lock;
+  run_on_root(world, [&] {
+    lock = run.take();
+    return std::string();
+  });
+  return lock;
 }
 
 void train(const TrainOptions& options, AppContext& context) {
@@ -36,6 +48,7 @@ void train(const TrainOptions& options, AppContext& context) {
   const RunDirectory run(config.run_dir);
   if (finished_before(config, run, world)) {
     if (world.rank() == 0) {
+      run.forget_exit_reason();
       fmt::print(
           "{} is finished: step {} of {} is done. To go on, raise train.steps, with "
           "optimizer.schedule.steps or checkpoint.allow_change.\n",
@@ -43,10 +56,7 @@ void train(const TrainOptions& options, AppContext& context) {
     }
     return;
   }
-  if (world.rank() == 0) {
-    run.prepare();
-  }
-  world.barrier().wait();
+  const std::optional<FileLock> lock = take_directory(run, world);
   context.run = run;
 
   const StopFlag stop;
@@ -56,7 +66,7 @@ void train(const TrainOptions& options, AppContext& context) {
            .folder = config.run_dir / "logs"});
   Training training(config, {session, log, stop, context.status});
   if (world.rank() == 0) {
-    // Only now: a refused second run on this directory must not touch the first one's files.
+    // Only now: a start that is refused changes nothing of what an earlier one left.
     write_file_durably(run.config(), loaded.binder.to_yaml());
     run.clear_done();
   }

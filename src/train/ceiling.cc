@@ -7,8 +7,8 @@
 
 namespace trireme {
 
-double measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, DType dtype,
-                            std::int64_t size, int rounds) {
+ProductRate measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, DType dtype,
+                                 std::int64_t size, int rounds) {
   const Tensor a(pool, {size, size}, dtype);
   const Tensor b(pool, {size, size}, dtype);
   const Tensor c(pool, {size, size}, dtype);
@@ -28,9 +28,10 @@ double measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, 
       seconds.push_back(watch.seconds());
     }
   }
-  std::nth_element(seconds.begin(), seconds.begin() + rounds / 2, seconds.end());
+  std::sort(seconds.begin(), seconds.end());
   const auto n = static_cast<double>(size);
-  return 2 * n * n * n / seconds[static_cast<std::size_t>(rounds / 2)];
+  const double flops = 2 * n * n * n;
+  return {flops / seconds[seconds.size() / 2], flops / seconds.front()};
 }
 
 }  // namespace trireme

@@ -6,9 +6,14 @@
 
 namespace trireme {
 
-// FLOP/s of a square product, size x size x size, in the given type, by the table's own matmul: the
-// median of `rounds` timed calls after one that warms up.
-double measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, DType dtype,
-                            std::int64_t size, int rounds);
+// FLOP/s of a square product, size x size x size, by the table's own matmul.
+struct ProductRate {
+  double median = 0;  // of the timed calls
+  double best = 0;
+};
+
+// Times `rounds` calls after one that warms up.
+ProductRate measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, DType dtype,
+                                 std::int64_t size, int rounds);
 
 }  // namespace trireme

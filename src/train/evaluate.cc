@@ -8,36 +8,57 @@
 
 namespace trireme {
 
+namespace {
+
+// Micro-batches [first, first + count) of `batch` samples each; appends their losses.
+struct Span {
+  std::int64_t batch;  // samples a micro-batch
+  std::int64_t first_sample;
+  std::int64_t count;  // micro-batches
+};
+
+void evaluate_span(const Model& model, const Dataset& dataset, std::int64_t sequence,
+                   const Span& span, Run& run, double* losses) {
+  if (span.count <= 0) {
+    return;
+  }
+  const Sampler in_order(dataset.samples(sequence), 1, Shuffle::none, 0);
+  // A micro-batch a step: the loader's memory does not grow with the dataset.
+  Loader loader(dataset, in_order,
+                {.sequence = sequence,
+                 .global_batch = span.batch,
+                 .micro_batch = span.batch,
+                 .first_micro = 0,
+                 .micros = 1,
+                 .steps = span.count},
+                span.first_sample);
+  for (std::int64_t m = 0; m < span.count; ++m) {
+    const LoadedMicroBatch& loaded = loader.next();
+    losses[m] = model.evaluate({loaded.batch, loaded.time, loaded.ids, loaded.targets}, run);
+  }
+}
+
+}  // namespace
+
 Evaluation evaluate(const Model& model, const Dataset& dataset, const EvaluationPlan& plan,
                     Communicator& comm, Run& run) {
-  const std::int64_t there = dataset.samples(plan.sequence);
-  const std::int64_t batch = std::min({plan.micro_batch, plan.max_samples, there});
-  // Whole micro-batches only: each token counts alike, whatever the number of ranks.
-  const std::int64_t micro_batches = std::min(plan.max_samples, there) / batch;
+  const std::int64_t samples = std::min(dataset.samples(plan.sequence), plan.max_samples);
+  const std::int64_t batch = std::min(plan.micro_batch, samples);
+  const std::int64_t whole = samples / batch;  // micro-batches
+  const std::int64_t rest = samples % batch;   // samples of one more, the last
+  const std::int64_t micro_batches = whole + (rest > 0 ? 1 : 0);
   const std::int64_t a_rank = (micro_batches + comm.size() - 1) / comm.size();
   const std::int64_t first = std::min(a_rank * comm.rank(), micro_batches);
-  const std::int64_t count = std::min(first + a_rank, micro_batches) - first;
+  const std::int64_t end = std::min(first + a_rank, micro_batches);
 
   std::vector<double> losses(static_cast<std::size_t>(a_rank * comm.size()), 0.0);
-  if (count > 0) {
-    const Sampler in_order(there, 1, Shuffle::none, 0);
-    // A micro-batch a step: the loader's memory does not grow with the dataset.
-    Loader loader(dataset, in_order,
-                  {.sequence = plan.sequence,
-                   .global_batch = batch,
-                   .micro_batch = batch,
-                   .first_micro = 0,
-                   .micros = 1,
-                   .steps = count},
-                  first * batch);
-    for (std::int64_t m = first; m < first + count; ++m) {
-      const LoadedMicroBatch& loaded = loader.next();
-      losses[static_cast<std::size_t>(m)] =
-          model.evaluate({loaded.batch, loaded.time, loaded.ids, loaded.targets}, run);
-    }
+  evaluate_span(model, dataset, plan.sequence, {batch, first * batch, std::min(end, whole) - first},
+                run, losses.data() + first);
+  if (rest > 0 && first <= whole && whole < end) {
+    evaluate_span(model, dataset, plan.sequence, {rest, whole * batch, 1}, run,
+                  losses.data() + whole);
   }
   comm.all_gather({losses.data(), static_cast<std::int64_t>(losses.size()), DType::f64, {}}).wait();
-  const std::int64_t samples = batch * micro_batches;
   const std::int64_t tokens = samples * plan.sequence;
   return {sum_in_order(losses.data(), micro_batches) / static_cast<double>(tokens), samples,
           tokens};

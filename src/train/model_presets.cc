@@ -6,15 +6,18 @@
 
 namespace trireme {
 
-const ModelPreset& model_preset(const std::string& name) {
-  std::string names;
+const ModelPreset& model_preset(const std::string& name, const std::string& origin) {
+  std::vector<std::string> names;
   for (const ModelPreset& preset : model_presets()) {
     if (preset.name == name) {
       return preset;
     }
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
+    names.emplace_back(preset.name);
   }
-  throw ConfigError(fmt::format("there is no model preset '{}': choose one of {}", name, names));
+  const std::string nearest = nearest_word(name, names);
+  throw ConfigError(fmt::format("{}: model.preset: there is no '{}'{}: choose one of {}", origin,
+                                name, nearest.empty() ? "" : ", did you mean " + nearest + "?",
+                                fmt::join(names, ", ")));
 }
 
 ModelConfig preset_model_config(const std::string& name) {

@@ -16,8 +16,8 @@ struct ModelPreset {
 
 // In name order.
 const std::vector<ModelPreset>& model_presets();
-// ConfigError that lists the presets there are.
-const ModelPreset& model_preset(const std::string& name);
+// origin: where the name was given. ConfigError that lists the presets there are.
+const ModelPreset& model_preset(const std::string& name, const std::string& origin);
 // The complete and valid model configuration of a preset.
 ModelConfig preset_model_config(const std::string& name);
 

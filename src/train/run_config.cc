@@ -43,7 +43,8 @@ void bind(ConfigBinder& b, TrainConfig& c) {
       .at_least(0);
   b.integer_or_word("train.threads", c.threads, {"auto"},
                     "compute threads a rank; auto: its share of the cores it is bound to")
-      .at_least(1);
+      .at_least(1)
+      .at_most(1024);
 }
 
 void bind(ConfigBinder& b, OptimizerConfig& c) {
@@ -147,7 +148,8 @@ void check_together(ConfigBinder& b, RunConfig& c) {
 void bind(ConfigBinder& b, ModelConfig& c) {
   std::string preset;
   if (const auto named = b.given_text("model.preset"); named && !named->empty()) {
-    b.include_defaults("model", model_preset(*named).yaml, "preset " + *named);
+    const ModelPreset& found = model_preset(*named, b.origin_of("model.preset"));
+    b.include_defaults("model", found.yaml, "preset " + *named);
   }
   b.text("model.preset", preset, "a model of configs/model/; other keys change parts of it");
   std::string family(family_name(c.family));

@@ -19,9 +19,21 @@ fs::path RunDirectory::log(int rank) const {
   return root_ / "logs" / fmt::format("rank-{:05}.jsonl", rank);
 }
 
-void RunDirectory::prepare() const {
+std::optional<FileLock> RunDirectory::take() const {
+  make_directories(root_);
+  std::optional<FileLock> lock = FileLock::try_take(root_ / ".lock");
+  if (!lock) {
+    throw PolicyError(fmt::format(
+        "another run is at work in {}: wait for it, end its process, or choose another run.dir",
+        root_.string()));
+  }
   make_directories(root_ / "logs");
   make_directories(tensorboard());
+  forget_exit_reason();
+  return lock;
+}
+
+void RunDirectory::forget_exit_reason() const {
   std::error_code ignored;
   fs::remove(root_ / "exit_reason.json", ignored);
 }

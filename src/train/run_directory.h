@@ -6,6 +6,7 @@
 //   <run>/tensorboard/           rank 0   event files
 //   <run>/checkpoints/           all (io/checkpoint), unless checkpoint.dir says elsewhere
 //   <run>/exit_reason.json       the first rank that fails
+//   <run>/.lock                  held by rank 0 while the run lives
 //   <run>/DONE                   rank 0, when the last step is durable
 #pragma once
 
@@ -13,6 +14,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+
+#include "io/data/file_lock.h"
 
 namespace trireme {
 
@@ -45,9 +48,11 @@ class RunDirectory {
   std::filesystem::path tensorboard() const { return root_ / "tensorboard"; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
 
-  // Rank 0, before anyone else touches the directory: makes the folders, forgets an old exit
-  // reason.
-  void prepare() const;
+  // Rank 0, before anyone else touches the directory: takes it for this process, makes the folders,
+  // forgets an old exit reason. PolicyError if another run has it. Hold the lock while running.
+  std::optional<FileLock> take() const;
+  // A finished run has no reason to have ended otherwise.
+  void forget_exit_reason() const;
   // The step at which the run was finished, if it was.
   std::optional<std::int64_t> done_step() const;
   void mark_done(std::int64_t step) const;

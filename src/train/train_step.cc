@@ -38,6 +38,13 @@ std::int64_t peak_resident_bytes() {
   return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 
+namespace {
+
+// The sign of a NaN says nothing, but it would be printed.
+double without_sign_of_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
+
+}  // namespace
+
 StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   StepResult result;
   result.lr = learning_rate(parts_.config.optimizer.schedule, counters.step);
@@ -102,11 +109,13 @@ void TrainStep::share(const std::vector<double>& losses, int signal, StepResult&
         std::max(result.memory_bytes, static_cast<std::int64_t>(from[losses.size() + 1]));
   }
   const auto tokens = static_cast<double>(parts_.config.tokens_a_step());
-  result.loss = sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size())) / tokens;
+  result.loss = without_sign_of_nan(
+      sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size())) / tokens);
 }
 
 void TrainStep::update(TrainingCounters& counters, const View& gradient, StepResult& result) {
-  result.grad_norm = gradient_norm(parts_.parameters, gradient, parts_.kernels, parts_.stream);
+  result.grad_norm = without_sign_of_nan(
+      gradient_norm(parts_.parameters, gradient, parts_.kernels, parts_.stream));
   if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
     result.skipped = true;
     ++counters.skipped_steps;

@@ -170,6 +170,12 @@ void Loop::finish(const TrainingOutcome& outcome) {
                     "again; the work since the last checkpoint will be done again",
                     outcome.step, p_.config.checkpoint_dir().string()));
   }
+  if (outcome.finished && p_.counters.skipped_in_a_row > 0) {
+    throw DivergenceError(fmt::format(
+        "the run ended on {} steps whose loss or gradient was not finite: the weights are those of "
+        "step {}; lower optimizer.lr and go on from an earlier checkpoint",
+        p_.counters.skipped_in_a_row, outcome.step - p_.counters.skipped_in_a_row));
+  }
   if (p_.world.rank() == 0 && outcome.finished) {
     RunDirectory(p_.config.run_dir).mark_done(outcome.step);
   }

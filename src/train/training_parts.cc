@@ -1,5 +1,8 @@
 #include "src/train/training_parts.h"
 
+#include <algorithm>
+
+#include "src/base/config_tree.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
 #include "src/train/ceiling.h"
@@ -11,7 +14,7 @@ namespace trireme {
 namespace {
 
 constexpr std::int64_t kCeilingSize = 1024;
-constexpr int kCeilingRounds = 3;
+constexpr int kCeilingRounds = 15;
 
 ProcessGrid grid_of(const RunConfig& config, int world_size) {
   const ParallelConfig& p = config.parallel;
@@ -31,6 +34,26 @@ Reproducibility reproducibility_of(const std::string& word) {
 int threads_of(const RunConfig& config, const MpiSession& session) {
   const IntegerOrWord& threads = config.train.threads;
   return threads.is("auto") ? session.place().threads() : static_cast<int>(threads.integer);
+}
+
+// A name that is no field would be believed to allow something.
+void check_allowed_fields(const std::vector<std::string>& allowed, const nlohmann::json& fields) {
+  std::vector<std::string> known;
+  for (const auto& [name, value] : fields.items()) {
+    known.push_back(name);
+  }
+  for (const std::string& field : allowed) {
+    const bool names_one = std::any_of(known.begin(), known.end(), [&](const std::string& name) {
+      return name == field || name.starts_with(field + ".");
+    });
+    if (!names_one) {
+      const std::string near = nearest_word(field, known);
+      throw ConfigError(fmt::format(
+          "checkpoint.allow_change: there is no field '{}'{}; the fields are those of `trireme "
+          "ckpt show`",
+          field, near.empty() ? "" : ", did you mean " + near + "?"));
+    }
+  }
 }
 
 }  // namespace
@@ -89,6 +112,7 @@ void TrainingParts::make_checkpoints() {
   fingerprints = {config_fingerprint(config, dataset.manifest().digest()),
                   numerics_fingerprint(config, kernels.name, grid.dp()),
                   {{"tokenizer", dataset.manifest().tokenizer}}};
+  check_allowed_fields(config.checkpoint.allow_change, fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(
       TrainingCheckpoints::Parts{config, fingerprints, parameters, *optimizer, world, host.log});
 }
@@ -125,9 +149,10 @@ void TrainingParts::make_loader() {
 }
 
 void TrainingParts::measure_ceiling() {
-  const double own = measure_product_rate(kernels, stream, pool, config.compute_dtype(),
-                                          kCeilingSize, kCeilingRounds);
-  ceiling_flops = all_reduce_value(world, own, ReduceOp::sum);
+  // The best of several: right after the start memory is still being handed out.
+  const ProductRate own = measure_product_rate(kernels, stream, pool, config.compute_dtype(),
+                                               kCeilingSize, kCeilingRounds);
+  ceiling_flops = all_reduce_value(world, own.best, ReduceOp::sum);
 }
 
 void TrainingParts::make_metrics() {

@@ -161,7 +161,9 @@ class BadInput(unittest.TestCase):
             # The run goes on beyond what was done, and holds the lock by then.
             while (run_dir / "DONE").exists():
                 self.assertIsNone(process.poll(), log.read_text())
-            self.refused(77, ["process"], "train", config)
+            self.refused(77, ["another run", str(harness.run_dir(config))], "train", config)
+            self.refused(77, ["process"], "train", config, f"run.dir={self.folder}/elsewhere",
+                         f"checkpoint.dir={harness.run_dir(config)}/checkpoints")
             self.assertFalse((run_dir / "exit_reason.json").exists(), "not the second run's to say")
             self.assertIsNone(process.poll(), "the first run goes on")
         finally:
@@ -176,6 +178,17 @@ class BadInput(unittest.TestCase):
         self.assertEqual(result.returncode, 2, result.stderr)
         for word in ["rank 1", "optimizer.lr is 0.5", "command line"]:
             self.assertIn(word, result.stderr)
+
+    def test_a_run_that_ends_on_nan_is_not_finished(self):
+        config = self.config("nan-end", train__steps=3)
+        self.refused(3, ["not finite"], "train", config, "optimizer.lr=1e30", "optimizer.clip=0",
+                     "optimizer.schedule.warmup=0")
+        self.assertFalse((harness.run_dir(config) / "DONE").exists())
+
+    def test_unknown_fields_to_allow(self):
+        config = self.copy_of_trained("allow")
+        self.refused(2, ["optimzer.lr", "optimizer.lr"], "train", config, "train.steps=20",
+                     "checkpoint.allow_change=[optimzer.lr]")
 
     def test_divergence_stops_with_untouched_weights(self):
         config = self.config("diverged", train__steps=40, checkpoint__every=1, train__log_every=1)

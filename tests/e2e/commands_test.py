@@ -90,6 +90,18 @@ class Commands(unittest.TestCase):
         self.assertEqual(evaluation["loss"], harness.metrics(self.config)[-1]["val_loss"])
         self.assertEqual(evaluation["samples"], 8)
 
+    def test_eval_counts_every_sample(self):
+        def evaluate(micro_batch, ranks):
+            return strict_json(harness.must(harness.run(
+                "eval", "--checkpoint", self.checkpoints, "--data", self.datasets[1],
+                "--samples", 23, "--micro-batch", micro_batch, "--json", ranks=ranks)).stdout)
+
+        whole = evaluate(23, 0)
+        for micro_batch, ranks in [(1, 0), (4, 0), (5, 2), (8, 4), (100, 2)]:
+            part = evaluate(micro_batch, ranks)
+            self.assertEqual(part["samples"], 23)
+            self.assertAlmostEqual(part["loss"], whole["loss"], places=4)
+
     def test_generate_is_a_function_of_the_seed(self):
         def sample(seed, *more):
             return harness.must(harness.run(
