@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "src/app/standard_output.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
 #include "src/train/run_config.h"
@@ -28,7 +29,7 @@ void show_as_json(const LoadedConfig& loaded) {
                     {"doc", key.doc},
                     {"allowed", key.allowed}});
   }
-  fmt::print("{}\n", nlohmann::ordered_json{{"schema", 1}, {"keys", keys}}.dump(2));
+  print_json({{"schema", 1}, {"keys", keys}});
 }
 
 void show(const ShowOptions& options) {
@@ -50,6 +51,7 @@ void show(const ShowOptions& options) {
 void add_config_command(CLI::App& app, AppContext&) {
   CLI::App* config = app.add_subcommand("config", "Look at configurations");
   config->require_subcommand(1);
+  config->footer("Example:\n  trireme config show configs/run/demo.yaml --json");
   CLI::App* command = config->add_subcommand(
       "show", "Print the resolved configuration and where each value came from");
   const auto options = std::make_shared<ShowOptions>();

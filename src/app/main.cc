@@ -1,5 +1,7 @@
 // trireme: trains transformer models on clusters of CPU and GPU nodes. One subcommand, one file.
+#include <cstdio>
 #include <exception>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 
@@ -11,6 +13,7 @@
 #include "src/app/eval_command.h"
 #include "src/app/generate_command.h"
 #include "src/app/plot_command.h"
+#include "src/app/standard_output.h"
 #include "src/app/train_command.h"
 #include "src/app/version.h"
 #include "src/base/log.h"
@@ -22,9 +25,10 @@ void add_commands(CLI::App& cli, AppContext& context) {
   cli.require_subcommand(0, 1);
   cli.footer(
       "Example:\n"
-      "  trireme data pack --out data/text docs/ src/\n"
-      "  mpirun -n 2 trireme train configs/run/demo.yaml\n"
-      "  trireme generate --checkpoint runs/demo/checkpoints --prompt 'The '\n"
+      "  trireme data pack --out data/text --validation-fraction 0.1 docs/ src/\n"
+      "  mpirun -n 2 trireme train configs/run/demo.yaml data.train=data/text/train \\\n"
+      "    data.validation=data/text/validation run.dir=runs/first\n"
+      "  trireme generate --checkpoint runs/first/checkpoints --prompt 'The '\n"
       "Exit codes and file formats: docs/.");
   add_version_flags(cli, context.exit_code);
   add_train_command(cli, context);
@@ -38,21 +42,36 @@ void add_commands(CLI::App& cli, AppContext& context) {
   add_plot_command(cli);
 }
 
+// Asking for help is no error here.
+void parse_and_run(CLI::App& cli, int argc, char** argv) {
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    cli.exit(help);
+  }
+}
+
 int run(CLI::App& cli, AppContext& context, int argc, char** argv) {
   // The one `try`: inside the life of the MPI session, so that an error aborts the job instead of
   // waiting for ranks that never come.
   try {
-    cli.parse(argc, argv);
+    parse_and_run(cli, argc, argv);
+    flush_standard_output();
     return context.exit_code;
   } catch (const CLI::ParseError& error) {
-    const bool asked_for_help = error.get_exit_code() == 0;
     cli.exit(error);
-    return asked_for_help ? 0 : static_cast<int>(ExitCode::usage);
+    return static_cast<int>(ExitCode::usage);
   } catch (const Error& error) {
     end_with(context, error.exit_code(), error.kind(), error.what());
   } catch (const std::bad_alloc&) {
     end_with(context, ExitCode::device, "memory",
              "out of memory: take a smaller micro-batch or model, or fewer ranks on this host");
+  } catch (const std::system_error& error) {
+    // How fmt::print() says that its stream took less than it was given.
+    const bool output = std::ferror(stdout) != 0;
+    end_with(context, output ? ExitCode::io : ExitCode::device, output ? "io" : "internal",
+             output ? fmt::format("cannot write to standard output: {}", error.code().message())
+                    : error.what());
   } catch (const std::exception& error) {
     end_with(context, ExitCode::device, "internal", error.what());
   }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "src/app/standard_output.h"
+
 namespace trireme {
 
 nlohmann::ordered_json version_json() {
@@ -26,7 +28,7 @@ void add_version_flags(CLI::App& app, int& exit_code) {
   app.add_flag("--json", *json, "With --version: as JSON");
   app.callback([version, json, &app, &exit_code] {
     if (*version && *json) {
-      fmt::print("{}\n", version_json().dump(2));
+      print_json(version_json());
     } else if (*version) {
       fmt::print("trireme {} ({})\n", TRIREME_VERSION, TRIREME_COMMIT);
     } else if (app.get_subcommands().empty()) {
