@@ -6,6 +6,7 @@
 #include "src/app/bench_loader.h"
 #include "src/app/bench_report.h"
 #include "src/app/bench_step.h"
+#include "src/app/number_check.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -28,13 +29,13 @@ void add_step(CLI::App& bench, AppContext& context) {
   command->add_option("--precision", options->precision, "bf16 or fp32")
       ->check(CLI::IsMember({"bf16", "fp32"}));
   command->add_option("--micro-batch", options->micro_batch, "sequences at a time (1)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_count());
   command->add_option("--micro-batches", options->micro_batches, "a rank and step (1)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--sequence", options->sequence, "tokens (1024)")->check(CLI::PositiveNumber);
+      ->check(positive_count());
+  command->add_option("--sequence", options->sequence, "tokens (1024)")->check(positive_count());
   command->add_option("--threads", options->threads, "a rank; default: its share of the cores")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--rounds", options->rounds, "timed steps (7)")->check(CLI::PositiveNumber);
+      ->check(thread_count());
+  command->add_option("--rounds", options->rounds, "timed steps (7)")->check(positive_count());
   command->add_option("-J,--json-file", *file, "write the results there as JSON");
   command->footer(
       "Example:\n  trireme bench step --model gpt2-124m --precision bf16 --micro-batch 1 "
@@ -51,14 +52,13 @@ void add_loader(CLI::App& bench, AppContext& context) {
   const auto file = std::make_shared<std::string>();
   command->add_option("--data", options->data, "a dataset; default: random bytes, packed for it");
   command->add_option("--sequence", options->sequence, "tokens a sample (1024)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_count());
   command->add_option("--micro-batch", options->micro_batch, "samples at a time (8)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_count());
   command->add_option("--shuffle", options->shuffle, "block, global or none");
-  command->add_option("--threads", options->threads, "of the loader (1)")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", options->threads, "of the loader (1)")->check(thread_count());
   command->add_option("--rounds", options->rounds, "of each kind, alternating (9)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_count());
   command->add_option("-J,--json-file", *file, "write the results there as JSON");
   command->footer("Example:\n  trireme bench loader -J loader.json");
   command->callback([options, file, &context] {
@@ -77,9 +77,9 @@ void add_ckpt(CLI::App& bench, AppContext& context) {
   options->folder = ".";
   command->add_option("--dir", options->folder, "a folder on the disk to measure (.)");
   command->add_option("--bytes", *bytes, "of the state (2G)");
-  command->add_option("--rounds", options->rounds, "(5)")->check(CLI::PositiveNumber);
+  command->add_option("--rounds", options->rounds, "(5)")->check(positive_count());
   command->add_option("--threads", options->threads, "of the copies; default: all cores")
-      ->check(CLI::PositiveNumber);
+      ->check(thread_count());
   command->add_option("-J,--json-file", *file, "write the results there as JSON");
   command->footer("Example:\n  trireme bench ckpt --dir /scratch --bytes 2G -J ckpt.json");
   command->callback([options, bytes, file, &context] {
@@ -94,6 +94,7 @@ void add_bench_command(CLI::App& app, AppContext& context) {
   CLI::App* bench =
       app.add_subcommand("bench", "Measure this machine, against its own ceilings in the same run");
   bench->require_subcommand(1);
+  bench->footer("Example:\n  trireme bench step --model gpt2-124m --sequence 1024 -J step.json");
   add_step(*bench, context);
   add_loader(*bench, context);
   add_ckpt(*bench, context);

@@ -9,6 +9,8 @@
 
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
+#include "src/app/number_check.h"
+#include "src/app/standard_output.h"
 #include "src/train/evaluate.h"
 #include "src/train/load_model.h"
 #include "src/train/open_dataset.h"
@@ -72,7 +74,7 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
                                          {"perplexity", std::exp(result.loss)},
                                          {"samples", result.samples},
                                          {"tokens", result.tokens}};
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
   } else {
     fmt::print(
         "step {}: loss {:.6f} nats a token ({:.4f} bits), perplexity {:.4f}, over {} samples "
@@ -90,16 +92,16 @@ void add_eval_command(CLI::App& app, AppContext& context) {
       ->required();
   command->add_option("--data", options->data, "folder of a dataset")->required();
   command->add_option("--sequence", options->sequence, "tokens a sample; default: as trained")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_count());
   command->add_option("--micro-batch", options->micro_batch, "samples at a time")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_count());
   command->add_option("--samples", options->samples, "at most so many; default: all")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_count());
   command->add_option("--precision", options->precision, "bf16 or fp32")
       ->check(CLI::IsMember({"bf16", "fp32"}));
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
-      "Example:\n  trireme eval --checkpoint runs/demo/checkpoints --data "
+      "Example:\n  trireme eval --checkpoint runs/demo/run/checkpoints --data "
       "runs/demo/data/validation");
   command->callback([options, &context] { evaluate_checkpoint(*options, context); });
 }

@@ -4,6 +4,8 @@
 #include <fstream>
 
 #include "io/data/tokenizer.h"
+#include "src/app/number_check.h"
+#include "src/app/standard_output.h"
 #include "src/nn/sampling.h"
 #include "src/train/load_model.h"
 
@@ -80,7 +82,7 @@ void generate(const GenerateOptions& options, AppContext& context) {
     ids.assign(1, token);
     const std::string text = tokenizer->decode(ids);
     std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    flush_standard_output();
   }
   std::fputs("\n", stdout);
 }
@@ -94,18 +96,20 @@ void add_generate_command(CLI::App& app, AppContext& context) {
       ->required();
   command->add_option("--prompt", options->prompt, "how the text begins");
   command->add_option("--tokens", options->tokens, "at most so many (256)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(integer_within<std::int64_t>(0, kMostCounted));
   command->add_option("--temperature", options->sampling.temperature,
                       "1: as the model says; below: likelier tokens; 0: always the likeliest");
-  command->add_option("--top-k", options->sampling.top_k, "only the k likeliest; 0: all");
+  command->add_option("--top-k", options->sampling.top_k, "only the k likeliest; 0: all")
+      ->check(integer_within<std::int64_t>(0, kMostCounted));
   command->add_option("--top-p", options->sampling.top_p, "only the likeliest that make up p");
-  command->add_option("--seed", options->sampling.seed, "another seed, another text");
+  command->add_option("--seed", options->sampling.seed, "another seed, another text")
+      ->check(any_seed());
   command->add_option("--precision", options->precision, "bf16 or fp32")
       ->check(CLI::IsMember({"bf16", "fp32"}));
   command->add_option("--threads", options->threads, "default: the cores of this process")
-      ->check(CLI::PositiveNumber);
+      ->check(thread_count());
   command->footer(
-      "Example:\n  trireme generate --checkpoint runs/demo/checkpoints --prompt 'The ' "
+      "Example:\n  trireme generate --checkpoint runs/demo/run/checkpoints --prompt 'The ' "
       "--temperature 0.8 --top-k 40");
   command->callback([options, &context] { generate(*options, context); });
 }
