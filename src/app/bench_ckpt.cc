@@ -29,6 +29,11 @@ class BenchFolder {
  public:
   explicit BenchFolder(const fs::path& within)
       : path_(within / fmt::format("bench-ckpt-{}", ::getpid())) {
+    // A mistyped path would lie on another disk than the one to be measured.
+    if (!fs::is_directory(within)) {
+      throw NotFound(
+          fmt::format("{} is no folder: name one on the disk to be measured", within.string()));
+    }
     make_directories(path_);
   }
   ~BenchFolder() {
@@ -173,6 +178,7 @@ nlohmann::ordered_json entry(const std::string& name, const nlohmann::ordered_js
 }  // namespace
 
 nlohmann::ordered_json bench_ckpt(const BenchCkptOptions& given) {
+  check_alone();
   BenchCkptOptions options = given;
   options.threads = given.threads > 0 ? given.threads : available_processors();
   options.bytes = std::max<std::int64_t>(options.bytes / 4096 * 4096, 1 << 20);

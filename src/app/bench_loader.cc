@@ -168,6 +168,7 @@ class Bench {
 }  // namespace
 
 BenchLoaderResult bench_loader(const BenchLoaderOptions& options) {
+  check_alone();
   std::optional<SyntheticDataset> synthetic;
   if (options.data.empty()) {
     synthetic.emplace(options.synthetic_bytes);

@@ -1,16 +1,31 @@
 #include "src/app/bench_report.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include "src/app/standard_output.h"
 #include "src/app/version.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/train/run_directory.h"
 
 namespace trireme {
+
+void check_alone() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const char* size = std::getenv(name);
+    if (size != nullptr && std::string_view(size) != "1") {
+      throw ConfigError(
+          fmt::format("this benchmark measures one process, and the launcher started {}: run it "
+                      "without mpirun or srun, or with -n 1",
+                      size));
+    }
+  }
+}
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -34,7 +49,7 @@ nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results) {
 
 void report(const nlohmann::ordered_json& results, const std::filesystem::path& path) {
   for (const auto& result : results) {
-    fmt::print("{} {}\n", result.at("name").get<std::string>(), result.at("params").dump());
+    fmt::print("{} {}\n", result.at("name").get<std::string>(), json_line(result.at("params")));
     for (const auto& [key, value] : result.at("metrics").items()) {
       fmt::print(
           "  {:<28} {}\n", key,
@@ -42,7 +57,7 @@ void report(const nlohmann::ordered_json& results, const std::filesystem::path& 
     }
   }
   if (!path.empty()) {
-    write_file_durably(path, bench_document(results).dump(2) + "\n");
+    write_file_durably(path, json_text(bench_document(results)) + "\n");
   }
 }
 

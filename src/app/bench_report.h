@@ -10,6 +10,9 @@
 
 namespace trireme {
 
+// ConfigError where a launcher started several ranks: they would only disturb each other.
+void check_alone();
+
 // The middle of the values (the upper one of two).
 double median(std::vector<double> values);
 

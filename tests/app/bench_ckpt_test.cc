@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/app/bench_loader.h"
+#include "src/base/error.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -21,6 +23,21 @@ TEST(BenchCkpt, MeasuresAndCleansUp) {
     EXPECT_GT(results[0].at("metrics").at("ratio").get<double>(), 0);
   }
   EXPECT_TRUE(std::filesystem::is_empty(on_disk.path()));
+}
+
+TEST(BenchCkpt, TakesAFolderThatIsThere) {
+  const TempFolder folder;
+  EXPECT_THROW(bench_ckpt({.folder = folder.path() / "none/x", .bytes = 1 << 20, .rounds = 1}),
+               NotFound);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(BenchCkpt, RunsAlone) {
+  const TempFolder folder;
+  ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  EXPECT_THROW(bench_ckpt({.folder = folder.path(), .bytes = 1 << 20, .rounds = 1}), ConfigError);
+  EXPECT_THROW(bench_loader({}), ConfigError);
+  ::unsetenv("OMPI_COMM_WORLD_SIZE");
 }
 
 }  // namespace
