@@ -65,6 +65,13 @@ auto sort_key(const StepFolder& step) {
 
 }  // namespace
 
+bool is_step_folder(const fs::path& path) {
+  const fs::path clean = path.has_filename() ? path : path.parent_path();
+  std::error_code ignored;
+  return fs::exists(clean / kManifestName, ignored) ||
+         clean.filename().string().starts_with("step-");
+}
+
 StepFolder inspect_step(const fs::path& path) {
   StepFolder folder;
   folder.path = path;
@@ -113,8 +120,7 @@ std::vector<StepFolder> list_steps(const fs::path& folder) {
 StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
   const fs::path clean = path.has_filename() ? path : path.parent_path();
   std::error_code ignored;
-  if (fs::exists(clean / kManifestName, ignored) ||
-      clean.filename().string().starts_with("step-")) {
+  if (is_step_folder(clean)) {
     StepFolder step = inspect_step(clean);
     check_readable(step);
     if (!fs::exists(clean, ignored)) {

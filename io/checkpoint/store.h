@@ -26,6 +26,8 @@ struct StepFolder {
   bool pinned = false;
 };
 
+// Whether the path means one step, not a folder of them: by its name or its manifest.
+bool is_step_folder(const std::filesystem::path& path);
 // A folder of any other name than step-* may hold any step.
 StepFolder inspect_step(const std::filesystem::path& path);
 // All step folders: first those with a problem, the largest step first; then the whole ones, the

@@ -7,11 +7,13 @@
 #include "io/checkpoint/logical_digest.h"
 #include "io/checkpoint/store.h"
 #include "io/checkpoint/verify.h"
+#include "src/app/standard_output.h"
 #include "src/base/units.h"
 
 namespace trireme {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 struct CkptOptions {
@@ -36,9 +38,19 @@ StepFolder chosen_step(const CkptOptions& options) {
   return step;
 }
 
-// The steps of a checkpoint folder; NotFound if there are none.
+// The path without a slash at its end.
+fs::path clean_path(const CkptOptions& options) {
+  const fs::path path = options.folder;
+  return path.has_filename() ? path : path.parent_path();
+}
+
+// The steps of a checkpoint folder, or the one step that is given; NotFound if there are none.
 std::vector<StepFolder> all_steps(const CkptOptions& options) {
-  std::vector<StepFolder> steps = list_steps(options.folder);
+  const fs::path folder = clean_path(options);
+  if (is_step_folder(folder) && fs::exists(folder)) {
+    return {inspect_step(folder)};
+  }
+  std::vector<StepFolder> steps = list_steps(folder);
   if (steps.empty()) {
     throw NotFound(fmt::format("{} holds no checkpoint (no step-* folder)", options.folder));
   }
@@ -73,7 +85,7 @@ void list(const CkptOptions& options) {
     for (const StepFolder& step : steps) {
       array.push_back(to_json(step));
     }
-    fmt::print("{}\n", ordered_json{{"schema", 1}, {"checkpoints", array}}.dump(2));
+    print_json({{"schema", 1}, {"checkpoints", array}});
     return;
   }
   fmt::print("{:>10} {:>12} {:>4} {:>11} {:>6}  {:<20}  {}\n", "step", "samples", "run", "size",
@@ -112,7 +124,7 @@ void show(const CkptOptions& options) {
   if (options.json) {
     ordered_json object = {{"schema", 1}};
     object.update(details(step));
-    fmt::print("{}\n", object.dump(2));
+    print_json(object);
     return;
   }
   const Manifest& m = *step.manifest;
@@ -126,6 +138,15 @@ void show(const CkptOptions& options) {
                tensor.shape.to_string(), tensor.blocks.size(),
                tensor.blocks.size() == 1 ? " " : "s", tensor.name);
   }
+}
+
+// Where to go on from damage in a step that was read.
+std::string advice(const StepFolder& step) {
+  const fs::path folder = step.path.has_parent_path() ? step.path.parent_path() : fs::path(".");
+  return fmt::format(
+      "trireme ckpt verify --all {} shows which steps are good; take one of them by its own "
+      "folder, {}/step-...",
+      folder.string(), folder.string());
 }
 
 // The number of faults; prints them.
@@ -150,7 +171,11 @@ void verify(const CkptOptions& options, int& exit_code) {
       faults += verify_one(step);
     }
   } else {
-    faults = verify_one(chosen_step(options));
+    const StepFolder step = chosen_step(options);
+    faults = verify_one(step);
+    if (faults > 0) {
+      fmt::print("{}\n", advice(step));
+    }
   }
   if (faults > 0) {
     exit_code = static_cast<int>(ExitCode::bad_data);
@@ -160,12 +185,27 @@ void verify(const CkptOptions& options, int& exit_code) {
 void digest(const CkptOptions& options) {
   const StepFolder step = chosen_step(options);
   const CheckpointReader reader(step.path, *step.manifest);
-  fmt::print("{}\n", logical_digest(reader, options.model ? DigestScope::model : DigestScope::all));
+  try {
+    fmt::print("{}\n",
+               logical_digest(reader, options.model ? DigestScope::model : DigestScope::all));
+  } catch (const DataError& e) {
+    throw DataError(fmt::format("{}\n{}", e.what(), advice(step)));
+  }
 }
 
 void prune(const CkptOptions& options) {
   const std::vector<StepFolder> steps = all_steps(options);
-  for (const std::filesystem::path& path : plan_retention(steps, options.retention)) {
+  if (is_step_folder(clean_path(options))) {
+    throw ConfigError(fmt::format(
+        "{} is one checkpoint: prune takes the folder of all of them and keeps the newest "
+        "(to delete one, remove its folder)",
+        options.folder));
+  }
+  const std::vector<fs::path> doomed = plan_retention(steps, options.retention);
+  if (doomed.empty()) {
+    fmt::print("nothing to prune: {} checkpoints, all to be kept\n", steps.size());
+  }
+  for (const fs::path& path : doomed) {
     fmt::print("{} {}\n", options.dry_run ? "would delete" : "deleting", path.string());
     if (!options.dry_run) {
       delete_step(path, 0, {});

@@ -138,6 +138,28 @@ TEST_F(CkptCommand, AnUnreadableStepIsRefusedNotSkipped) {
   EXPECT_THAT(run("ls " + dir()).out, HasSubstr("UNREADABLE: "));
 }
 
+TEST_F(CkptCommand, AStepsFolderIsListedButNotPruned) {
+  const auto json = nlohmann::json::parse(run("ls --json " + dir(2) + "/").out);
+  ASSERT_EQ(json.at("checkpoints").size(), 1U);
+  EXPECT_EQ(json["checkpoints"][0]["step"], 2);
+  EXPECT_EQ(run("verify --all " + dir(2)).code, 0);
+  const Result pruned = run("prune --keep 2 " + dir(2));
+  EXPECT_EQ(pruned.code, 2);
+  EXPECT_THAT(pruned.err, HasSubstr("is one checkpoint"));
+  EXPECT_EQ(run("ls " + dir(9)).code, 66);
+  EXPECT_EQ(run("prune " + dir(9)).code, 66);
+}
+
+TEST_F(CkptCommand, DamageInTheNewestPointsToTheOthers) {
+  damage(3);
+  for (const std::string command : {"digest ", "verify "}) {
+    const Result bad = run(command + dir());
+    EXPECT_EQ(bad.code, 65);
+    EXPECT_THAT(bad.out + bad.err,
+                AllOf(HasSubstr("ckpt verify --all " + dir() + " "), HasSubstr("/step-...")));
+  }
+}
+
 TEST_F(CkptCommand, PruneKeepsTheNewest) {
   const Result dry = run("prune --keep 2 --dry-run " + dir());
   EXPECT_THAT(dry.out, AllOf(HasSubstr("would delete"), HasSubstr("step-00000001")));
@@ -147,6 +169,7 @@ TEST_F(CkptCommand, PruneKeepsTheNewest) {
   EXPECT_FALSE(fs::exists(dir(1)));
   EXPECT_TRUE(fs::exists(dir(2)));
   EXPECT_TRUE(fs::exists(dir(3)));
+  EXPECT_THAT(run("prune --keep 2 " + dir()).out, HasSubstr("nothing to prune"));
 }
 
 TEST_F(CkptCommand, EndsWithTheCodesOfTheContract) {
