@@ -7,6 +7,7 @@
 #include "io/data/unigram_entropy.h"
 #include "io/data/verify.h"
 #include "src/app/data_subcommands.h"
+#include "src/app/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/units.h"
 
@@ -68,7 +69,7 @@ void run_info(const InfoArguments& arguments) {
     entropy = unigram_entropy(dataset, kEntropyTokens);
   }
   if (arguments.json) {
-    fmt::print("{}\n", info_json(dataset.manifest(), entropy, arguments.folder).dump(2));
+    print_json(info_json(dataset.manifest(), entropy, arguments.folder));
   } else {
     print_info(dataset.manifest(), entropy, arguments.folder);
   }
@@ -112,7 +113,7 @@ void print_verification(const VerifyReport& report, const DatasetManifest& manif
                                          {"digest", manifest.digest()},
                                          {"damage", report.damage},
                                          {"extra_files", report.extras}};
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
     return;
   }
   for (const std::string& line : report.damage) {
@@ -151,6 +152,9 @@ struct StageArguments {
 };
 
 void run_stage(const StageArguments& arguments, Communicator& comm) {
+  if (arguments.to.empty()) {
+    throw ConfigError("TO is empty: name the folder on the node, to be made");
+  }
   const RankGroup ranks = rank_group(comm);
   // One rank a node copies; the others wait for its lock.
   const StageReport report = stage(arguments.from, arguments.to, ByteProgress("stage", ranks.rank));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/app/data_subcommands.h"
+#include "src/app/standard_output.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -66,7 +67,7 @@ void print_pack_reports(const std::vector<PackReport>& reports, bool json) {
     for (const PackReport& report : reports) {
       list.push_back(report_json(report));
     }
-    fmt::print("{}\n", nlohmann::ordered_json{{"schema", 1}, {"datasets", list}}.dump(2));
+    print_json({{"schema", 1}, {"datasets", list}});
     return;
   }
   for (const PackReport& report : reports) {

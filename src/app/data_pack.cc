@@ -30,6 +30,9 @@ struct OutputOptions {
 
   template <class Options>
   void apply(Options& options) const {
+    if (out.empty()) {
+      throw ConfigError("--out is empty: name the dataset's folder");
+    }
     options.out = out;
     options.shard_bytes = parse_bytes(shard_size);
     options.alignment_bytes = parse_bytes(alignment);

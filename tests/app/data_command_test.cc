@@ -116,6 +116,8 @@ TEST_F(DataCommandTest, ErrorsHaveTheClassesOfTheExitCodes) {
   EXPECT_EQ(code("pack " + in("absent") + " -o " + in("o")), ExitCode::not_found);
   EXPECT_EQ(code("pack -o " + in("o")), ExitCode::usage);
   EXPECT_EQ(code("pack " + in("in")), ExitCode::usage);
+  EXPECT_EQ(code("pack " + in("in") + " --out \"\""), ExitCode::usage);
+  EXPECT_EQ(code("stage " + in("in") + " \"\""), ExitCode::usage);
   EXPECT_EQ(code("pack " + in("in") + " -o " + in("o") + " --shard-size huge"), ExitCode::usage);
   EXPECT_EQ(code("pack " + in("in") + " -o " + in("o") + " --files-from " + in("absent")),
             ExitCode::not_found);
@@ -123,6 +125,16 @@ TEST_F(DataCommandTest, ErrorsHaveTheClassesOfTheExitCodes) {
   EXPECT_EQ(code("convert " + in("in/0.txt") + " -o " + in("o") + " --vocab 10"),
             ExitCode::bad_data);
   EXPECT_EQ(code("nonsense"), ExitCode::usage);
+}
+
+TEST_F(DataCommandTest, NamesInNoEncodingBecomeJson) {
+  const std::string odd = in("out\xFF");
+  EXPECT_EQ(run("pack " + in("in") + " --json -o " + odd), 0);
+  EXPECT_THAT(json::parse(printed_)["datasets"][0]["folder"], HasSubstr("out\xEF\xBF\xBD"));
+  for (const std::string command : {"info --json ", "verify --json "}) {
+    EXPECT_EQ(run(command + odd), 0);
+    EXPECT_THAT(json::parse(printed_)["folder"], HasSubstr("out\xEF\xBF\xBD"));
+  }
 }
 
 TEST_F(DataCommandTest, AListOfFilesIsPacked) {
