@@ -22,6 +22,14 @@ void Model::check_ids(const ConstView& ids) const {
   }
 }
 
+void Model::check_context(const MicroBatch& micro_batch) const {
+  if (micro_batch.time > config_.context) {
+    throw ConfigError(fmt::format(
+        "sequences of {} tokens are longer than the model's context of {}: take shorter ones",
+        micro_batch.time, config_.context));
+  }
+}
+
 Residual Model::forward(const MicroBatch& micro_batch, Saved& saved, Run& run) const {
   check(micro_batch.ids.count == micro_batch.batch * micro_batch.time, "ids are [B,T]");
   check_ids(micro_batch.ids);
@@ -34,7 +42,7 @@ Residual Model::forward(const MicroBatch& micro_batch, Saved& saved, Run& run) c
 
 double Model::forward_backward(const MicroBatch& micro_batch, float gradient_scale,
                                Run& run) const {
-  check(micro_batch.time <= config_.context, "a sequence fits the context");
+  check_context(micro_batch);
   check_ids(micro_batch.targets);
   Saved saved;
   Head::Result head = parts_.head.forward_backward(forward(micro_batch, saved, run),
@@ -48,7 +56,7 @@ double Model::forward_backward(const MicroBatch& micro_batch, float gradient_sca
 }
 
 double Model::evaluate(const MicroBatch& micro_batch, Run& run) const {
-  check(micro_batch.time <= config_.context, "a sequence fits the context");
+  check_context(micro_batch);
   check_ids(micro_batch.targets);
   Saved nothing = Saved::nothing();
   return parts_.head.loss(forward(micro_batch, nothing, run), micro_batch.targets, run);

@@ -18,7 +18,7 @@ class Model {
 
   // Returns the sum of the losses of all tokens, in double, added in their order. Overwrites every
   // gradient in the bound buffer with that of gradient_scale x the sum; gradient_scale is 1 /
-  // tokens of the global batch.
+  // tokens of the global batch. ConfigError if time is longer than the context.
   double forward_backward(const MicroBatch& micro_batch, float gradient_scale, Run& run) const;
   // The same sum, keeping nothing for backward.
   double evaluate(const MicroBatch& micro_batch, Run& run) const;
@@ -30,6 +30,7 @@ class Model {
  private:
   Residual forward(const MicroBatch& micro_batch, Saved& saved, Run& run) const;
   void check_ids(const ConstView& ids) const;
+  void check_context(const MicroBatch& micro_batch) const;
 
   ModelConfig config_;
   ModelParts parts_;

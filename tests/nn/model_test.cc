@@ -11,6 +11,7 @@
 
 #include "src/base/error.h"
 #include "tests/nn/tiny_model.h"
+#include "tests/support/message_of.h"
 
 namespace trireme {
 namespace {
@@ -253,6 +254,22 @@ TEST(HeadTest, ChunksOfLogitsAddUp) {
   for (std::size_t i = 1; i < gradients.size(); ++i) {
     EXPECT_EQ(losses[i], losses[0]);
     EXPECT_THAT(gradients[i], testing::Pointwise(testing::FloatNear(1e-5F), gradients[0]));
+  }
+}
+
+TEST(Model, RefusesSequencesBeyondItsContext) {
+  const ModelConfig config = tiny_gpt2();
+  TinyModel model(config, DType::f32, kernels_named("reference"));
+  const Tokens fitting(1, config.context, config.vocab, 0);
+  EXPECT_GT(model.model.evaluate(fitting.micro_batch, model.run), 0);
+  const Tokens longer(1, config.context + 1, config.vocab, 0);
+  for (const bool training : {false, true}) {
+    const std::string text = message_of<ConfigError>([&] {
+      training ? model.model.forward_backward(longer.micro_batch, 1, model.run)
+               : model.model.evaluate(longer.micro_batch, model.run);
+    });
+    EXPECT_THAT(text, testing::HasSubstr("14 tokens"));
+    EXPECT_THAT(text, testing::HasSubstr("context of 13"));
   }
 }
 
