@@ -21,9 +21,11 @@ class Problems {
       texts_.push_back(fmt::format(text, std::forward<Args>(args)...));
     }
   }
-  void range(std::string_view name, std::int64_t value, std::int64_t most) {
-    unless(value >= 1 && value <= most, "model.{} is {}: it has to lie within 1 and {}", name,
-           value, most);
+  // Whether it fits.
+  bool range(std::string_view name, std::int64_t value, std::int64_t most) {
+    const bool fits = value >= 1 && value <= most;
+    unless(fits, "model.{} is {}: it has to lie within 1 and {}", name, value, most);
+    return fits;
   }
   void raise() const {
     if (!texts_.empty()) {
@@ -35,15 +37,23 @@ class Problems {
   std::vector<std::string> texts_;
 };
 
-void check_sizes(const ModelConfig& c, Problems& problems) {
-  problems.range("layers", c.layers, 1 << 16);
-  problems.range("hidden", c.hidden, kLargest);
-  problems.range("heads", c.heads, 1 << 16);
-  problems.range("kv_heads", c.kv_heads, 1 << 16);
-  problems.range("head_dim", c.head_dim, 1 << 16);
-  problems.range("ffn", c.ffn, kLargest);
-  problems.range("vocab", c.vocab, kMostTokens);
-  problems.range("context", c.context, kMostTokens);
+// Whether all sizes fit. What complete() derives from a wrong size is no second problem.
+bool check_sizes(const ModelConfig& c, Problems& problems) {
+  const bool layers = problems.range("layers", c.layers, 1 << 16);
+  const bool hidden = problems.range("hidden", c.hidden, kLargest);
+  const bool heads = problems.range("heads", c.heads, 1 << 16);
+  const bool kv_heads = heads && problems.range("kv_heads", c.kv_heads, 1 << 16);
+  bool head_dim = hidden && heads;
+  if (head_dim && c.head_dim == 0) {
+    problems.unless(false, "hidden {} % heads {} != 0 and no head_dim is given", c.hidden, c.heads);
+    head_dim = false;
+  } else if (head_dim) {
+    head_dim = problems.range("head_dim", c.head_dim, 1 << 16);
+  }
+  const bool ffn = hidden && problems.range("ffn", c.ffn, kLargest);
+  const bool vocab = problems.range("vocab", c.vocab, kMostTokens);
+  const bool context = problems.range("context", c.context, kMostTokens);
+  return layers && kv_heads && head_dim && ffn && vocab && context;
 }
 
 // Counts, in doubles, at least as much as parameter_count() does.
@@ -59,9 +69,6 @@ void check_total(const ModelConfig& c, Problems& problems) {
 }
 
 void check_heads(const ModelConfig& c, Problems& problems) {
-  if (c.heads < 1 || c.kv_heads < 1) {
-    return;
-  }
   problems.unless(
       c.heads % c.kv_heads == 0,
       "heads {} % kv_heads {} = {}: each key-value head serves equally many query heads", c.heads,
@@ -119,18 +126,17 @@ void ModelConfig::complete() {
   if (head_dim == 0 && heads > 0 && hidden % heads == 0) {
     head_dim = hidden / heads;
   }
-  if (ffn == 0 && family == Family::gpt2) {
+  if (ffn == 0 && family == Family::gpt2 && hidden <= kLargest) {
     ffn = 4 * hidden;
   }
 }
 
 void ModelConfig::validate() const {
   Problems problems;
-  problems.unless(head_dim != 0 || heads < 1, "hidden {} % heads {} != 0 and no head_dim is given",
-                  hidden, heads);
-  check_sizes(*this, problems);
-  check_total(*this, problems);
-  check_heads(*this, problems);
+  if (check_sizes(*this, problems)) {
+    check_total(*this, problems);
+    check_heads(*this, problems);
+  }
   check_reals(*this, problems);
   problems.raise();
 }

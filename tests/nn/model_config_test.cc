@@ -83,6 +83,28 @@ TEST(ModelConfig, RefusesHugeAndUnorderedNumbers) {
   EXPECT_THAT(complaint(c), HasSubstr("dropout is nan"));
 }
 
+TEST(ModelConfig, BlamesTheCauseAlone) {
+  ModelConfig c = tiny_gpt2();
+  c.heads = 4;  // of 15
+  c.kv_heads = c.head_dim = c.ffn = 0;
+  c.complete();
+  EXPECT_EQ(complaint(c),
+            "the model can't be built: hidden 15 % heads 4 != 0 and no head_dim is given");
+  c = tiny_gpt2();
+  c.hidden = std::int64_t{1} << 62;
+  c.kv_heads = c.head_dim = c.ffn = 0;
+  c.complete();
+  EXPECT_EQ(complaint(c),
+            "the model can't be built: model.hidden is 4611686018427387904: it has to lie within 1 "
+            "and 16777216");
+  c = tiny_llama();
+  c.heads = 0;
+  c.kv_heads = c.head_dim = 0;
+  c.complete();
+  EXPECT_EQ(complaint(c),
+            "the model can't be built: model.heads is 0: it has to lie within 1 and 65536");
+}
+
 TEST(ModelConfig, KnowsItsFamilies) {
   EXPECT_EQ(parse_family("gpt2"), Family::gpt2);
   EXPECT_EQ(parse_family(family_name(Family::llama)), Family::llama);
