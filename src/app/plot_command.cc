@@ -66,6 +66,9 @@ void add_run(const std::filesystem::path& folder, const std::string& name, LineP
 }
 
 void plot_runs(const PlotOptions& options) {
+  if (std::filesystem::path(options.out).extension() != ".svg") {
+    throw ConfigError(fmt::format("--out {}: a figure is SVG: name it *.svg", options.out));
+  }
   LinePlot plot{options.title, "step", "nats a token", {}};
   for (const std::string& run : options.runs) {
     const std::string name = options.runs.size() == 1 ? "" : run + " ";

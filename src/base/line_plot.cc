@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace trireme {
 namespace {
@@ -44,9 +45,24 @@ struct Range {
   }
 };
 
+// XML carries neither bytes that are not UTF-8, nor most control characters, nor U+FFFE and U+FFFF.
+std::string carried(std::string_view text) {
+  using Json = nlohmann::json;
+  auto out = Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace))
+                 .get<std::string>();
+  for (const std::string_view no_character : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
+    for (std::size_t at = 0; (at = out.find(no_character, at)) != std::string::npos;) {
+      out.replace(at, no_character.size(), "\xEF\xBF\xBD");
+    }
+  }
+  std::replace_if(
+      out.begin(), out.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return out;
+}
+
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : carried(text)) {
     switch (c) {
       case '&':
         out += "&amp;";
@@ -61,7 +77,7 @@ std::string escaped(std::string_view text) {
         out += "&quot;";
         break;
       default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+        out += c;
     }
   }
   return out;

@@ -62,6 +62,12 @@ TEST(LinePlot, EscapesText) {
   EXPECT_THAT(svg, HasSubstr("a&lt;b&gt; &amp; &quot;c&quot;"));
 }
 
+TEST(LinePlot, DropsWhatXmlCannotCarry) {
+  LinePlot plot = sample();
+  plot.title = "a\x01 b\x1b \xFF \xEF\xBF\xBE \xC3\xA9";
+  EXPECT_THAT(to_svg(plot), HasSubstr(">a  b  \xEF\xBF\xBD \xEF\xBF\xBD \xC3\xA9<"));
+}
+
 TEST(LinePlot, LeavesGapsAtWhatIsNoNumber) {
   LinePlot plot{"t", "x", "y", {{"s", {0, 1, 2, 3, 4}, {1, 2, std::nan(""), 3, INFINITY}}}};
   const std::string svg = to_svg(plot);
