@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "src/app/bench_report.h"
+#include "src/base/error.h"
 #include "src/base/philox.h"
 #include "src/base/stopwatch.h"
 #include "src/nn/model.h"
