@@ -235,35 +235,36 @@ void add_retention_flags(CLI::App& command, const std::shared_ptr<CkptOptions>& 
 void add_ckpt_command(CLI::App& app, int& exit_code) {
   CLI::App* ckpt = app.add_subcommand("ckpt", "Look after checkpoints");
   ckpt->require_subcommand(1);
-  ckpt->footer("Example:\n  trireme ckpt ls runs/demo/checkpoints");
+  ckpt->footer("Example:\n  trireme ckpt ls runs/demo/run/checkpoints");
   const auto options = std::make_shared<CkptOptions>();
 
   CLI::App* ls = add(*ckpt, "ls", "List the checkpoints of a folder, damaged ones first",
-                     "trireme ckpt ls runs/demo/checkpoints --json", options);
+                     "trireme ckpt ls runs/demo/run/checkpoints --json", options);
   ls->add_flag("--json", options->json, "as JSON");
   ls->callback([options] { list(*options); });
 
   CLI::App* shown = add(*ckpt, "show", "Show what a checkpoint holds",
-                        "trireme ckpt show runs/demo/checkpoints/step-00000100", options);
+                        "trireme ckpt show runs/demo/run/checkpoints/step-00000100", options);
   shown->add_flag("--json", options->json, "as JSON");
   shown->callback([options] { show(*options); });
 
   CLI::App* verified = add(*ckpt, "verify",
                            "Read every byte; exit 65 and name file and block of "
                            "what is damaged",
-                           "trireme ckpt verify runs/demo/checkpoints --all", options);
+                           "trireme ckpt verify runs/demo/run/checkpoints --all", options);
   verified->add_flag("--all", options->all, "every step of the folder, not only the newest");
   verified->callback([options, &exit_code] { verify(*options, exit_code); });
 
   CLI::App* digested = add(*ckpt, "digest",
                            "Print the SHA-256 of the contents: the same for every "
                            "layout and number of shards",
-                           "trireme ckpt digest runs/demo/checkpoints --model", options);
+                           "trireme ckpt digest runs/demo/run/checkpoints --model", options);
   digested->add_flag("--model", options->model, "of the parameters alone");
   digested->callback([options] { digest(*options); });
 
-  CLI::App* pruned = add(*ckpt, "prune", "Delete old checkpoints; pinned and damaged ones stay",
-                         "trireme ckpt prune runs/demo/checkpoints --keep 2 --dry-run", options);
+  CLI::App* pruned =
+      add(*ckpt, "prune", "Delete old checkpoints; pinned and damaged ones stay",
+          "trireme ckpt prune runs/demo/run/checkpoints --keep 2 --dry-run", options);
   add_retention_flags(*pruned, options);
   pruned->callback([options] { prune(*options); });
 }
