@@ -1,4 +1,4 @@
-"""What needs no training: options with impossible values, outputs that are full, help and version."""
+"""What needs no training: impossible values, outputs that are full, help and version."""
 
 import json
 import subprocess
@@ -25,10 +25,8 @@ class CommandLine(unittest.TestCase):
     def test_output_that_cannot_be_written(self):
         for words in [["--version"], ["--version", "--json"], ["--help"], ["bench", "--help"],
                       ["config", "show", DEMO], ["config", "show", DEMO, "--json"]]:
-            with self.subTest(words), open("/dev/full", "w", encoding="utf-8") as full:
-                result = subprocess.run(harness.command(words), env=harness.ENVIRONMENT,
-                                        stdout=full, stderr=subprocess.PIPE, text=True,
-                                        timeout=60, check=False)
+            with self.subTest(words):
+                result = harness.run_on_full_output(*words)
                 self.assertEqual(result.returncode, 74, result.stderr)
                 self.assertIn("cannot write to standard output", result.stderr)
 

@@ -134,6 +134,14 @@ class Commands(unittest.TestCase):
         harness.must(harness.run("ckpt", "prune", self.checkpoints, "--keep", 2, "--dry-run"))
         self.assertEqual(before, sorted(p.name for p in self.checkpoints.glob("step-*")))
 
+    def test_full_output(self):
+        for words in [["ckpt", "digest"], ["ckpt", "show"], ["ckpt", "ls"],
+                      ["generate", "--tokens", 20, "--checkpoint"]]:
+            with self.subTest(words):
+                result = harness.run_on_full_output(*words, self.checkpoints)
+                self.assertEqual(result.returncode, 74, result.stderr)
+                self.assertIn("cannot write to standard output", result.stderr)
+
     def test_benchmarks(self):
         file = self.folder / "bench.json"
         cases = {

@@ -70,6 +70,14 @@ def run(*arguments, ranks=0, timeout=240, env=None):
     )
 
 
+def run_on_full_output(*arguments):
+    """The same, on a standard output without room; the result has returncode and stderr."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        return subprocess.run(command(arguments), env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+                              stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+                              check=False)
+
+
 def start(*arguments, ranks, log):
     """Starts in a process group of its own, writing to the file `log`."""
     with open(log, "ab") as out:
