@@ -136,7 +136,7 @@ class Commands(unittest.TestCase):
 
     def test_full_output(self):
         for words in [["ckpt", "digest"], ["ckpt", "show"], ["ckpt", "ls"],
-                      ["generate", "--tokens", 20, "--checkpoint"]]:
+                      ["generate", "--temperature", 0, "--checkpoint"]]:
             with self.subTest(words):
                 result = harness.run_on_full_output(*words, self.checkpoints)
                 self.assertEqual(result.returncode, 74, result.stderr)
