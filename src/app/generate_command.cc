@@ -72,10 +72,13 @@ void generate(const GenerateOptions& options, AppContext& context) {
     ids.push_back(tokenizer->end_of_document());
   }
   Generator generator(loaded, pool, compute, run);
+  // A vocabulary may be padded beyond the tokenizer's ids.
+  const std::int64_t known = std::min(loaded.config.vocab, tokenizer->vocab());
   std::fputs(options.prompt.c_str(), stdout);
   for (std::int64_t i = 0; i < options.tokens; ++i) {
     const Tensor logits = generator.append(ids);
-    const std::int32_t token = sample_token(logits.view(), options.sampling, generator.length());
+    const std::int32_t token =
+        sample_token(logits.view().slice(0, known), options.sampling, generator.length());
     if (token == tokenizer->end_of_document()) {
       break;
     }

@@ -42,7 +42,8 @@ TEST(RunConfig, NumbersThatWouldOverflowAreRefused) {
   EXPECT_THAT(refusal({"train.global_batch=100000000", "train.steps=4000000"}),
               HasSubstr("2^56 tokens"));
   EXPECT_THAT(refusal({"train.steps=4294967296"}), HasSubstr("train.steps"));
-  EXPECT_THAT(refusal({"model.layers=65536", "model.hidden=16777216", "model.ffn=16777216"}),
+  EXPECT_THAT(refusal({"model.layers=65536", "model.hidden=16777216", "model.heads=1024",
+                       "model.ffn=16777216"}),
               HasSubstr("parameters"));
 }
 
