@@ -213,13 +213,15 @@ class BadInput(unittest.TestCase):
         # mounts live in a namespace of the command's own and go with it
         def on_disk(options, *arguments):
             words = " ".join(f"'{w}'" for w in harness.command(arguments, 2))
-            script = f"mount -t tmpfs -o {options} none {mount} && mkdir -p {mount}/c && {words}"
+            # In a chroot the root is no mount point and has nothing to be made private.
+            script = (f"mount --make-rprivate / 2>/dev/null; mount -t tmpfs -o {options} none "
+                      f"{mount} && mkdir -p {mount}/c && {words}")
             if ",then-ro" in options:
                 script = script.replace(",then-ro", "").replace(
                     "&& ", f"&& mount -o remount,ro {mount} && ", 1).replace(
                     f"mkdir -p {mount}/c && ", "")
             return subprocess.run(
-                ["unshare", "--mount", "--propagation", "private", "bash", "-c", script],
+                ["unshare", "--mount", "--propagation", "unchanged", "bash", "-c", script],
                 env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False)
 
         config = self.config("full", train__steps=6, checkpoint__every=2)
