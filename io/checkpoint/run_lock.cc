@@ -27,19 +27,18 @@ std::chrono::nanoseconds modified(const fs::path& path) {
          std::chrono::nanoseconds(status.st_mtim.tv_nsec);
 }
 
-// Why the standing lock may be taken over; empty if it has to be respected.
-std::string stale_reason(const std::optional<LockOwner>& standing, const LockOwner& ours,
-                         bool lease_over) {
-  if (standing && standing->host == ours.host && !standing->boot_id.empty()) {
-    const bool is_gone = standing->boot_id != ours.boot_id ||
-                         process_start_time(standing->pid) != standing->start_time;
-    return is_gone ? "its process is gone" : "";
+// What can be said of the owner of a standing lock.
+enum class OwnerState { alive, gone, unknown };
+
+OwnerState state_of(const LockOwner& standing, const LockOwner& ours) {
+  if (standing.host == ours.host && !standing.boot_id.empty()) {
+    const bool lives =
+        standing.boot_id == ours.boot_id && process_start_time(standing.pid) == standing.start_time;
+    return lives ? OwnerState::alive : OwnerState::gone;
   }
-  if (standing && !ours.job_id.empty() && standing->job_id == ours.job_id &&
-      standing->restart_count < ours.restart_count) {
-    return "it is of an earlier start of this Slurm job";
-  }
-  return lease_over ? "its lease is over" : "";
+  const bool restarted = !ours.job_id.empty() && standing.job_id == ours.job_id &&
+                         standing.restart_count < ours.restart_count;
+  return restarted ? OwnerState::gone : OwnerState::unknown;
 }
 
 std::optional<std::string> read_if_there(const fs::path& path) {
@@ -123,13 +122,20 @@ void RunLock::break_stale_lock(bool force) {
   const bool lease_over = modified(aside) - modified(path_) > times_.lease;
   ::unlink(aside.c_str());
   const std::optional<LockOwner> standing = parse_lock(*text);
-  if (!force && stale_reason(standing, owner_, lease_over).empty()) {
+  const OwnerState state = standing ? state_of(*standing, owner_) : OwnerState::unknown;
+  if (state == OwnerState::alive) {
+    throw PolicyError(fmt::format(
+        "another run writes to {}: {}, which is alive on this host. Stop it first, or choose "
+        "another checkpoint folder ({} goes with it)",
+        folder_.string(), standing->describe(), path_.string()));
+  }
+  if (state == OwnerState::unknown && !lease_over && !force) {
     throw PolicyError(fmt::format(
         "another run writes to {}: {}. Stop it, or choose another checkpoint folder; if it is "
-        "surely "
-        "gone, wait until its lock has not been refreshed for {} s or delete {}",
+        "surely gone, start with checkpoint.force_lock=true or wait until {} has not been "
+        "refreshed for {} s",
         folder_.string(), standing ? standing->describe() : "its lock is not readable",
-        std::chrono::duration_cast<std::chrono::seconds>(times_.lease).count(), path_.string()));
+        path_.string(), std::chrono::duration_cast<std::chrono::seconds>(times_.lease).count()));
   }
   // Of several who find the same stale lock, one renames it; who caught a newer one gives it back.
   if (::rename(path_.c_str(), aside.c_str()) != 0) {
@@ -155,7 +161,7 @@ void RunLock::check_still_mine() const {
     throw PolicyError(
         fmt::format("{} is no longer this run's: another run has taken over the "
                     "folder, or the lock was removed or damaged; this run commits "
-                    "nothing more and should end",
+                    "nothing more",
                     path_.string()));
   }
 }

@@ -8,7 +8,8 @@
 //   started
 //     at another time; or if it is an earlier start of the same Slurm job, which Slurm has ended;
 //   taken over if it is not of this host and was not touched for LockTimes::lease (by the file
-//   system's clock); taken over with `force`; else respected: PolicyError with its owner.
+//   system's clock); taken over with `force`, unless its owner is seen alive on this host; else
+//   respected: PolicyError with its owner.
 // Since no lease is proof, the owner makes sure right before each commit that the file is still its
 // own: a run whose lock was taken over commits nothing more. Owned by rank 0's CheckpointWriter.
 #pragma once
@@ -62,7 +63,7 @@ class RunLock {
   std::int64_t generation() const { return generation_; }
   // PolicyError if another run has taken over. Any thread.
   void check_still_mine() const;
-  bool lost() const { return lost_; }
+  bool lost() const { return lost_ || !is_mine(); }
 
  private:
   bool try_to_take();

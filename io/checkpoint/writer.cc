@@ -164,7 +164,12 @@ SaveOutcome CheckpointWriter::end_save(bool durable) {
   if (comm_.rank() == 0 && durable) {
     start_retention(message);
   }
-  SaveOutcome outcome{meta_.step, durable, gather_faults(comm_, message), 0, 0};
+  SaveOutcome outcome;
+  outcome.step = meta_.step;
+  outcome.durable = durable;
+  outcome.message = gather_faults(comm_, message);
+  const std::int64_t lost = !durable && lock_ != nullptr && lock_->lost() ? 1 : 0;
+  outcome.fenced = all_reduce_value(comm_, lost, ReduceOp::max) != 0;
   outcome.bytes = all_reduce_value(comm_, saved_bytes_, ReduceOp::max);
   outcome.seconds = now() - save_start_;
   saved_bytes_ = 0;

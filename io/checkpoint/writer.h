@@ -31,7 +31,7 @@ namespace trireme {
 
 struct WriterOptions {
   std::filesystem::path folder;  // shared by all ranks; made if it is not there
-  bool force = false;            // take the lock from a live owner
+  bool force = false;            // take the lock from an owner that may live elsewhere
   Retention retention = {};
   ShardIo io = {};
   int copy_threads = 0;  // of a snapshot; 0: all processors that this process may use
@@ -44,6 +44,7 @@ struct WriterOptions {
 struct SaveOutcome {
   std::int64_t step = 0;
   bool durable = false;
+  bool fenced = false;  // not durable because another run has taken the folder over: end
   // Why it failed, with rank and host; or, of a durable one, a warning. Mostly empty.
   std::string message;
   std::int64_t bytes = 0;  // of all shards

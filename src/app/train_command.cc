@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
 #include "src/base/file.h"
 #include "src/train/startup.h"
@@ -17,12 +18,16 @@ struct TrainOptions {
   std::vector<std::string> arguments;
 };
 
-// Whether an earlier start has done all steps, and nobody asks to do some again. Rank 0 looks; all
-// ranks learn.
+// Whether an earlier start has done all steps, its last checkpoint stands, and nobody asks to do
+// some again. Rank 0 looks; all ranks learn.
 bool finished_before(const RunConfig& config, const RunDirectory& run, Communicator& world) {
   std::int64_t done = -1;
   if (world.rank() == 0 && config.checkpoint.resume.is("auto")) {
-    done = run.done_step().value_or(-1);
+    const std::int64_t marked = run.done_step().value_or(-1);
+    if (marked >= 0 &&
+        std::filesystem::exists(config.checkpoint_dir() / step_folder_name(marked))) {
+      done = marked;
+    }
   }
   return all_reduce_value(world, done, ReduceOp::max) >= config.train.steps;
 }
@@ -38,6 +43,8 @@ std::optional<FileLock> take_directory(const RunDirectory& run, Communicator& wo
 }
 
 void train(const TrainOptions& options, AppContext& context) {
+  // From here on: a signal during MPI's start counts as well.
+  const StopFlag stop;
   MpiSession& session = context.session();
   Communicator& world = session.world();
   const LoadedConfig loaded = load_run_config(
@@ -59,7 +66,6 @@ void train(const TrainOptions& options, AppContext& context) {
   const std::optional<FileLock> lock = take_directory(run, world);
   context.run = run;
 
-  const StopFlag stop;
   Log log({.rank = world.rank(),
            .ranks = world.size(),
            .host = session.place().host,

@@ -121,6 +121,12 @@ void TrainingCheckpoints::note(const std::optional<SaveOutcome>& outcome) {
   if (outcome->durable) {
     durable_step_ = outcome->step;
   }
+  if (outcome->fenced) {
+    throw PolicyError(
+        fmt::format("step {} is not saved and this run ends, for it no longer owns its checkpoint "
+                    "folder: {}",
+                    outcome->step, outcome->message));
+  }
   if (parts_.world.rank() != 0) {
     return;
   }

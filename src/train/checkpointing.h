@@ -45,7 +45,8 @@ class TrainingCheckpoints {
   bool due(std::int64_t step) const;
   // Does nothing for a step that was saved or loaded already.
   void save(const TrainingCounters& counters);
-  // Moves a save in flight along; logs its outcome.
+  // Moves a save in flight along; logs its outcome. This, save() and finish() throw PolicyError on
+  // every rank when another run has taken the folder over.
   void poll();
   // Until nothing is in flight. Returns whether `step` is durable.
   bool finish(std::int64_t step);

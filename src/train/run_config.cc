@@ -113,8 +113,11 @@ void bind(ConfigBinder& b, RunConfig& c) {
   b.text("run.name", c.run_name, "a name for people");
 }
 
-// What can only be judged with several keys in view.
+// What can only be judged with several keys in view, or with more than a range.
 void check_together(ConfigBinder& b, RunConfig& c) {
+  if (c.run_dir.has_root_directory() && c.run_dir.relative_path().empty()) {
+    b.refuse("run.dir", "this is the root of the file system: name a folder for this run's files");
+  }
   const TrainConfig& t = c.train;
   if (t.global_batch % t.micro_batch != 0) {
     b.refuse("train.global_batch",

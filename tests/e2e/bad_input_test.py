@@ -56,6 +56,7 @@ class BadInput(unittest.TestCase):
             ("train.micro_batch=3", ["global_batch", "micro_batch"]),
             ("model.preset=gpt5", ["gpt5", "gpt2-124m"]),
             ("parallel.dp=3", ["world_size 1", "dp 3"]),
+            ("run.dir=/", ["run.dir", "root"]),
         ]
         for change, words in cases:
             with self.subTest(change):
@@ -168,6 +169,29 @@ class BadInput(unittest.TestCase):
             self.assertIsNone(process.poll(), "the first run goes on")
         finally:
             harness.end_group(process)
+
+    def test_a_run_whose_lock_was_taken_ends(self):
+        config = self.config("fenced", train__steps=100000, checkpoint__every=20)
+        checkpoints = harness.run_dir(config) / "checkpoints"
+        log = self.folder / "fenced.log"
+        process = harness.start("train", config, ranks=2, log=log)
+        try:
+            while not list(checkpoints.glob("step-*")):
+                self.assertIsNone(process.poll(), log.read_text())
+            (checkpoints / "run.lock").unlink()
+            process.wait(timeout=120)
+        finally:
+            harness.end_group(process)
+        self.assertEqual(process.returncode, 77, log.read_text())
+        self.assertIn("no longer", log.read_text())
+
+    def test_done_counts_while_its_checkpoint_stands(self):
+        config = self.copy_of_trained("done")
+        (harness.run_dir(config) / "DONE").write_bytes(
+            (harness.run_dir(self.trained) / "DONE").read_bytes())
+        shutil.rmtree(harness.run_dir(config) / "checkpoints")
+        harness.must(harness.run("train", config, ranks=2))
+        self.assertEqual(harness.digest(config), harness.digest(self.trained))
 
     def test_ranks_with_different_configurations(self):
         config = self.config("differ")

@@ -42,10 +42,10 @@ class Lock : public testing::Test {
   }
   void stand(const LockOwner& owner, std::chrono::seconds age = 0s) { stand(to_text(owner), age); }
 
-  void expect_refused(const std::string& named) {
+  void expect_refused(const std::string& named, bool force = false) {
     const std::string before = read_file(path_);
     try {
-      RunLock lock(folder_.path(), false);
+      RunLock lock(folder_.path(), force);
       FAIL() << "a second run was let in";
     } catch (const PolicyError& e) {
       EXPECT_EQ(e.exit_code(), ExitCode::refused);
@@ -76,6 +76,13 @@ TEST_F(Lock, IsGivenBack) { expect_taken(); }
 TEST_F(Lock, ALivingOwnerIsRespectedHoweverOldTheFile) {
   stand(owner_, 48h);
   expect_refused("process " + std::to_string(::getpid()));
+}
+
+TEST_F(Lock, ForceBeatsAnOwnerElsewhereButNoneThatLivesHere) {
+  stand(owner_);
+  expect_refused("alive", true);
+  owner_.host = "n3";
+  stand(owner_);
   expect_taken(true);
 }
 
