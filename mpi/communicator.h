@@ -1,12 +1,13 @@
 // Communicator: a group of ranks and the operations among them.
 //
 // A communicator is a queue: its operations run in the order in which they were started, on a
-// thread of its own, while the caller computes; a send or recv that waits for its peer holds up
-// nothing behind it. Every rank of the group has to start the same collective operations in the
-// same order. Buffers stay the caller's and must stay alive, untouched, until the Pending is waited
-// for. Every wait has a deadline; when it passes, Hang names the operation, its number, the peers
-// and their hosts. After an error all later operations of the group fail with it. Owned by the
-// training loop (or a test); not for several threads at once.
+// thread of its own, while the caller computes, or on the caller's as soon as it waits; small ones
+// (up to 64 KiB) only then, or some milliseconds later. A send or recv that waits for its peer
+// holds up nothing behind it. Every rank of the group has to start the same collective operations
+// in the same order. Buffers stay the caller's and must stay alive, untouched, until the Pending is
+// waited for. Every wait has a deadline; when it passes, Hang names the operation, its number, the
+// peers and their hosts. After an error all later operations of the group fail with it. Owned by
+// the training loop (or a test); not for several threads at once.
 //
 // Sums are taken in tree order: the canonical tree over 0..n-1 splits [lo,hi) at (lo+hi)/2
 // (src/parallel/reduction_tree.h continues it inside a rank), so that the bits do not depend on the
@@ -16,11 +17,13 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "src/base/error.h"
 #include "src/device/device.h"
+#include "src/device/memory_source.h"
 
 namespace trireme {
 
@@ -73,13 +76,23 @@ class Communicator {
   [[nodiscard]] virtual Pending reduce_scatter(View data, ReduceOp op) = 0;
   // data holds size() equal blocks; this rank's own is given, all are filled.
   [[nodiscard]] virtual Pending all_gather(View data) = 0;
+  // Block r of `send` goes to rank r; block r of `recv` comes from it. The blocks lie packed in
+  // rank order, with counts in elements, one a rank: what rank a gives for b is what b expects from
+  // a. `send` and `recv` are of one type and do not overlap.
+  [[nodiscard]] virtual Pending all_to_all(ConstView send,
+                                           std::span<const std::int64_t> send_counts, View recv,
+                                           std::span<const std::int64_t> recv_counts) = 0;
   [[nodiscard]] virtual Pending broadcast(View data, int root) = 0;
   [[nodiscard]] virtual Pending send(ConstView data, int to, int tag) = 0;
   [[nodiscard]] virtual Pending recv(View data, int from, int tag) = 0;
   [[nodiscard]] virtual Pending barrier() = 0;
 
-  // Ranks of one colour form a group, ordered by key, then by rank.
-  virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
+  // Ranks of one colour form a group, ordered by key, then by rank. Errors and records call the
+  // group by its name: "dp".
+  virtual std::unique_ptr<Communicator> split(int color, int key, std::string_view name) = 0;
+  std::unique_ptr<Communicator> split(int color, int key) { return split(color, key, "group"); }
+  // Buffers from here are moved without a copy; the host's ordinary memory where all are alike.
+  virtual MemorySource& memory() { return host_memory(); }
   // How long later operations may take; above a hundred years as good as for ever.
   virtual void set_deadline(std::chrono::duration<double> deadline) = 0;
   // Ends every rank of the job with this exit code. Does not return.

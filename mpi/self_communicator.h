@@ -18,12 +18,15 @@ class SelfCommunicator : public Communicator {
   Pending all_reduce(View data, ReduceOp op) override;
   Pending reduce_scatter(View data, ReduceOp op) override;
   Pending all_gather(View data) override;
+  Pending all_to_all(ConstView send, std::span<const std::int64_t> send_counts, View recv,
+                     std::span<const std::int64_t> recv_counts) override;
   Pending broadcast(View data, int root) override;
   Pending send(ConstView data, int to, int tag) override;
   Pending recv(View data, int from, int tag) override;
   Pending barrier() override;
 
-  std::unique_ptr<Communicator> split(int color, int key) override;
+  using Communicator::split;
+  std::unique_ptr<Communicator> split(int color, int key, std::string_view name) override;
   void set_deadline(std::chrono::duration<double>) override {}
   [[noreturn]] void abort(ExitCode code) override;
 

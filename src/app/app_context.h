@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "mpi/mpi_session.h"
+#include "mpi/session/mpi_session.h"
 #include "src/train/run_directory.h"
 
 namespace trireme {

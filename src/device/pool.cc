@@ -1,21 +1,17 @@
 #include "src/device/pool.h"
 
 #include <bit>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include <sys/mman.h>
-
-#include "src/base/units.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {
 
 constexpr std::int64_t kSmallAlignment = 64;
-constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 
 // Sizes are rounded up to an eighth of their power of two, so that near sizes share a block and at
 // most 12.5 % is lost.
@@ -24,22 +20,6 @@ std::int64_t rounded(std::int64_t bytes) {
   const auto power = std::bit_floor(static_cast<std::uint64_t>(least));
   const std::int64_t step = std::max(static_cast<std::int64_t>(power / 8), kSmallAlignment);
   return (least + step - 1) / step * step;
-}
-
-void* take_from_system(std::int64_t bytes) {
-  const std::int64_t alignment = bytes >= kHugePage ? kHugePage : kSmallAlignment;
-  void* data = nullptr;
-  if (::posix_memalign(&data, static_cast<std::size_t>(alignment),
-                       static_cast<std::size_t>(bytes)) != 0) {
-    throw DeviceError(
-        fmt::format("out of memory: {} more were asked for; take a smaller "
-                    "micro-batch or model, or fewer ranks on this host",
-                    format_bytes(bytes)));
-  }
-  if (bytes >= kHugePage) {
-    (void)::madvise(data, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
-  }
-  return data;
 }
 
 }  // namespace
@@ -80,7 +60,8 @@ void Buffer::give_back() {
   }
 }
 
-Pool::Pool(Device device) : device_(device), state_(std::make_unique<State>()) {
+Pool::Pool(Device device, MemorySource& source)
+    : device_(device), source_(source), state_(std::make_unique<State>()) {
   if (device.kind != DeviceKind::cpu) {
     throw DeviceError("this program was built without CUDA: configure with the preset 'cuda'");
   }
@@ -89,7 +70,7 @@ Pool::Pool(Device device) : device_(device), state_(std::make_unique<State>()) {
 Pool::~Pool() {
   for (auto& [capacity, blocks] : state_->free) {
     for (void* block : blocks) {
-      std::free(block);
+      source_.give_back(block, capacity);
     }
   }
 }
@@ -103,7 +84,7 @@ Buffer Pool::allocate(std::int64_t bytes) {
     data = blocks.back();
     blocks.pop_back();
   } else {
-    data = take_from_system(capacity);
+    data = source_.take(capacity);
     state_->reserved += capacity;
   }
   state_->used += capacity;

@@ -1,13 +1,14 @@
 // Pool: a caching allocator for one device. A training step asks for the same sizes each time, so
-// that after the first step nothing is taken from the system. Buffers are aligned to 64 bytes,
-// large ones to 2 MiB with huge pages where the system grants them. Safe to use from several
-// threads. Buffers may outlive neither their pool nor the device.
+// that after the first step nothing is taken from its source. Buffers are aligned to 64 bytes,
+// large ones to 2 MiB. Safe to use from several threads. Buffers may outlive neither their pool nor
+// the device.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "src/device/device.h"
+#include "src/device/memory_source.h"
 
 namespace trireme {
 
@@ -42,7 +43,7 @@ class Buffer {
 
 class Pool {
  public:
-  explicit Pool(Device device);
+  explicit Pool(Device device, MemorySource& source = host_memory());
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -59,6 +60,7 @@ class Pool {
   void give_back(void* data, std::int64_t capacity);
 
   Device device_;
+  MemorySource& source_;
   std::unique_ptr<State> state_;
 };
 

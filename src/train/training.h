@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "mpi/mpi_session.h"
+#include "mpi/session/mpi_session.h"
 #include "src/base/log.h"
 #include "src/train/run_config.h"
 #include "src/train/run_directory.h"

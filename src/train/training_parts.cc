@@ -63,7 +63,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       host(the_host),
       world(host.session.world()),
       grid(grid_of(config, world.size())),
-      dp(world.split(grid.dp_color(world.rank()), grid.dp_rank(world.rank()))),
+      dp(world.split(grid.dp_color(world.rank()), grid.dp_rank(world.rank()), "dp")),
       kernels(kernels_for({})),
       stream({}, threads_of(config, host.session)),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),

@@ -10,7 +10,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOUND = {
     "src/base/a.h": "#pragma once\n#include <vector>\n",
     "src/device/b.h": '#pragma once\n#include "src/base/a.h"\n',
-    "mpi/world.cc": '#include <mpi.h>\n#include "src/device/b.h"\n',
+    "mpi/session/world.cc": '#include <mpi.h>\n#include "src/device/b.h"\n',
     "src/app/main.cc": '#include "src/app/main.h"\n#include "src/device/b.h"\n',
     "src/app/main.h": "#pragma once\n",
 }

@@ -8,17 +8,26 @@ import sources
 
 # Room: the rooms it may include besides itself.
 DEVICE = ["src/base", "src/device"]
+MPI = DEVICE + ["mpi"]
+TRANSPORT = MPI + ["mpi/watch", "mpi/collective"]
 NN = DEVICE + ["src/kernels", "src/tensor"]
 PARALLEL = NN + ["src/nn", "src/optim", "mpi"]
 DATA = DEVICE + ["src/tensor", "io/h5"]
 CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
-TRAIN = PARALLEL + ["src/parallel", "io/h5", "io/data", "io/checkpoint", "slurm"]
+TRAIN = PARALLEL + ["mpi/session", "src/parallel", "io/h5", "io/data", "io/checkpoint", "slurm"]
 ROOMS = {
     "src/base": [],
     "src/device": ["src/base"],
     "src/kernels": DEVICE,
     "src/tensor": DEVICE,
     "mpi": DEVICE,
+    "mpi/watch": MPI,
+    "mpi/collective": TRANSPORT,
+    "mpi/thread": TRANSPORT,
+    "mpi/shm": TRANSPORT,
+    "mpi/ucx": TRANSPORT,
+    "mpi/hierarchy": TRANSPORT + ["mpi/shm"],
+    "mpi/session": TRANSPORT + ["mpi/shm", "mpi/ucx", "mpi/hierarchy"],
     "src/nn": NN,
     "src/optim": NN + ["src/nn"],
     "io/h5": ["src/base"],
@@ -29,16 +38,17 @@ ROOMS = {
     "src/train": TRAIN,
     "src/app": TRAIN + ["src/train"],
     "benchmarks": TRAIN + ["src/train", "src/app"],
-    "tests": TRAIN + ["src/train", "src/app"],
+    "tests": TRAIN + TRANSPORT + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy", "src/train",
+                                  "src/app"],
 }
 
 # Headers of other libraries, and the only places that may name them.
 FOREIGN = {
-    r"mpi\.h": r"mpi/[^/]*\.cc",
+    r"mpi\.h": r"mpi/session/[^/]*\.cc",
     r"hdf5\w*\.h|H5\w*\.h": r"io/h5/.*",
     r"cuda.*|cublas.*|cudnn.*": r"src/device/.*|src/kernels/cuda/.*|mpi/nccl.*",
     r"nccl.*": r"mpi/nccl.*",
-    r"uc[pst]/.*": r"mpi/ucx.*",
+    r"uc[pst]/.*": r"mpi/ucx/.*",
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",
     r"yaml-cpp/.*": r"src/base/.*",
     r"spdlog/.*": r"src/base/.*",

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "mpi/self_communicator.h"
-#include "mpi/thread_world.h"
+#include "mpi/thread/thread_world.h"
 #include "tests/mpi/collective_cases.h"
 
 namespace trireme {

@@ -140,6 +140,14 @@ void misuse_is_refused(Communicator& comm) {
   EXPECT_THROW((void)comm.broadcast(view_of(data), comm.size()), InternalError);
   EXPECT_THROW((void)comm.send(view_of(data), comm.rank(), 0), InternalError);
   EXPECT_THROW((void)comm.recv(view_of(data), -1, 0), InternalError);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 1);
+  std::vector<float> out(counts.size());
+  std::vector<float> in(counts.size());
+  EXPECT_THROW((void)comm.all_to_all(view_of(out), counts, view_of(out), counts), InternalError);
+  counts.back() = 2;
+  EXPECT_THROW((void)comm.all_to_all(view_of(out), counts, view_of(in), counts), InternalError);
+  counts.pop_back();
+  EXPECT_THROW((void)comm.all_to_all(view_of(out), counts, view_of(in), counts), InternalError);
   if (comm.size() > 1) {
     const std::int64_t uneven = comm.size() + 1;
     std::vector<float> blocks(static_cast<std::size_t>(uneven));

@@ -34,6 +34,33 @@ void all_gather_fills_all_blocks(Communicator& comm) {
   }
 }
 
+// What rank a gives to rank b, in elements: some give nothing, none gives all the same.
+std::int64_t block_of(int a, int b, std::int64_t unit) { return (a * 3 + b * 5) % 4 * unit; }
+
+void all_to_all_with_counts(Communicator& comm) {
+  const int size = comm.size();
+  for (const std::int64_t unit : {0, 1, 1001, 400009}) {
+    std::vector<std::int64_t> given;
+    std::vector<std::int64_t> taken;
+    Bytes out;
+    Bytes expected;
+    for (int r = 0; r < size; ++r) {
+      given.push_back(block_of(comm.rank(), r, unit));
+      taken.push_back(block_of(r, comm.rank(), unit));
+      const Bytes block = bytes_of(comm.rank() * size + r, given.back());
+      const Bytes theirs = bytes_of(r * size + comm.rank(), taken.back());
+      out.insert(out.end(), block.begin(), block.end());
+      expected.insert(expected.end(), theirs.begin(), theirs.end());
+    }
+    Bytes got(expected.size());
+    Pending pending = comm.all_to_all(view_of(out), given, view_of(got), taken);
+    given.clear();  // the counts need not outlive the call
+    taken.clear();
+    pending.wait();
+    EXPECT_TRUE(got == expected) << "unit " << unit;
+  }
+}
+
 void broadcast_from_every_root(Communicator& comm) {
   for (int root = 0; root < comm.size(); ++root) {
     for (const std::int64_t count : {0, 1, 999, 3000001}) {
@@ -145,6 +172,7 @@ void texts(Communicator& comm) {
 
 std::vector<CollectiveCase> movement_cases() {
   return {{"all_gather", all_gather_fills_all_blocks},
+          {"all_to_all", all_to_all_with_counts},
           {"broadcast", broadcast_from_every_root},
           {"neighbours_exchange", neighbours_exchange},
           {"tags_select", tags_select},

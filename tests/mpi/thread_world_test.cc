@@ -1,4 +1,4 @@
-#include "mpi/thread_world.h"
+#include "mpi/thread/thread_world.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "mpi/self_communicator.h"
-#include "mpi/thread_world.h"
+#include "mpi/thread/thread_world.h"
 #include "src/base/philox.h"
 #include "tests/parallel/test_parameters.h"
 

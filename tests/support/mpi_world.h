@@ -1,7 +1,7 @@
 // The session of a test program that runs under mpirun (mpi_main.cc); its world has the ranks.
 #pragma once
 
-#include "mpi/mpi_session.h"
+#include "mpi/session/mpi_session.h"
 
 namespace trireme {
 

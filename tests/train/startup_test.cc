@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "mpi/thread_world.h"
+#include "mpi/thread/thread_world.h"
 #include "src/base/file.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"

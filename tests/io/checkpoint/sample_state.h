@@ -12,7 +12,7 @@
 #include "io/checkpoint/resume.h"
 #include "io/checkpoint/store.h"
 #include "io/checkpoint/writer.h"
-#include "mpi/thread_world.h"
+#include "mpi/thread/thread_world.h"
 #include "src/base/philox.h"
 #include "tests/support/temp_folder.h"
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "mpi/mpi_session.h"
+#include "mpi/session/mpi_session.h"
 
 namespace trireme {
 namespace {

@@ -1,9 +1,9 @@
-#include "mpi/mpi_session.h"
+#include "mpi/session/mpi_session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "mpi/mpi_check.h"
+#include "mpi/session/mpi_check.h"
 #include "tests/support/mpi_world.h"
 
 namespace trireme {

@@ -1,4 +1,4 @@
-#include "mpi/mpi_session.h"
+#include "mpi/session/mpi_session.h"
 
 #include <array>
 #include <cstdio>
@@ -7,9 +7,9 @@
 
 #include <mpi.h>
 
-#include "mpi/mpi_check.h"
-#include "mpi/mpi_communicator.h"
 #include "mpi/self_communicator.h"
+#include "mpi/session/mpi_check.h"
+#include "mpi/session/mpi_transport.h"
 #include "src/base/log.h"
 
 namespace trireme {

@@ -1,7 +1,8 @@
-// Transport: moves bytes between the ranks of a group; all that collectives.h needs. A transfer is
-// matched by (sender, receiver, tag) in the order of posting, both ends giving the same bytes.
-// Used by one thread: the progress thread of the communicator that owns it; split_off() and abort()
-// by the communicator's caller. Nothing blocks, but for split_off().
+// Transport: moves bytes between the ranks of a group. A transfer is matched by (sender, receiver,
+// tag) in the order of posting, both ends giving the same bytes. A transport that knows a faster
+// way for whole collective operations than transfers brings its own Algorithms. Used by one thread
+// at a time, whichever drives the communicator that owns it; split_off() and abort() by the
+// communicator's caller. Nothing blocks, but for split_off().
 #pragma once
 
 #include <chrono>
@@ -24,6 +25,9 @@ inline constexpr std::int64_t kMaxTransferBytes = std::int64_t{1} << 30;
 inline constexpr int kCollectiveTag = 0;
 inline constexpr int kMaxUserTag = 16382;
 
+class Algorithms;
+class MemorySource;
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -43,6 +47,14 @@ class Transport {
   virtual void cancel_all() noexcept = 0;
   // Sleeps until something may have happened, no longer than `limit`.
   virtual void pause(std::chrono::microseconds limit) = 0;
+  // CommError if a peer is known to be dead. Asked while something waits, every millisecond or so.
+  virtual void check_peers() {}
+
+  // How this group runs collective operations: over transfers, unless the transport knows a faster
+  // way. Called once, when the group is made; the algorithms end before the transport.
+  virtual std::unique_ptr<Algorithms> make_algorithms();
+  // Memory that this transport moves without a copy, the world's own; null where there is none.
+  virtual MemorySource* memory() { return nullptr; }
 
   // The group of these ranks of this group, in this order; this rank is one of them. Every rank
   // of this group calls it at about the same time, each with its own group's members.

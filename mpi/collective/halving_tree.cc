@@ -1,8 +1,8 @@
-#include "mpi/halving_tree.h"
+#include "mpi/collective/halving_tree.h"
 
 #include <algorithm>
 
-#include "mpi/combine.h"
+#include "mpi/collective/combine.h"
 
 namespace trireme {
 namespace {

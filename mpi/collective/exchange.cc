@@ -1,4 +1,4 @@
-#include "mpi/exchange.h"
+#include "mpi/collective/exchange.h"
 
 #include <algorithm>
 
@@ -8,14 +8,11 @@
 #include "src/base/units.h"
 
 namespace trireme {
+namespace {
 
-std::string describe_rank(const Transport& transport, int rank) {
-  return fmt::format("rank {} (host {})", transport.world_rank(rank), transport.host(rank));
-}
+constexpr std::chrono::milliseconds kPeerCheckInterval{10};
 
-std::string OperationLabel::text() const {
-  return fmt::format("{} #{} ({})", name, number, format_bytes(bytes));
-}
+}  // namespace
 
 std::chrono::microseconds Backoff::next() {
   if (Clock::now() < spin_until_) {
@@ -45,14 +42,17 @@ void Exchange::wait(TransferId id) {
   check(transfer != transfers_.end(), "a transfer is waited for once, by who started it");
   Backoff backoff;
   while (!finished(id)) {
-    check_deadline();
-    meanwhile_();
-    const auto sleep = backoff.next();
-    if (sleep.count() > 0) {
-      transport_.pause(sleep);
-    }
+    check_deadline([this] { return describe_transfers(); });
+    rest(backoff);
   }
   transfers_.erase(transfer);
+}
+
+void Exchange::rest(Backoff& backoff) {
+  meanwhile_();
+  if (const auto sleep = backoff.next(); sleep.count() > 0) {
+    transport_.pause(sleep);
+  }
 }
 
 void Exchange::wait_all() {
@@ -64,7 +64,7 @@ void Exchange::wait_all() {
 bool Exchange::settled() {
   std::erase_if(transfers_, [this](const Transfer& t) { return finished(t.id); });
   if (!transfers_.empty()) {
-    check_deadline();
+    check_deadline([this] { return describe_transfers(); });
   }
   return transfers_.empty();
 }
@@ -73,13 +73,22 @@ bool Exchange::finished(TransferId id) {
   try {
     return transport_.finished(id);
   } catch (const CommError& error) {
-    throw CommError(
-        fmt::format("{}: {}: {}", describe_rank(transport_, rank()), label_.text(), error.what()));
+    rethrow_with_label(error);
   }
 }
 
-void Exchange::check_deadline() const {
-  if (Clock::now() < deadline_) {
+void Exchange::rethrow_with_label(const CommError& error) const {
+  throw CommError(
+      fmt::format("{}: {}: {}", describe_rank(transport_, rank()), label_.text(), error.what()));
+}
+
+void Exchange::check_deadline(const std::function<std::string()>& still_waiting) {
+  const auto now = Clock::now();
+  if (now >= next_check_) {
+    next_check_ = now + kPeerCheckInterval;
+    check_peers();
+  }
+  if (now < deadline_) {
     return;
   }
   throw Hang(fmt::format(
@@ -88,7 +97,23 @@ void Exchange::check_deadline() const {
       "ranks did last (<run>/logs) and whether their hosts are alive; if such a wait is normal "
       "here, raise comm.deadline",
       describe_rank(transport_, rank()), label_.text(), size(),
-      format_seconds(std::chrono::duration<double>(limit_).count()), describe_transfers()));
+      format_seconds(std::chrono::duration<double>(limit_).count()), still_waiting()));
+}
+
+void Exchange::check_peers() const {
+  try {
+    transport_.check_peers();
+  } catch (const CommError& error) {
+    rethrow_with_label(error);
+  }
+}
+
+std::string Exchange::describe_awaited(const std::vector<int>& ranks) const {
+  std::string text;
+  for (const int rank : ranks) {
+    text += fmt::format("{}{}", text.empty() ? "for " : ", ", describe_rank(transport_, rank));
+  }
+  return text;
 }
 
 // One phrase a peer and direction, in the order of the transfers.

@@ -1,4 +1,4 @@
-#include "mpi/thread_world.h"
+#include "mpi/thread/thread_world.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -12,7 +12,7 @@
 
 #include <unistd.h>
 
-#include "mpi/queued_communicator.h"
+#include "mpi/collective/queued_communicator.h"
 
 namespace trireme {
 namespace {
@@ -198,7 +198,7 @@ void ThreadWorld::run(const std::function<void(Communicator&)>& rank_function) {
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([this, &rank_function, &everybody, rank] {
       try {
-        QueuedCommunicator comm(std::make_unique<Link>(shared_, 0, everybody, rank));
+        QueuedCommunicator comm(std::make_unique<Link>(shared_, 0, everybody, rank), "world");
         rank_function(comm);
       } catch (const std::exception& error) {
         shared_->report(rank, std::current_exception(), error.what());

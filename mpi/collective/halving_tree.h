@@ -3,7 +3,7 @@
 // for every n, a segment at a time, so that all levels are busy at once.
 #pragma once
 
-#include "mpi/collectives.h"
+#include "mpi/collective/collectives.h"
 
 namespace trireme {
 

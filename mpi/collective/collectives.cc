@@ -1,11 +1,13 @@
-#include "mpi/collectives.h"
+#include "mpi/collective/collectives.h"
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
-#include "mpi/combine.h"
-#include "mpi/halving.h"
-#include "mpi/halving_tree.h"
+#include "mpi/blocks.h"
+#include "mpi/collective/combine.h"
+#include "mpi/collective/halving.h"
+#include "mpi/collective/halving_tree.h"
 
 namespace trireme {
 namespace {
@@ -61,6 +63,27 @@ void ring_all_gather(Exchange& exchange, const View& data) {
     exchange.wait_all();
   }
 }
+
+class TransferAlgorithms : public Algorithms {
+ public:
+  void all_reduce(Exchange& exchange, View data, ReduceOp op) override {
+    run_all_reduce(exchange, scratch_, data, op);
+  }
+  void reduce_scatter(Exchange& exchange, View data, ReduceOp op) override {
+    run_reduce_scatter(exchange, scratch_, data, op);
+  }
+  void all_gather(Exchange& exchange, View data) override { run_all_gather(exchange, data); }
+  void all_to_all(Exchange& exchange, const AllToAll& blocks) override {
+    run_all_to_all(exchange, blocks);
+  }
+  void broadcast(Exchange& exchange, View data, int root) override {
+    run_broadcast(exchange, data, root);
+  }
+  void barrier(Exchange& exchange) override { run_barrier(exchange); }
+
+ private:
+  Scratch scratch_;
+};
 
 }  // namespace
 
@@ -123,6 +146,30 @@ void run_all_gather(Exchange& exchange, View data) {
   }
 }
 
+// Rank r gives to r + d and takes from r - d, for d = 1, 2, ...: no rank is asked by all at once.
+void run_all_to_all(Exchange& exchange, const AllToAll& blocks) {
+  const int size = exchange.size();
+  const auto first_of = [](std::span<const std::int64_t> counts, int r) {
+    return std::accumulate(counts.begin(), counts.begin() + r, std::int64_t{0});
+  };
+  const auto given = [&](int r) {
+    return blocks.send.slice(first_of(blocks.send_counts, r),
+                             blocks.send_counts[static_cast<std::size_t>(r)]);
+  };
+  const auto taken = [&](int r) {
+    return blocks.recv.slice(first_of(blocks.recv_counts, r),
+                             blocks.recv_counts[static_cast<std::size_t>(r)]);
+  };
+  copy_block(given(exchange.rank()), taken(exchange.rank()));
+  for (int distance = 1; distance < size; ++distance) {
+    const int from = (exchange.rank() - distance + size) % size;
+    const int to = (exchange.rank() + distance) % size;
+    run_recv(exchange, taken(from), from, kCollectiveTag);
+    run_send(exchange, given(to), to, kCollectiveTag);
+  }
+  exchange.wait_all();
+}
+
 void run_broadcast(Exchange& exchange, View data, int root) { send_down(exchange, data, root); }
 
 void run_barrier(Exchange& exchange) {
@@ -152,6 +199,10 @@ void run_recv(Exchange& exchange, View data, int from, int tag) {
     at += n;
     left -= n;
   }
+}
+
+std::unique_ptr<Algorithms> make_transfer_algorithms() {
+  return std::make_unique<TransferAlgorithms>();
 }
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
 // The collective operations over a transport: one algorithm each, shared by every transport, so
-// that all give the same bits. They run on the progress thread and return when the result is there
+// that all give the same bits. They return when the result is there
 // (sends may still be under way: the operation ends when its exchange has settled).
 //
 // Sums follow the canonical halving tree over the ranks (communicator.h). With n ranks and S bytes,
@@ -10,6 +10,7 @@
 //                   else up the tree to rank 0 and down again, in segments: 2 ceil(log2(n)) steps
 //   reduce_scatter  the halving alone; other n: as all_reduce
 //   all_gather      the doubling alone, S (n-1)/n bytes; other n: a ring, n-1 steps
+//   all_to_all      every block straight to its rank, n-1 transfers each way
 //   broadcast       down the halving tree, in segments: ceil(log2(n)) steps
 //   barrier         dissemination (Hensgen, Finkel, Manber, 1988): ceil(log2(n)) empty steps
 #pragma once
@@ -17,13 +18,12 @@
 #include <cstddef>
 #include <vector>
 
-#include "mpi/communicator.h"
-#include "mpi/exchange.h"
+#include "mpi/collective/algorithms.h"
 
 namespace trireme {
 
 // Memory for what is received and not yet added; grows to what the operations need (a few segments)
-// and stays. Belongs to the progress thread.
+// and stays. Used by one thread at a time.
 class Scratch {
  public:
   std::byte* bytes(std::int64_t n);
@@ -41,6 +41,7 @@ inline constexpr std::int64_t kSegmentBytes = 1 << 20;
 void run_all_reduce(Exchange& exchange, Scratch& scratch, View data, ReduceOp op);
 void run_reduce_scatter(Exchange& exchange, Scratch& scratch, View data, ReduceOp op);
 void run_all_gather(Exchange& exchange, View data);
+void run_all_to_all(Exchange& exchange, const AllToAll& blocks);
 void run_broadcast(Exchange& exchange, View data, int root);
 void run_barrier(Exchange& exchange);
 // Starts the transfers; the operation ends when they have finished.

@@ -1,23 +1,13 @@
 // Exchange: what one operation does on the transport: the transfers it has under way, its deadline,
-// and its name for errors. Made by the caller, then used by the progress thread alone.
+// and its name for errors. Made by the caller, then used by whichever thread drives the queue.
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <string_view>
 
-#include "mpi/transport.h"
+#include "mpi/collective/operation_label.h"
+#include "mpi/collective/transport.h"
 
 namespace trireme {
-
-// Which operation of its communicator it is.
-struct OperationLabel {
-  std::string_view name;
-  std::int64_t number = 0;
-  std::int64_t bytes = 0;
-  // "all_reduce #4711 (12.6 MiB)"
-  std::string text() const;
-};
 
 // Polls cost a core, sleeps cost latency: a short while of the first, then ever longer sleeps.
 class Backoff {
@@ -45,6 +35,7 @@ class Exchange {
 
   int rank() const { return transport_.rank(); }
   int size() const { return transport_.size(); }
+  const OperationLabel& label() const { return label_; }
 
   // Any number of bytes up to kMaxTransferBytes.
   TransferId send(const void* data, std::int64_t bytes, int to, int tag = kCollectiveTag);
@@ -55,6 +46,23 @@ class Exchange {
   // Asks once whether all transfers have finished. Hang when the deadline has passed.
   bool settled();
 
+  // Waits until `ready()`, for conditions other than transfers. `awaited()` names the ranks of the
+  // group that it waits for, for errors. The first kTightPolls are as short as can be.
+  template <class Ready, class Awaited>
+  void wait_until(Ready ready, Awaited awaited) {
+    for (int poll = 0; poll < kTightPolls; ++poll) {
+      if (ready()) {
+        return;
+      }
+      __builtin_ia32_pause();
+    }
+    Backoff backoff;
+    while (!ready()) {
+      check_deadline([&] { return describe_awaited(awaited()); });
+      rest(backoff);
+    }
+  }
+
  private:
   struct Transfer {
     TransferId id;
@@ -62,15 +70,23 @@ class Exchange {
     int peer;
     bool sends;
   };
+  static constexpr int kTightPolls = 500;
   bool finished(TransferId id);
-  void check_deadline() const;
+  // Hang when the deadline has passed; CommError for a dead peer, asked now and then.
+  void check_deadline(const std::function<std::string()>& still_waiting);
+  void check_peers() const;
+  [[noreturn]] void rethrow_with_label(const CommError& error) const;
+  // Between two polls.
+  void rest(Backoff& backoff);
   std::string describe_transfers() const;
+  std::string describe_awaited(const std::vector<int>& ranks) const;
 
   Transport& transport_;
   OperationLabel label_;
   Clock::duration limit_;
   std::function<void()> meanwhile_;
   Clock::time_point deadline_{};
+  Clock::time_point next_check_{};
   std::vector<Transfer> transfers_;  // under way, in the order of their start
 };
 

@@ -1,4 +1,4 @@
-#include "mpi/mpi_communicator.h"
+#include "mpi/session/mpi_transport.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,8 +6,8 @@
 
 #include <mpi.h>
 
-#include "mpi/mpi_check.h"
-#include "mpi/queued_communicator.h"
+#include "mpi/collective/queued_communicator.h"
+#include "mpi/session/mpi_check.h"
 #include "src/base/unique_handle.h"
 
 namespace trireme {
@@ -157,7 +157,7 @@ std::unique_ptr<Communicator> make_mpi_world(std::vector<std::string> hosts) {
     members.push_back({static_cast<int>(members.size()), std::move(host)});
   }
   return std::make_unique<QueuedCommunicator>(
-      std::make_unique<MpiTransport>(CommHandle(comm), std::move(members)));
+      std::make_unique<MpiTransport>(CommHandle(comm), std::move(members)), "world");
 }
 
 }  // namespace trireme

@@ -1,8 +1,8 @@
-#include "mpi/halving.h"
+#include "mpi/collective/halving.h"
 
 #include <algorithm>
 
-#include "mpi/combine.h"
+#include "mpi/collective/combine.h"
 
 namespace trireme {
 namespace {

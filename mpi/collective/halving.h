@@ -4,7 +4,7 @@
 // with it in bits 0..b.
 #pragma once
 
-#include "mpi/collectives.h"
+#include "mpi/collective/collectives.h"
 
 namespace trireme {
 

@@ -1,4 +1,4 @@
-#include "mpi/combine.h"
+#include "mpi/collective/combine.h"
 
 #include <type_traits>
 

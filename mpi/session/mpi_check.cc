@@ -1,4 +1,4 @@
-#include "mpi/mpi_check.h"
+#include "mpi/session/mpi_check.h"
 
 #include <array>
 #include <string>

@@ -1,10 +1,12 @@
-#include "mpi/queued_communicator.h"
+#include "mpi/collective/queued_communicator.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 
-#include "mpi/combine.h"
+#include "mpi/blocks.h"
+#include "mpi/collective/collectives.h"
+#include "mpi/collective/combine.h"
 
 namespace trireme {
 namespace {
@@ -16,64 +18,101 @@ void check_reducible(const View& data) {
 
 }  // namespace
 
-QueuedCommunicator::QueuedCommunicator(std::unique_ptr<Transport> transport,
+QueuedCommunicator::QueuedCommunicator(std::unique_ptr<Transport> transport, std::string name,
                                        Exchange::Clock::duration deadline)
     : transport_(std::move(transport)),
+      name_(std::move(name)),
       deadline_(std::min<Exchange::Clock::duration>(deadline, kLongestDeadline)),
+      algorithms_(transport_->make_algorithms()),
       queue_(*transport_) {}
 
 const std::string& QueuedCommunicator::host(int rank) const { return transport_->host(rank); }
 
+MemorySource& QueuedCommunicator::memory() {
+  MemorySource* const own = transport_->memory();
+  return own == nullptr ? host_memory() : *own;
+}
+
 // Alone in the group, or without data, there is nothing to wait for.
-Pending QueuedCommunicator::start(std::string_view name, const ConstView& data,
-                                  OperationQueue::Body body) {
+Pending QueuedCommunicator::start(OperationKind kind, const ConstView& data,
+                                  OperationQueue::Body body, ReduceOp op, int root) {
   check(data.device.kind == DeviceKind::cpu, "this communicator moves host memory");
   if (size() == 1) {
     return Pending();
   }
-  return queue_.push(name, data.bytes(), deadline_, std::move(body));
+  OperationLabel label;
+  label.kind = kind;
+  label.dtype = data.dtype;
+  label.op = op;
+  label.root = root;
+  label.bytes = data.bytes();
+  using Start = OperationQueue::Start;
+  const Start when = !is_collective(kind)          ? Start::at_once
+                     : label.bytes <= kPromptBytes ? Start::when_waited_for
+                                                   : Start::in_background;
+  return queue_.push(label, deadline_, when, std::move(body));
 }
 
 Pending QueuedCommunicator::all_reduce(View data, ReduceOp op) {
   check_reducible(data);
-  return start("all_reduce", data, [this, data, op](Exchange& exchange) {
-    run_all_reduce(exchange, scratch_, data, op);
-  });
+  const auto body = [this, data, op](Exchange& exchange) {
+    algorithms_->all_reduce(exchange, data, op);
+  };
+  return start(OperationKind::all_reduce, data, body, op);
 }
 
 Pending QueuedCommunicator::reduce_scatter(View data, ReduceOp op) {
   check_reducible(data);
   check(data.count % size() == 0, "reduce_scatter takes one block a rank, all equal");
-  return start("reduce_scatter", data, [this, data, op](Exchange& exchange) {
-    run_reduce_scatter(exchange, scratch_, data, op);
-  });
+  const auto body = [this, data, op](Exchange& exchange) {
+    algorithms_->reduce_scatter(exchange, data, op);
+  };
+  return start(OperationKind::reduce_scatter, data, body, op);
 }
 
 Pending QueuedCommunicator::all_gather(View data) {
   check(data.count % size() == 0, "all_gather takes one block a rank, all equal");
-  return start("all_gather", data, [data](Exchange& exchange) { run_all_gather(exchange, data); });
+  return start(OperationKind::all_gather, data,
+               [this, data](Exchange& exchange) { algorithms_->all_gather(exchange, data); });
+}
+
+Pending QueuedCommunicator::all_to_all(ConstView send, std::span<const std::int64_t> send_counts,
+                                       View recv, std::span<const std::int64_t> recv_counts) {
+  check_blocks(send, send_counts, recv, recv_counts, size(), rank());
+  if (size() == 1) {
+    copy_block(send, recv);
+  }
+  using Counts = std::vector<std::int64_t>;
+  const auto body = [this, send, recv, to = Counts(send_counts.begin(), send_counts.end()),
+                     from = Counts(recv_counts.begin(), recv_counts.end())](Exchange& exchange) {
+    algorithms_->all_to_all(exchange, {send, to, recv, from});
+  };
+  return start(OperationKind::all_to_all, send, body);
 }
 
 Pending QueuedCommunicator::broadcast(View data, int root) {
   check(root >= 0 && root < size(), "the root is a rank of the group");
-  return start("broadcast", data,
-               [data, root](Exchange& exchange) { run_broadcast(exchange, data, root); });
+  const auto body = [this, data, root](Exchange& exchange) {
+    algorithms_->broadcast(exchange, data, root);
+  };
+  return start(OperationKind::broadcast, data, body, ReduceOp::sum, root);
 }
 
 Pending QueuedCommunicator::send(ConstView data, int to, int tag) {
   check_peer(to, tag);
-  return start("send", data,
+  return start(OperationKind::send, data,
                [data, to, tag](Exchange& exchange) { run_send(exchange, data, to, tag + 1); });
 }
 
 Pending QueuedCommunicator::recv(View data, int from, int tag) {
   check_peer(from, tag);
-  return start("recv", data,
+  return start(OperationKind::recv, data,
                [data, from, tag](Exchange& exchange) { run_recv(exchange, data, from, tag + 1); });
 }
 
 Pending QueuedCommunicator::barrier() {
-  return start("barrier", {}, [](Exchange& exchange) { run_barrier(exchange); });
+  return start(OperationKind::barrier, {},
+               [this](Exchange& exchange) { algorithms_->barrier(exchange); });
 }
 
 void QueuedCommunicator::check_peer(int peer, int tag) const {
@@ -81,7 +120,7 @@ void QueuedCommunicator::check_peer(int peer, int tag) const {
   check(tag >= 0 && tag <= kMaxUserTag, "a tag lies between 0 and kMaxUserTag");
 }
 
-std::unique_ptr<Communicator> QueuedCommunicator::split(int color, int key) {
+std::unique_ptr<Communicator> QueuedCommunicator::split(int color, int key, std::string_view name) {
   // i32 [size, 2]: everybody's colour and key.
   std::vector<std::array<std::int32_t, 2>> choices(static_cast<std::size_t>(size()));
   choices[static_cast<std::size_t>(rank())] = {color, key};
@@ -95,7 +134,8 @@ std::unique_ptr<Communicator> QueuedCommunicator::split(int color, int key) {
   }
   std::stable_sort(members.begin(), members.end(),
                    [&](int a, int b) { return key_of(a) < key_of(b); });
-  return std::make_unique<QueuedCommunicator>(transport_->split_off(members), deadline_);
+  return std::make_unique<QueuedCommunicator>(transport_->split_off(members), std::string(name),
+                                              deadline_);
 }
 
 void QueuedCommunicator::set_deadline(std::chrono::duration<double> deadline) {

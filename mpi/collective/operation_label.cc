@@ -1,0 +1,70 @@
+#include "mpi/collective/operation_label.h"
+
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+std::string_view name_of_reduction(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return "sum";
+    case ReduceOp::max:
+      return "max";
+    case ReduceOp::min:
+      return "min";
+  }
+  return "?";
+}
+
+bool reduces(OperationKind kind) {
+  return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter;
+}
+
+}  // namespace
+
+std::string_view name_of(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::all_reduce:
+      return "all_reduce";
+    case OperationKind::reduce_scatter:
+      return "reduce_scatter";
+    case OperationKind::all_gather:
+      return "all_gather";
+    case OperationKind::all_to_all:
+      return "all_to_all";
+    case OperationKind::broadcast:
+      return "broadcast";
+    case OperationKind::barrier:
+      return "barrier";
+    case OperationKind::send:
+      return "send";
+    case OperationKind::recv:
+      return "recv";
+  }
+  return "?";
+}
+
+std::string OperationLabel::text() const {
+  return fmt::format("{} #{} ({})", name_of(kind), number, format_bytes(bytes));
+}
+
+std::string OperationLabel::full_text() const {
+  std::string text =
+      fmt::format("{} #{} ({}, {}", name_of(kind), number, format_bytes(bytes), dtype_name(dtype));
+  if (reduces(kind)) {
+    text += fmt::format(", {}", name_of_reduction(op));
+  }
+  if (kind == OperationKind::broadcast) {
+    text += fmt::format(", root {}", root);
+  }
+  return text + ")";
+}
+
+bool agree(const OperationLabel& a, const OperationLabel& b) {
+  const bool same_size = a.kind == OperationKind::all_to_all || a.bytes == b.bytes;
+  return a.kind == b.kind && a.number == b.number && a.dtype == b.dtype && a.op == b.op &&
+         a.root == b.root && same_size;
+}
+
+}  // namespace trireme

@@ -1,0 +1,45 @@
+// OperationLabel: which operation of its group it is. Collective operations are numbered per group,
+// the same on every rank; sends and receives apart, by each rank for itself. Plain values.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "mpi/communicator.h"
+
+namespace trireme {
+
+enum class OperationKind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast,
+  barrier,
+  send,
+  recv
+};
+
+std::string_view name_of(OperationKind kind);
+constexpr bool is_collective(OperationKind kind) { return kind < OperationKind::send; }
+
+// What a collective operation is: the same on all ranks of the group, or they have lost step.
+struct OperationLabel {
+  OperationKind kind = OperationKind::barrier;
+  DType dtype = DType::u8;
+  ReduceOp op = ReduceOp::sum;
+  std::int32_t root = 0;
+  std::int64_t number = 0;
+  // Of the whole buffer; of an all_to_all, whose blocks differ, of what this rank sends.
+  std::int64_t bytes = 0;
+
+  // "all_reduce #4711 (12.6 MiB)"
+  std::string text() const;
+  // "all_reduce #4711 (12.6 MiB, f32, sum)": for an error that sets two against each other.
+  std::string full_text() const;
+};
+
+// Whether ranks that hold these labels run one and the same operation.
+bool agree(const OperationLabel& a, const OperationLabel& b);
+
+}  // namespace trireme

@@ -1,0 +1,232 @@
+#include "mpi/collective/operation_queue.h"
+
+#include <utility>
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+namespace trireme {
+namespace {
+
+// How long an operation that starts when it is waited for may lie there without being waited for.
+constexpr std::chrono::milliseconds kRound{10};
+
+// Sleeps of tens of microseconds need a finer timer than the default slack of 50.
+void prepare_thread() {
+  ::pthread_setname_np(::pthread_self(), "trireme-comm");
+  (void)::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+}
+
+}  // namespace
+
+class OperationQueue::Operation : public Pending::Operation {
+ public:
+  Operation(OperationQueue& queue, Exchange exchange, Body body)
+      : queue_(queue), exchange_(std::move(exchange)), body_(std::move(body)) {}
+
+  // The queue is there as long as an operation is unfinished: it fails them when it ends.
+  void wait() override {
+    if (!is_done()) {
+      queue_.help(*this);
+    }
+    if (error_ != nullptr) {
+      std::rethrow_exception(error_);
+    }
+  }
+  bool done() override { return is_done(); }
+  bool is_done() const { return finished_.load(); }
+  void abandon() noexcept override {
+    if (!is_done()) {
+      queue_.give_up();
+      queue_.help(*this);
+    }
+  }
+
+  // The driver's part.
+  void start() {
+    exchange_.begin();
+    body_(exchange_);
+  }
+  bool settled() { return exchange_.settled(); }
+  void finish(std::exception_ptr error) {
+    error_ = std::move(error);
+    OperationQueue& queue = queue_;
+    finished_.store(true);
+    queue.wake_helpers();
+  }
+
+ private:
+  OperationQueue& queue_;
+  Exchange exchange_;
+  Body body_;
+  std::exception_ptr error_;  // written before finished_, read after it
+  std::atomic<bool> finished_ = false;
+};
+
+OperationQueue::~OperationQueue() {
+  give_up();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+Pending OperationQueue::push(OperationLabel label, Exchange::Clock::duration limit, Start start,
+                             Body body) {
+  label.number = is_collective(label.kind) ? collectives_++ : transfers_++;
+  auto operation = std::make_shared<Operation>(
+      *this, Exchange(transport_, label, limit, [this] { settle_started(); }), std::move(body));
+  std::unique_lock lock(mutex_);
+  if (failure_ != nullptr) {
+    operation->finish(failure_);
+    return Pending(operation);
+  }
+  if (!thread_.joinable()) {
+    thread_ = std::thread([this] { run(); });
+  }
+  const bool is_next = waiting_.empty();
+  waiting_.push_back(operation);
+  if (start == Start::at_once && is_next && take_seat(lock)) {
+    lock.unlock();
+    round();
+    lock.lock();
+    leave_seat(lock);
+  } else if (start != Start::when_waited_for) {
+    changed_.notify_all();
+  }
+  return Pending(operation);
+}
+
+bool OperationQueue::take_seat(const std::unique_lock<std::mutex>&) {
+  return !std::exchange(driven_, true);
+}
+
+void OperationQueue::leave_seat(const std::unique_lock<std::mutex>&) {
+  driven_ = false;
+  busy_ = !started_.empty();
+  if (busy_ || !waiting_.empty() || helpers_.load() > 0) {
+    changed_.notify_all();
+  }
+}
+
+void OperationQueue::round() noexcept {
+  try {
+    if (current_ = take_next(); current_ != nullptr) {
+      current_->start();
+      started_.push_back(std::move(current_));
+    }
+    settle_started();
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+OperationQueue::OperationPtr OperationQueue::take_next() {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) {
+    return nullptr;
+  }
+  OperationPtr operation = std::move(waiting_.front());
+  waiting_.pop_front();
+  return operation;
+}
+
+// Also called between the polls of the body that runs.
+void OperationQueue::settle_started() {
+  check_given_up();
+  for (std::size_t i = 0; i < started_.size();) {
+    if (started_[i]->settled()) {
+      started_[i]->finish(nullptr);
+      started_.erase(started_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+}
+
+void OperationQueue::check_given_up() const {
+  if (given_up_.load()) {
+    throw CommError(fmt::format("{} gave up its communication after an error",
+                                describe_rank(transport_, transport_.rank())));
+  }
+}
+
+void OperationQueue::fail(const std::exception_ptr& error) noexcept {
+  transport_.cancel_all();
+  std::vector<OperationPtr> lost = std::move(started_);
+  started_.clear();
+  if (current_ != nullptr) {
+    lost.push_back(std::move(current_));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    failure_ = error;
+    lost.insert(lost.end(), waiting_.begin(), waiting_.end());
+    waiting_.clear();
+  }
+  for (const OperationPtr& operation : lost) {
+    operation->finish(error);
+  }
+}
+
+// The progress thread. What is under way is looked after in ever rarer rounds, with the seat free
+// in between for a caller that waits.
+void OperationQueue::run() {
+  prepare_thread();
+  Backoff backoff;
+  std::unique_lock lock(mutex_);
+  while (failure_ == nullptr) {
+    const bool fresh = !waiting_.empty() || given_up_.load();
+    if (driven_ || (!fresh && !busy_)) {
+      changed_.wait_for(lock, kRound);
+      backoff = Backoff();
+      continue;
+    }
+    (void)take_seat(lock);
+    lock.unlock();
+    round();
+    lock.lock();
+    leave_seat(lock);
+    if (const auto sleep = backoff.next(); busy_ && waiting_.empty() && sleep.count() > 0) {
+      changed_.wait_for(lock, sleep);
+    }
+  }
+}
+
+// Returns when the operation has finished.
+void OperationQueue::help(const Operation& operation) {
+  helpers_.fetch_add(1);
+  std::unique_lock lock(mutex_);
+  while (!operation.is_done()) {
+    if (!take_seat(lock)) {
+      changed_.wait(lock, [&] { return operation.is_done() || !driven_; });
+      continue;
+    }
+    lock.unlock();
+    Backoff backoff;
+    for (round(); !operation.is_done(); round()) {
+      if (const auto sleep = backoff.next(); sleep.count() > 0) {
+        transport_.pause(sleep);
+      }
+    }
+    lock.lock();
+    leave_seat(lock);
+  }
+  helpers_.fetch_sub(1);
+}
+
+void OperationQueue::wake_helpers() {
+  if (helpers_.load() > 0) {
+    { const std::lock_guard lock(mutex_); }
+    changed_.notify_all();
+  }
+}
+
+void OperationQueue::give_up() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    given_up_.store(true);
+  }
+  changed_.notify_all();
+}
+
+}  // namespace trireme

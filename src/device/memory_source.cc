@@ -1,0 +1,45 @@
+#include "src/device/memory_source.h"
+
+#include <cstdlib>
+
+#include <sys/mman.h>
+
+#include "src/base/error.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kSmallAlignment = 64;
+constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
+
+class HostMemory : public MemorySource {
+ public:
+  void* take(std::int64_t bytes) override;
+  void give_back(void* data, std::int64_t) noexcept override { std::free(data); }
+};
+
+void* HostMemory::take(std::int64_t bytes) {
+  const std::int64_t alignment = bytes >= kHugePage ? kHugePage : kSmallAlignment;
+  void* data = nullptr;
+  if (::posix_memalign(&data, static_cast<std::size_t>(alignment),
+                       static_cast<std::size_t>(bytes)) != 0) {
+    throw DeviceError(
+        fmt::format("out of memory: {} more were asked for; take a smaller "
+                    "micro-batch or model, or fewer ranks on this host",
+                    format_bytes(bytes)));
+  }
+  if (bytes >= kHugePage) {
+    (void)::madvise(data, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+  }
+  return data;
+}
+
+}  // namespace
+
+MemorySource& host_memory() {
+  static HostMemory memory;
+  return memory;
+}
+
+}  // namespace trireme
