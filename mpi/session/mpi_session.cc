@@ -111,6 +111,16 @@ MpiSession::~MpiSession() {
 
 Communicator& MpiSession::world() { return *world_; }
 
+std::unique_ptr<Communicator> MpiSession::make_world(Backend backend) {
+  if (launcher_ == Launcher::alone) {
+    return std::make_unique<SelfCommunicator>();
+  }
+  if (backend != Backend::mpi && backend != Backend::automatic) {
+    throw ConfigError(fmt::format("comm.backend {} is not part of this build", name_of(backend)));
+  }
+  return make_mpi_world(all_hosts());
+}
+
 const RankPlace& MpiSession::place() const {
   return places_[static_cast<std::size_t>(world_->rank())];
 }

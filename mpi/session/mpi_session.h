@@ -13,6 +13,7 @@
 
 #include "mpi/communicator.h"
 #include "mpi/launch_environment.h"
+#include "mpi/session/backend.h"
 
 namespace trireme {
 
@@ -39,7 +40,11 @@ class MpiSession {
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 
+  // All ranks over MPI, whatever the run's own backend is: for the start, for agreement and errors.
   Communicator& world();
+  // All ranks over a backend, which can't be changed later. Collective. ConfigError where the
+  // backend can't connect these ranks.
+  std::unique_ptr<Communicator> make_world(Backend backend);
   Launcher launcher() const { return launcher_; }
   // One entry a rank, in rank order, the same on every rank; and this rank's own.
   const std::vector<RankPlace>& places() const { return places_; }
