@@ -127,8 +127,8 @@ std::vector<InputFile> find_input_files(const std::vector<std::string>& argument
   std::vector<InputFile> files = walk.take();
   const auto path = [](const InputFile& file) -> const std::string& { return file.path; };
   std::ranges::sort(files, {}, path);
-  const auto repeated = std::ranges::unique(files, {}, path);
-  files.erase(repeated.begin(), repeated.end());
+  const auto same = [](const InputFile& a, const InputFile& b) { return a.path == b.path; };
+  files.erase(std::unique(files.begin(), files.end(), same), files.end());
   return files;
 }
 
