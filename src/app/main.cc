@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "src/app/app_context.h"
-#include "src/app/bench_command.h"
+#include "src/app/bench/bench_command.h"
 #include "src/app/ckpt_command.h"
 #include "src/app/config_command.h"
 #include "src/app/data_command.h"

@@ -1,11 +1,11 @@
-#include "src/app/bench_command.h"
+#include "src/app/bench/bench_command.h"
 
 #include <memory>
 
-#include "src/app/bench_ckpt.h"
-#include "src/app/bench_loader.h"
-#include "src/app/bench_report.h"
-#include "src/app/bench_step.h"
+#include "src/app/bench/ckpt.h"
+#include "src/app/bench/loader.h"
+#include "src/app/bench/report.h"
+#include "src/app/bench/step.h"
 #include "src/app/number_check.h"
 #include "src/base/units.h"
 

@@ -1,8 +1,8 @@
-#include "src/app/bench_ckpt.h"
+#include "src/app/bench/ckpt.h"
 
 #include <gtest/gtest.h>
 
-#include "src/app/bench_loader.h"
+#include "src/app/bench/loader.h"
 #include "src/base/error.h"
 #include "tests/support/temp_folder.h"
 

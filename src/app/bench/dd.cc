@@ -1,4 +1,4 @@
-#include "src/app/dd.h"
+#include "src/app/bench/dd.h"
 
 #include <array>
 #include <string>

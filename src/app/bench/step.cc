@@ -1,8 +1,8 @@
-#include "src/app/bench_step.h"
+#include "src/app/bench/step.h"
 
 #include <vector>
 
-#include "src/app/bench_report.h"
+#include "src/app/bench/report.h"
 #include "src/base/error.h"
 #include "src/base/philox.h"
 #include "src/base/stopwatch.h"

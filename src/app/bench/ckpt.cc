@@ -1,4 +1,4 @@
-#include "src/app/bench_ckpt.h"
+#include "src/app/bench/ckpt.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include "io/checkpoint/resume.h"
 #include "io/checkpoint/writer.h"
 #include "mpi/self_communicator.h"
-#include "src/app/bench_report.h"
-#include "src/app/dd.h"
+#include "src/app/bench/dd.h"
+#include "src/app/bench/report.h"
 #include "src/base/philox.h"
 #include "src/base/stopwatch.h"
 

@@ -1,4 +1,4 @@
-#include "src/app/bench_report.h"
+#include "src/app/bench/report.h"
 
 #include <algorithm>
 #include <cstdlib>

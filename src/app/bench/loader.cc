@@ -1,4 +1,4 @@
-#include "src/app/bench_loader.h"
+#include "src/app/bench/loader.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include "io/data/dataset_writing.h"
 #include "io/data/loader.h"
-#include "src/app/bench_report.h"
+#include "src/app/bench/report.h"
 #include "src/base/error.h"
 #include "src/base/philox.h"
 #include "src/base/stopwatch.h"
