@@ -1,5 +1,5 @@
-// LaunchEnvironment: who started this process, read from the environment before MPI is touched; and
-// the cores that this process may run on. Pure functions of what they are given, but for the last.
+// LaunchEnvironment: who started this process, read from the environment before MPI is touched.
+// Pure functions of what they are given.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,5 @@ enum class Launcher {
 // ConfigError, saying what to type instead, where a launcher started several processes that MPI
 // could not connect: each of them would believe to be rank 0 of 1.
 Launcher detect_launcher(const EnvironmentLookup& environment);
-
-// What the operating system lets this process run on.
-struct CoreBinding {
-  int cores = 1;     // physical cores
-  std::string cpus;  // hardware threads, as a list: "0-3,8"
-};
-CoreBinding current_binding();
 
 }  // namespace trireme

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include <mpi.h>
+#include <nlohmann/json.hpp>
 
 #include "mpi/self_communicator.h"
 #include "mpi/session/mpi_check.h"
@@ -62,23 +63,18 @@ std::vector<std::string> all_hosts() {
 
 std::vector<RankPlace> all_places(Communicator& world) {
   const CoreBinding own = current_binding();
-  const auto bindings = all_gather_text(world, fmt::format("{} {}", own.cores, own.cpus));
+  const nlohmann::json text = {own.cores, own.cpus, own.packages, own.numa_nodes};
+  const std::vector<std::string> texts = all_gather_text(world, text.dump());
   std::vector<RankPlace> places;
   for (int rank = 0; rank < world.size(); ++rank) {
-    const std::string& text = bindings[static_cast<std::size_t>(rank)];
-    const auto space = text.find(' ');
-    const int cores = static_cast<int>(std::strtol(text.c_str(), nullptr, 10));
-    places.push_back({rank, world.host(rank), 0, 0, {cores, text.substr(space + 1)}, 0});
+    const auto theirs = nlohmann::json::parse(texts[static_cast<std::size_t>(rank)]);
+    RankPlace place;
+    place.rank = rank;
+    place.host = world.host(rank);
+    place.binding = {theirs.at(0), theirs.at(1), theirs.at(2), theirs.at(3)};
+    places.push_back(std::move(place));
   }
-  for (RankPlace& place : places) {
-    for (const RankPlace& other : places) {
-      if (other.host == place.host) {
-        place.local_size += 1;
-        place.local_rank += other.rank < place.rank ? 1 : 0;
-        place.sharers += other.binding.cpus == place.binding.cpus ? 1 : 0;
-      }
-    }
-  }
+  complete_places(places);
   return places;
 }
 

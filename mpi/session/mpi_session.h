@@ -14,23 +14,9 @@
 #include "mpi/communicator.h"
 #include "mpi/launch_environment.h"
 #include "mpi/session/backend.h"
+#include "mpi/topology.h"
 
 namespace trireme {
-
-// Where a rank of the world lives.
-struct RankPlace {
-  int rank = 0;
-  std::string host;
-  int local_rank = 0;  // among the ranks of this host
-  int local_size = 1;
-  CoreBinding binding;
-  // Ranks of this host that may run on exactly the same cores, this one included: 1 where each has
-  // its own, local_size where nobody was bound.
-  int sharers = 1;
-
-  // Compute threads that use the rank's cores once: its share of them, at least one.
-  int threads() const { return binding.cores > sharers ? binding.cores / sharers : 1; }
-};
 
 class MpiSession {
  public:

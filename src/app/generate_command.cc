@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "io/data/tokenizer.h"
+#include "mpi/topology.h"
 #include "src/app/number_check.h"
 #include "src/app/standard_output.h"
 #include "src/nn/sampling.h"

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include "src/base/error.h"
 
@@ -60,27 +59,6 @@ TEST(LaunchEnvironment, SeveralUnconnectedTasksAreRefused) {
       AllOf(HasSubstr("4 tasks without PMIx"), HasSubstr("srun --mpi=pmix"), HasSubstr("mpirun")));
   EXPECT_THAT(refusal({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}),
               AllOf(HasSubstr("PMI_SIZE=2"), HasSubstr("Open MPI")));
-}
-
-// The binding follows the affinity mask of the thread that asks.
-TEST(LaunchEnvironment, BindingIsTheAffinityMask) {
-  cpu_set_t all;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
-  const CoreBinding whole = current_binding();
-  EXPECT_GE(whole.cores, 1);
-  EXPECT_LE(whole.cores, CPU_COUNT(&all));
-  int first = 0;
-  while (!CPU_ISSET(first, &all)) {
-    ++first;
-  }
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(first, &one);
-  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-  const CoreBinding narrow = current_binding();
-  ASSERT_EQ(::sched_setaffinity(0, sizeof(all), &all), 0);
-  EXPECT_EQ(narrow.cores, 1);
-  EXPECT_EQ(narrow.cpus, std::to_string(first));
 }
 
 }  // namespace

@@ -38,15 +38,5 @@ TEST(MpiCheck, CarriesTheTextOfMpi) {
   }
 }
 
-TEST(RankPlace, SharedCoresAreDivided) {
-  RankPlace place;
-  place.binding.cores = 8;
-  EXPECT_EQ(place.threads(), 8);
-  place.sharers = 3;
-  EXPECT_EQ(place.threads(), 2);
-  place.sharers = 9;
-  EXPECT_EQ(place.threads(), 1);
-}
-
 }  // namespace
 }  // namespace trireme
