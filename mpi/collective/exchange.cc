@@ -24,6 +24,12 @@ std::chrono::microseconds Backoff::next() {
   return sleep;
 }
 
+Exchange::Clock::time_point Exchange::begin() {
+  const auto now = Clock::now();
+  deadline_ = now + limit_;
+  return now;
+}
+
 TransferId Exchange::send(const void* data, std::int64_t bytes, int to, int tag) {
   const TransferId id = transport_.start_send(data, bytes, to, tag);
   transfers_.push_back({id, bytes, to, true});
@@ -32,6 +38,12 @@ TransferId Exchange::send(const void* data, std::int64_t bytes, int to, int tag)
 
 TransferId Exchange::recv(void* data, std::int64_t bytes, int from, int tag) {
   const TransferId id = transport_.start_recv(data, bytes, from, tag);
+  transfers_.push_back({id, bytes, from, false});
+  return id;
+}
+
+TransferId Exchange::recv_of_any_length(void* data, std::int64_t bytes, int from) {
+  const TransferId id = transport_.start_recv_of_any_length(data, bytes, from, kCollectiveTag);
   transfers_.push_back({id, bytes, from, false});
   return id;
 }
@@ -78,8 +90,7 @@ bool Exchange::finished(TransferId id) {
 }
 
 void Exchange::rethrow_with_label(const CommError& error) const {
-  throw CommError(
-      fmt::format("{}: {}: {}", describe_rank(transport_, rank()), label_.text(), error.what()));
+  throw CommError(fmt::format("{}: {}: {}", describe(rank()), label_.text(), error.what()));
 }
 
 void Exchange::check_deadline(const std::function<std::string()>& still_waiting) {
@@ -88,16 +99,25 @@ void Exchange::check_deadline(const std::function<std::string()>& still_waiting)
     next_check_ = now + kPeerCheckInterval;
     check_peers();
   }
-  if (now < deadline_) {
-    return;
+  const bool here = now >= deadline_;
+  if (here || (watch_ != nullptr && watch_->is_overdue_elsewhere(label_))) {
+    throw Hang(describe_hang(here, still_waiting()));
   }
-  throw Hang(fmt::format(
-      "{}: {} in a group of {} ranks did not finish within {}: still waiting {}. Look at what "
-      "those "
-      "ranks did last (<run>/logs) and whether their hosts are alive; if such a wait is normal "
-      "here, raise comm.deadline",
-      describe_rank(transport_, rank()), label_.text(), size(),
-      format_seconds(std::chrono::duration<double>(limit_).count()), still_waiting()));
+}
+
+// Asks the others, which takes seconds.
+std::string Exchange::describe_hang(bool here, const std::string& still_waiting) const {
+  const std::string limit = format_seconds(std::chrono::duration<double>(limit_).count());
+  const std::string late =
+      here ? fmt::format("did not finish within {}", limit)
+           : fmt::format("has passed its deadline on rank {}", watch_->alarmed_by());
+  const std::string culprits = watch_ == nullptr ? "" : watch_->find_culprits(label_);
+  return fmt::format(
+      "{}: {} in a group of {} ranks {}: {}{}still waiting {}. Look at what those ranks did last "
+      "(<run>/logs) and whether their hosts are alive; if such a wait is normal here, raise "
+      "comm.deadline",
+      describe(rank()), label_.text(), size(), late, culprits, culprits.empty() ? "" : "; ",
+      still_waiting);
 }
 
 void Exchange::check_peers() const {
@@ -111,7 +131,7 @@ void Exchange::check_peers() const {
 std::string Exchange::describe_awaited(const std::vector<int>& ranks) const {
   std::string text;
   for (const int rank : ranks) {
-    text += fmt::format("{}{}", text.empty() ? "for " : ", ", describe_rank(transport_, rank));
+    text += fmt::format("{}{}", text.empty() ? "for " : ", ", describe(rank));
   }
   return text;
 }
@@ -132,7 +152,7 @@ std::string Exchange::describe_transfers() const {
     }
     text += fmt::format("{}{} {} {} {}", text.empty() ? "" : ", ",
                         transfer.sends ? "to send" : "to receive", format_bytes(bytes),
-                        transfer.sends ? "to" : "from", describe_rank(transport_, transfer.peer));
+                        transfer.sends ? "to" : "from", describe(transfer.peer));
   }
   return text;
 }

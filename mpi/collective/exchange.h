@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "mpi/collective/operation_label.h"
 #include "mpi/collective/transport.h"
+#include "mpi/watch/group_watch.h"
 
 namespace trireme {
 
@@ -25,21 +25,30 @@ class Exchange {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // While it waits, it calls `meanwhile` between two polls.
+  // While it waits, it calls `meanwhile` between two polls. `watch` finds out who is to blame for a
+  // deadline that passes; null: nobody does.
   Exchange(Transport& transport, const OperationLabel& label, Clock::duration limit,
-           std::function<void()> meanwhile)
-      : transport_(transport), label_(label), limit_(limit), meanwhile_(std::move(meanwhile)) {}
+           std::function<void()> meanwhile, GroupWatch* watch = nullptr)
+      : transport_(transport),
+        label_(label),
+        limit_(limit),
+        meanwhile_(std::move(meanwhile)),
+        watch_(watch) {}
 
-  // The deadline counts from here.
-  void begin() { deadline_ = Clock::now() + limit_; }
+  // The deadline counts from here: from now, which it returns.
+  Clock::time_point begin();
 
   int rank() const { return transport_.rank(); }
   int size() const { return transport_.size(); }
   const OperationLabel& label() const { return label_; }
+  // "rank 3 (host n2)", of this group's rank.
+  std::string describe(int rank) const { return describe_rank(transport_, rank); }
 
   // Any number of bytes up to kMaxTransferBytes.
   TransferId send(const void* data, std::int64_t bytes, int to, int tag = kCollectiveTag);
   TransferId recv(void* data, std::int64_t bytes, int from, int tag = kCollectiveTag);
+  // See Transport::start_recv_of_any_length().
+  TransferId recv_of_any_length(void* data, std::int64_t bytes, int from);
   void wait(TransferId id);
   void wait_all();
 
@@ -72,12 +81,14 @@ class Exchange {
   };
   static constexpr int kTightPolls = 500;
   bool finished(TransferId id);
-  // Hang when the deadline has passed; CommError for a dead peer, asked now and then.
+  // Hang when the deadline has passed, here or on another rank; CommError for a dead peer, asked
+  // now and then.
   void check_deadline(const std::function<std::string()>& still_waiting);
   void check_peers() const;
   [[noreturn]] void rethrow_with_label(const CommError& error) const;
   // Between two polls.
   void rest(Backoff& backoff);
+  std::string describe_hang(bool here, const std::string& still_waiting) const;
   std::string describe_transfers() const;
   std::string describe_awaited(const std::vector<int>& ranks) const;
 
@@ -85,6 +96,7 @@ class Exchange {
   OperationLabel label_;
   Clock::duration limit_;
   std::function<void()> meanwhile_;
+  GroupWatch* watch_;
   Clock::time_point deadline_{};
   Clock::time_point next_check_{};
   std::vector<Transfer> transfers_;  // under way, in the order of their start

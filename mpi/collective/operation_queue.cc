@@ -22,7 +22,11 @@ void prepare_thread() {
 class OperationQueue::Operation : public Pending::Operation {
  public:
   Operation(OperationQueue& queue, Exchange exchange, Body body)
-      : queue_(queue), exchange_(std::move(exchange)), body_(std::move(body)) {}
+      : queue_(queue), exchange_(std::move(exchange)), body_(std::move(body)) {
+    if (queue_.watch_ != nullptr) {
+      ticket_ = queue_.watch_->queued(exchange_.label());
+    }
+  }
 
   // The queue is there as long as an operation is unfinished: it fails them when it ends.
   void wait() override {
@@ -44,13 +48,19 @@ class OperationQueue::Operation : public Pending::Operation {
 
   // The driver's part.
   void start() {
-    exchange_.begin();
+    const auto now = exchange_.begin();
+    if (queue_.watch_ != nullptr) {
+      queue_.watch_->started(ticket_, now);
+    }
     body_(exchange_);
   }
   bool settled() { return exchange_.settled(); }
   void finish(std::exception_ptr error) {
     error_ = std::move(error);
     OperationQueue& queue = queue_;
+    if (queue.watch_ != nullptr) {
+      queue.watch_->ended(ticket_, exchange_.label(), error_ != nullptr);
+    }
     finished_.store(true);
     queue.wake_helpers();
   }
@@ -59,6 +69,7 @@ class OperationQueue::Operation : public Pending::Operation {
   OperationQueue& queue_;
   Exchange exchange_;
   Body body_;
+  FlightTicket ticket_ = 0;
   std::exception_ptr error_;  // written before finished_, read after it
   std::atomic<bool> finished_ = false;
 };
@@ -74,7 +85,10 @@ Pending OperationQueue::push(OperationLabel label, Exchange::Clock::duration lim
                              Body body) {
   label.number = is_collective(label.kind) ? collectives_++ : transfers_++;
   auto operation = std::make_shared<Operation>(
-      *this, Exchange(transport_, label, limit, [this] { settle_started(); }), std::move(body));
+      *this,
+      Exchange(
+          transport_, label, limit, [this] { settle_started(); }, watch_),
+      std::move(body));
   std::unique_lock lock(mutex_);
   if (failure_ != nullptr) {
     operation->finish(failure_);

@@ -29,8 +29,9 @@ class OperationQueue {
     when_waited_for  // on the waiting caller's thread, or on the progress thread's next round
   };
 
-  // The transport outlives the queue.
-  explicit OperationQueue(Transport& transport) : transport_(transport) {}
+  // The transport outlives the queue, and so does the watch, where there is one.
+  explicit OperationQueue(Transport& transport, GroupWatch* watch = nullptr)
+      : transport_(transport), watch_(watch) {}
   // Gives up what has not finished.
   ~OperationQueue();
   OperationQueue(const OperationQueue&) = delete;
@@ -59,6 +60,7 @@ class OperationQueue {
   void give_up() noexcept;
 
   Transport& transport_;
+  GroupWatch* watch_;
   std::thread thread_;
 
   std::mutex mutex_;  // guards the next five

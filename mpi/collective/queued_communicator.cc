@@ -16,15 +16,28 @@ void check_reducible(const View& data) {
         "a reduction is over f32, f64, i32, i64 or bf16");
 }
 
+std::unique_ptr<GroupWatch> make_watch(const Transport& transport, std::string name,
+                                       const Watch& watch) {
+  if (watch.recorder == nullptr) {
+    return nullptr;
+  }
+  GroupMembers members{std::move(name), transport.rank(), {}, {}};
+  for (int rank = 0; rank < transport.size(); ++rank) {
+    members.world_ranks.push_back(transport.world_rank(rank));
+    members.hosts.push_back(transport.host(rank));
+  }
+  return std::make_unique<GroupWatch>(watch, std::move(members));
+}
+
 }  // namespace
 
 QueuedCommunicator::QueuedCommunicator(std::unique_ptr<Transport> transport, std::string name,
-                                       Exchange::Clock::duration deadline)
+                                       Exchange::Clock::duration deadline, const Watch& watch)
     : transport_(std::move(transport)),
-      name_(std::move(name)),
       deadline_(std::min<Exchange::Clock::duration>(deadline, kLongestDeadline)),
+      watch_(make_watch(*transport_, std::move(name), watch)),
       algorithms_(transport_->make_algorithms()),
-      queue_(*transport_) {}
+      queue_(*transport_, watch_.get()) {}
 
 const std::string& QueuedCommunicator::host(int rank) const { return transport_->host(rank); }
 
@@ -100,14 +113,18 @@ Pending QueuedCommunicator::broadcast(View data, int root) {
 
 Pending QueuedCommunicator::send(ConstView data, int to, int tag) {
   check_peer(to, tag);
-  return start(OperationKind::send, data,
-               [data, to, tag](Exchange& exchange) { run_send(exchange, data, to, tag + 1); });
+  return start(
+      OperationKind::send, data,
+      [data, to, tag](Exchange& exchange) { run_send(exchange, data, to, tag + 1); }, ReduceOp::sum,
+      to);
 }
 
 Pending QueuedCommunicator::recv(View data, int from, int tag) {
   check_peer(from, tag);
-  return start(OperationKind::recv, data,
-               [data, from, tag](Exchange& exchange) { run_recv(exchange, data, from, tag + 1); });
+  return start(
+      OperationKind::recv, data,
+      [data, from, tag](Exchange& exchange) { run_recv(exchange, data, from, tag + 1); },
+      ReduceOp::sum, from);
 }
 
 Pending QueuedCommunicator::barrier() {
@@ -134,8 +151,9 @@ std::unique_ptr<Communicator> QueuedCommunicator::split(int color, int key, std:
   }
   std::stable_sort(members.begin(), members.end(),
                    [&](int a, int b) { return key_of(a) < key_of(b); });
+  const Watch watch = watch_ == nullptr ? Watch{} : watch_->next_split(color);
   return std::make_unique<QueuedCommunicator>(transport_->split_off(members), std::string(name),
-                                              deadline_);
+                                              deadline_, watch);
 }
 
 void QueuedCommunicator::set_deadline(std::chrono::duration<double> deadline) {

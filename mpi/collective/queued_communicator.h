@@ -1,5 +1,5 @@
-// QueuedCommunicator: a Communicator over any transport. Owns the transport, its algorithms and the
-// queue that runs them. Thread rule: communicator.h.
+// QueuedCommunicator: a Communicator over any transport. Owns the transport, its algorithms, the
+// queue that runs them and their place in the rank's flight recorder. Thread rule: communicator.h.
 #pragma once
 
 #include "mpi/collective/algorithms.h"
@@ -15,8 +15,10 @@ inline constexpr std::chrono::hours kLongestDeadline{24 * 365 * 100};
 
 class QueuedCommunicator : public Communicator {
  public:
+  // What `watch` points to outlives the communicator and all split from it.
   QueuedCommunicator(std::unique_ptr<Transport> transport, std::string name,
-                     Exchange::Clock::duration deadline = kDefaultDeadline);
+                     Exchange::Clock::duration deadline = kDefaultDeadline,
+                     const Watch& watch = {});
 
   int rank() const override { return transport_->rank(); }
   int size() const override { return transport_->size(); }
@@ -44,8 +46,8 @@ class QueuedCommunicator : public Communicator {
   void check_peer(int peer, int tag) const;
 
   std::unique_ptr<Transport> transport_;
-  std::string name_;
   Exchange::Clock::duration deadline_;
+  std::unique_ptr<GroupWatch> watch_;  // null: not watched
   std::unique_ptr<Algorithms> algorithms_;
   OperationQueue queue_;  // ends first: its thread uses the others
 };

@@ -24,6 +24,7 @@ struct Transfer {
   void* data;
   std::int64_t bytes;
   bool finished = false;
+  bool any_length = false;  // a receive that takes what comes
   std::string error;
 };
 using TransferPtr = std::shared_ptr<Transfer>;
@@ -35,7 +36,7 @@ struct Posted {
 
 }  // namespace
 
-struct ThreadWorld::Shared {
+struct ThreadWorld::Shared : Inquiry {
   std::mutex mutex;  // guards everything below but the hosts
   std::condition_variable changed;
   std::map<Channel, Posted> posted;
@@ -43,23 +44,27 @@ struct ThreadWorld::Shared {
   std::string death;                                // why a rank ended early
   std::exception_ptr first_error;
   std::vector<std::string> hosts;
+  std::vector<std::unique_ptr<FlightRecorder>> recorders;  // by rank; outlive all communicators
 
   // Completes what can be; the lock is held.
   void match(Posted& both);
   int group_of_split(int parent, int split, int first_member);
   void report(int rank, std::exception_ptr error, const std::string& what);
+  std::vector<std::optional<FlightReport>> ask(const FlightQuestion& question,
+                                               std::chrono::milliseconds patience) override;
 };
 
 void ThreadWorld::Shared::match(Posted& both) {
   while (!both.sends.empty() && !both.recvs.empty()) {
     Transfer& from = *both.sends.front();
     Transfer& to = *both.recvs.front();
-    if (from.bytes != to.bytes) {
+    const std::int64_t bytes = std::min(from.bytes, to.bytes);
+    if (from.bytes != to.bytes && !to.any_length) {
       from.error = to.error = fmt::format(
           "a message of {} bytes met a receive of {}: the ranks run different operations",
           from.bytes, to.bytes);
-    } else if (from.bytes > 0) {
-      std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes));
+    } else if (bytes > 0) {
+      std::memcpy(to.data, from.data, static_cast<std::size_t>(bytes));
     }
     from.finished = to.finished = true;
     both.sends.pop_front();
@@ -84,6 +89,16 @@ void ThreadWorld::Shared::report(int rank, std::exception_ptr error, const std::
   changed.notify_all();
 }
 
+std::vector<std::optional<FlightReport>> ThreadWorld::Shared::ask(const FlightQuestion& question,
+                                                                  std::chrono::milliseconds) {
+  std::vector<std::optional<FlightReport>> answers;
+  for (const auto& recorder : recorders) {
+    recorder->dump_in_background(question.why);
+    answers.emplace_back(recorder->answer(question));
+  }
+  return answers;
+}
+
 class ThreadWorld::Link : public Transport {
  public:
   Link(std::shared_ptr<Shared> shared, int group, std::vector<int> members, int rank)
@@ -98,10 +113,13 @@ class ThreadWorld::Link : public Transport {
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override {
     // The pointer is only read from: it is the sending half of the pair.
-    return post({group_, rank_, to, tag}, const_cast<void*>(data), bytes, &Posted::sends);
+    return post({group_, rank_, to, tag}, {const_cast<void*>(data), bytes}, &Posted::sends);
   }
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override {
-    return post({group_, from, rank_, tag}, data, bytes, &Posted::recvs);
+    return post({group_, from, rank_, tag}, {data, bytes}, &Posted::recvs);
+  }
+  TransferId start_recv_of_any_length(void* data, std::int64_t bytes, int from, int tag) override {
+    return post({group_, from, rank_, tag}, {data, bytes, false, true}, &Posted::recvs);
   }
   bool finished(TransferId id) override;
   void cancel_all() noexcept override;
@@ -113,8 +131,7 @@ class ThreadWorld::Link : public Transport {
   [[noreturn]] void abort(ExitCode code) override { ::_exit(static_cast<int>(code)); }
 
  private:
-  TransferId post(const Channel& channel, void* data, std::int64_t bytes,
-                  std::deque<TransferPtr> Posted::*side);
+  TransferId post(const Channel& channel, Transfer posted, std::deque<TransferPtr> Posted::*side);
 
   std::shared_ptr<Shared> shared_;
   int group_;
@@ -125,9 +142,9 @@ class ThreadWorld::Link : public Transport {
   std::map<TransferId, TransferPtr> transfers_;
 };
 
-TransferId ThreadWorld::Link::post(const Channel& channel, void* data, std::int64_t bytes,
+TransferId ThreadWorld::Link::post(const Channel& channel, Transfer posted,
                                    std::deque<TransferPtr> Posted::*side) {
-  auto transfer = std::make_shared<Transfer>(Transfer{data, bytes, false, {}});
+  auto transfer = std::make_shared<Transfer>(std::move(posted));
   transfers_.emplace(next_id_, transfer);
   const std::lock_guard lock(shared_->mutex);
   Posted& both = shared_->posted[channel];
@@ -184,9 +201,17 @@ ThreadWorld::ThreadWorld(int size, std::vector<std::string> hosts)
   }
   hosts.resize(static_cast<std::size_t>(size));
   shared_->hosts = std::move(hosts);
+  for (int rank = 0; rank < size; ++rank) {
+    shared_->recorders.push_back(
+        std::make_unique<FlightRecorder>(rank, shared_->hosts[static_cast<std::size_t>(rank)]));
+  }
 }
 
 ThreadWorld::~ThreadWorld() = default;
+
+FlightRecorder& ThreadWorld::recorder(int rank) {
+  return *shared_->recorders.at(static_cast<std::size_t>(rank));
+}
 
 void ThreadWorld::run(const std::function<void(Communicator&)>& rank_function) {
   const int size = static_cast<int>(shared_->hosts.size());
@@ -198,7 +223,9 @@ void ThreadWorld::run(const std::function<void(Communicator&)>& rank_function) {
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([this, &rank_function, &everybody, rank] {
       try {
-        QueuedCommunicator comm(std::make_unique<Link>(shared_, 0, everybody, rank), "world");
+        const Watch watch{&recorder(rank), shared_.get(), 0};
+        QueuedCommunicator comm(std::make_unique<Link>(shared_, 0, everybody, rank), "world",
+                                kDefaultDeadline, watch);
         rank_function(comm);
       } catch (const std::exception& error) {
         shared_->report(rank, std::current_exception(), error.what());

@@ -1,6 +1,7 @@
 // ThreadWorld: ranks that are threads of one process, for tests. Data moves through the shared
 // memory under one lock; deadlines, order and errors are those of every other transport. When a
-// rank's function throws, the others' operations fail and name it.
+// rank's function throws, the others' operations fail and name it. Every rank has its flight
+// recorder, and answers every inquiry: unlike a process, it can't be stopped.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "mpi/communicator.h"
+#include "mpi/watch/flight_recorder.h"
 
 namespace trireme {
 
@@ -21,6 +23,8 @@ class ThreadWorld {
   // Runs the function once a rank, on a thread of its own, and waits for all. Throws what the first
   // rank to fail threw. abort() ends the process.
   void run(const std::function<void(Communicator&)>& rank_function);
+
+  FlightRecorder& recorder(int rank);
 
  private:
   struct Shared;

@@ -21,6 +21,7 @@ enum class OperationKind : std::uint8_t {
 };
 
 std::string_view name_of(OperationKind kind);
+std::string_view name_of(ReduceOp op);
 constexpr bool is_collective(OperationKind kind) { return kind < OperationKind::send; }
 
 // What a collective operation is: the same on all ranks of the group, or they have lost step.
@@ -28,14 +29,15 @@ struct OperationLabel {
   OperationKind kind = OperationKind::barrier;
   DType dtype = DType::u8;
   ReduceOp op = ReduceOp::sum;
-  std::int32_t root = 0;
+  std::int32_t root = 0;  // of a broadcast; of a send or recv, the other rank
   std::int64_t number = 0;
   // Of the whole buffer; of an all_to_all, whose blocks differ, of what this rank sends.
   std::int64_t bytes = 0;
 
   // "all_reduce #4711 (12.6 MiB)"
   std::string text() const;
-  // "all_reduce #4711 (12.6 MiB, f32, sum)": for an error that sets two against each other.
+  // "all_reduce #4711 (12.6 MiB, f32, sum)", "barrier #7": for an error that sets two against each
+  // other.
   std::string full_text() const;
 };
 

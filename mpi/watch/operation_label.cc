@@ -1,11 +1,17 @@
-#include "mpi/collective/operation_label.h"
+#include "mpi/watch/operation_label.h"
 
 #include "src/base/units.h"
 
 namespace trireme {
 namespace {
 
-std::string_view name_of_reduction(ReduceOp op) {
+bool reduces(OperationKind kind) {
+  return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter;
+}
+
+}  // namespace
+
+std::string_view name_of(ReduceOp op) {
   switch (op) {
     case ReduceOp::sum:
       return "sum";
@@ -16,12 +22,6 @@ std::string_view name_of_reduction(ReduceOp op) {
   }
   return "?";
 }
-
-bool reduces(OperationKind kind) {
-  return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter;
-}
-
-}  // namespace
 
 std::string_view name_of(OperationKind kind) {
   switch (kind) {
@@ -50,10 +50,13 @@ std::string OperationLabel::text() const {
 }
 
 std::string OperationLabel::full_text() const {
+  if (kind == OperationKind::barrier) {
+    return fmt::format("barrier #{}", number);
+  }
   std::string text =
       fmt::format("{} #{} ({}, {}", name_of(kind), number, format_bytes(bytes), dtype_name(dtype));
   if (reduces(kind)) {
-    text += fmt::format(", {}", name_of_reduction(op));
+    text += fmt::format(", {}", name_of(op));
   }
   if (kind == OperationKind::broadcast) {
     text += fmt::format(", root {}", root);
