@@ -23,9 +23,9 @@ using Channel = std::tuple<int, int, int, int>;
 struct Transfer {
   void* data;
   std::int64_t bytes;
+  bool any_length;  // a receive that takes what comes
   bool finished = false;
-  bool any_length = false;  // a receive that takes what comes
-  std::string error;
+  std::string error = {};
 };
 using TransferPtr = std::shared_ptr<Transfer>;
 
@@ -113,13 +113,13 @@ class ThreadWorld::Link : public Transport {
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override {
     // The pointer is only read from: it is the sending half of the pair.
-    return post({group_, rank_, to, tag}, {const_cast<void*>(data), bytes}, &Posted::sends);
+    return post({group_, rank_, to, tag}, {const_cast<void*>(data), bytes, false}, &Posted::sends);
   }
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override {
-    return post({group_, from, rank_, tag}, {data, bytes}, &Posted::recvs);
+    return post({group_, from, rank_, tag}, {data, bytes, false}, &Posted::recvs);
   }
   TransferId start_recv_of_any_length(void* data, std::int64_t bytes, int from, int tag) override {
-    return post({group_, from, rank_, tag}, {data, bytes, false, true}, &Posted::recvs);
+    return post({group_, from, rank_, tag}, {data, bytes, true}, &Posted::recvs);
   }
   bool finished(TransferId id) override;
   void cancel_all() noexcept override;
