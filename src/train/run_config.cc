@@ -1,5 +1,6 @@
 #include "src/train/run_config.h"
 
+#include "mpi/session/backend.h"
 #include "src/base/error.h"
 #include "src/train/model_presets.h"
 
@@ -77,6 +78,9 @@ void bind(ConfigBinder& b, ParallelConfig& c) {
   b.integer("parallel.pp", c.pp, "pipeline stages a replica (1 in this version)")
       .at_least(1)
       .at_most(1);
+  b.text("parallel.placement", c.placement,
+         "print: say at the start which ranks form which groups, where, and why")
+      .one_of({"quiet", "print"});
   b.bytes("parallel.bucket_bytes", c.bucket_bytes, "gradients reduced at a time").at_least(1);
 }
 
@@ -102,7 +106,7 @@ void bind(ConfigBinder& b, RunConfig& c) {
          "elastic: the same bits for every dp that is a power of two; layout: for the same layout; "
          "fast: no promise")
       .one_of({"elastic", "layout", "fast"});
-  b.text("comm.backend", c.comm_backend, "transport between ranks").one_of({"auto", "mpi"});
+  b.text("comm.backend", c.comm_backend, "transport between ranks").one_of(backend_names());
   b.real("comm.deadline.start", c.deadline.start, "seconds before a wait at start is a hang")
       .above(0);
   b.real("comm.deadline.step", c.deadline.step, "the same within a step").above(0);

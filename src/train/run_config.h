@@ -52,6 +52,7 @@ struct ParallelConfig {
   IntegerOrWord dp{0, "auto"};
   int tp = 1;
   int pp = 1;
+  std::string placement = "quiet";
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
 };
 

@@ -1,42 +1,80 @@
 #include "src/train/startup.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "mpi/agreement.h"
 
 namespace trireme {
+namespace {
 
-void log_ranks(const MpiSession& session, Communicator& world, int threads,
-               std::string_view kernels, Log& log) {
-  const RankPlace& own = session.place();
-  const std::string line = fmt::format("{:>6}  {:<20} {:>8}  {:<14} {:>7}  {}", own.rank, own.host,
-                                       ::getpid(), own.binding.cpus, threads, kernels);
-  log.event("rank", {{"rank", own.rank},
-                     {"host", own.host},
-                     {"pid", ::getpid()},
-                     {"cores", own.binding.cores},
-                     {"cpus", own.binding.cpus},
-                     {"threads", threads},
-                     {"kernels", kernels}});
-  const std::vector<std::string> lines = all_gather_text(world, line);
-  const std::int64_t wanted = all_reduce_value(
-      world, std::int64_t{threads * own.sharers > own.binding.cores}, ReduceOp::sum);
-  if (world.rank() != 0) {
-    return;
-  }
-  log.info(fmt::format("{:>6}  {:<20} {:>8}  {:<14} {:>7}  {}", "rank", "host", "pid", "cores",
-                       "threads", "kernels"));
-  for (const std::string& rank_line : lines) {
-    log.info(rank_line);
-  }
-  if (wanted > 0) {
+constexpr const char* kRankRow = "{:>6}  {:<20} {:>8}  {:<14} {:>6} {:>6}  {:>7}  {}";
+
+// Whether a list of numbers as hwloc writes it names more than one.
+bool names_several(const std::string& list) {
+  return list.find_first_of(",-") != std::string::npos;
+}
+
+}  // namespace
+
+void warn_of_bindings(const std::vector<RankPlace>& places, int threads, Log& log) {
+  const auto ranks_where = [&](const auto& is_so) {
+    return std::count_if(places.begin(), places.end(), is_so);
+  };
+  const auto crowded = ranks_where(
+      [&](const RankPlace& place) { return threads * place.sharers > place.binding.cores; });
+  const auto spread = ranks_where([](const RankPlace& place) {
+    return place.local_size > 1 && names_several(place.binding.numa_nodes);
+  });
+  if (crowded > 0) {
     log.warning(fmt::format(
         "{} ranks share cores with other ranks ({} threads each, {} ranks on {} cores here): the "
         "step will be slow; start fewer ranks, bind them (mpirun --bind-to core --map-by "
         "slot:PE=N) or lower train.threads",
-        wanted, threads, own.sharers, own.binding.cores));
+        crowded, threads, places.front().sharers, places.front().binding.cores));
   }
+  if (spread > 0) {
+    log.warning(fmt::format(
+        "{} ranks may run on several NUMA nodes of a host that they share: their memory may lie "
+        "far from their cores; bind them (mpirun --bind-to numa, srun --cpu-bind=ldoms)",
+        spread));
+  }
+}
+
+void log_ranks(const MpiSession& session, Communicator& world, int threads,
+               std::string_view kernels, Log& log) {
+  const RankPlace& own = session.place();
+  const CoreBinding& binding = own.binding;
+  const std::string line = fmt::format(kRankRow, own.rank, own.host, ::getpid(), binding.cpus,
+                                       binding.packages, binding.numa_nodes, threads, kernels);
+  log.event("rank", {{"rank", own.rank},
+                     {"host", own.host},
+                     {"pid", ::getpid()},
+                     {"cores", binding.cores},
+                     {"cpus", binding.cpus},
+                     {"sockets", binding.packages},
+                     {"numa_nodes", binding.numa_nodes},
+                     {"threads", threads},
+                     {"kernels", kernels}});
+  const std::vector<std::string> lines = all_gather_text(world, line);
+  const std::vector<std::string> shapes =
+      all_gather_text(world, own.local_rank == 0 ? host_shape().text() : "");
+  if (world.rank() != 0) {
+    return;
+  }
+  log.info(fmt::format(kRankRow, "rank", "host", "pid", "cores", "socket", "numa", "threads",
+                       "kernels"));
+  for (const std::string& rank_line : lines) {
+    log.info(rank_line);
+  }
+  for (std::size_t rank = 0; rank < shapes.size(); ++rank) {
+    if (!shapes[rank].empty()) {
+      log.info(fmt::format("host {}: {}", world.host(static_cast<int>(rank)), shapes[rank]));
+    }
+  }
+  warn_of_bindings(session.places(), threads, log);
 }
 
 void check_same_config(Communicator& world, const LoadedConfig& loaded) {

@@ -11,10 +11,15 @@
 
 namespace trireme {
 
-// One line a rank: rank, host, process, cores, threads, kernels. Collective; the table is logged by
-// rank 0, each rank notes its own line in its own log. Warns where ranks oversubscribe cores.
+// One line a rank: rank, host, process, cores, sockets, NUMA nodes, threads, kernels; one a host:
+// how it is built. Collective; the table is logged by rank 0, each rank notes its own line in its
+// own log. Warns where ranks oversubscribe cores or are spread over the memory of several NUMA
+// nodes.
 void log_ranks(const MpiSession& session, Communicator& world, int threads,
                std::string_view kernels, Log& log);
+
+// Warns of ranks that oversubscribe cores or may run far from their memory.
+void warn_of_bindings(const std::vector<RankPlace>& places, int threads, Log& log);
 
 // ConfigError where the files or the environment of the nodes give another configuration than rank
 // 0's: names the first key that differs. Collective, before anything that depends on a key.

@@ -5,6 +5,7 @@
 #include "src/base/config_tree.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
+#include "src/parallel/placement.h"
 #include "src/train/ceiling.h"
 #include "src/train/fingerprint.h"
 #include "src/train/open_dataset.h"
@@ -61,11 +62,13 @@ void check_allowed_fields(const std::vector<std::string>& allowed, const nlohman
 TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& the_host)
     : config(the_config),
       host(the_host),
-      world(host.session.world()),
+      all_ranks(host.session.make_world(parse_backend(config.comm_backend))),
+      world(*all_ranks),
       grid(grid_of(config, world.size())),
       dp(world.split(grid.dp_color(world.rank()), grid.dp_rank(world.rank()), "dp")),
       kernels(kernels_for({})),
       stream({}, threads_of(config, host.session)),
+      shared_pool({}, world.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
       parameters(pool, config.compute_dtype()),
       model(config.model, parameters) {
@@ -73,6 +76,11 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   check_reduction(config.micro_batches(), grid.dp(), reproducibility_of(config.reproducibility));
   check_same_kernels(world, kernels.name, config.reproducibility);
   log_ranks(host.session, world, stream.threads(), kernels.name, host.log);
+  if (config.parallel.placement == "print" && world.rank() == 0) {
+    for (const std::string& line : describe_placement(grid, host.session.places())) {
+      host.log.info(line);
+    }
+  }
   if (!config.data.validation.empty()) {
     validation.emplace(open_dataset(config.data.validation, config.model.vocab, world));
   }
@@ -102,7 +110,7 @@ void TrainingParts::make_optimizer() {
                                                             .epsilon = o.eps,
                                                             .weight_decay = o.weight_decay});
   reducer = std::make_unique<GradientReducer>(
-      parameters, *dp, kernels, stream, pool,
+      parameters, *dp, kernels, stream, shared_pool,
       GradientReducer::Options{.micro_batches = config.micro_batches(),
                                .reproducibility = reproducibility_of(config.reproducibility),
                                .bucket_bytes = config.parallel.bucket_bytes});

@@ -22,12 +22,14 @@ struct TrainingParts {
 
   RunConfig config;
   TrainingHost host;
-  Communicator& world;
+  std::unique_ptr<Communicator> all_ranks;  // over comm.backend
+  Communicator& world;                      // the same
   ProcessGrid grid;
   std::unique_ptr<Communicator> dp;
   const Kernels& kernels;
   Stream stream;
   Pool pool{Device{}};
+  Pool shared_pool;  // of buffers that the world moves without a copy
   Dataset dataset;
   std::optional<Dataset> validation;
   ParameterStore parameters;

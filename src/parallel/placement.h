@@ -1,0 +1,22 @@
+// Placement: says which ranks form which groups, where they stand, and what that means for the
+// traffic between them (parallel.placement: print). Pure functions of the grid and the places.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mpi/topology.h"
+#include "src/parallel/process_grid.h"
+
+namespace trireme {
+
+// "dp group of ranks 0-3: host a, socket 0 (0-1), host b, socket 0 (2-3): ..." Ranks are those of
+// the world, in group order; places by rank.
+std::string describe_group(const std::string& axis, const std::vector<int>& ranks,
+                           const std::vector<RankPlace>& places);
+
+// A line that gives the rule, then one a group of every axis that has more than one rank.
+std::vector<std::string> describe_placement(const ProcessGrid& grid,
+                                            const std::vector<RankPlace>& places);
+
+}  // namespace trireme
