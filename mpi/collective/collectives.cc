@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
-#include "mpi/blocks.h"
 #include "mpi/collective/combine.h"
+#include "mpi/collective/greeting.h"
 #include "mpi/collective/halving.h"
 #include "mpi/collective/halving_tree.h"
+#include "mpi/collective/small_collectives.h"
 
 namespace trireme {
 namespace {
@@ -19,24 +19,10 @@ bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsigned>(n
 
 View f32_view(float* data, std::int64_t count) { return {data, count, DType::f32, Device{}}; }
 
-// Both partners of a step add the same two sums, so all end with the same bits.
-void recursive_doubling(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op) {
-  std::byte* const received = scratch.bytes(data.bytes());
-  for (int bit = 1; bit < exchange.size(); bit <<= 1) {
-    const int partner = exchange.rank() ^ bit;
-    exchange.recv(received, data.bytes(), partner);
-    exchange.send(data.data, data.bytes(), partner);
-    exchange.wait_all();
-    combine(data, received, op);
-  }
-}
-
 void all_reduce_in_type(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op) {
   if (!is_power_of_two(exchange.size())) {
     reduce_up(exchange, scratch, data, op);
     send_down(exchange, data, 0);
-  } else if (data.bytes() <= kSmallBytes) {
-    recursive_doubling(exchange, scratch, data, op);
   } else {
     halve(exchange, scratch, data, op, BlockOrder::bit_reversed);
     double_back(exchange, data, BlockOrder::bit_reversed);
@@ -72,14 +58,16 @@ class TransferAlgorithms : public Algorithms {
   void reduce_scatter(Exchange& exchange, View data, ReduceOp op) override {
     run_reduce_scatter(exchange, scratch_, data, op);
   }
-  void all_gather(Exchange& exchange, View data) override { run_all_gather(exchange, data); }
+  void all_gather(Exchange& exchange, View data) override {
+    run_all_gather(exchange, scratch_, data);
+  }
   void all_to_all(Exchange& exchange, const AllToAll& blocks) override {
-    run_all_to_all(exchange, blocks);
+    run_all_to_all(exchange, scratch_, blocks);
   }
   void broadcast(Exchange& exchange, View data, int root) override {
-    run_broadcast(exchange, data, root);
+    run_broadcast(exchange, scratch_, data, root);
   }
-  void barrier(Exchange& exchange) override { run_barrier(exchange); }
+  void barrier(Exchange& exchange) override { run_barrier(exchange, scratch_); }
 
  private:
   Scratch scratch_;
@@ -102,6 +90,11 @@ float* Scratch::widened(std::int64_t n) {
 }
 
 void run_all_reduce(Exchange& exchange, Scratch& scratch, View data, ReduceOp op) {
+  if (data.bytes() <= kSmallBytes) {
+    small_all_reduce(exchange, scratch, data, op);
+    return;
+  }
+  greet(exchange, scratch.bytes(2 * kGreetingBytes));
   if (data.dtype != DType::bf16) {
     all_reduce_in_type(exchange, scratch, data, op);
     return;
@@ -118,6 +111,11 @@ void run_all_reduce(Exchange& exchange, Scratch& scratch, View data, ReduceOp op
 }
 
 void run_reduce_scatter(Exchange& exchange, Scratch& scratch, View data, ReduceOp op) {
+  if (data.bytes() <= kSmallBytes) {
+    small_reduce_scatter(exchange, scratch, data, op);
+    return;
+  }
+  greet(exchange, scratch.bytes(2 * kGreetingBytes));
   if (data.dtype != DType::bf16) {
     reduce_scatter_in_type(exchange, scratch, data, op);
     return;
@@ -138,7 +136,12 @@ void run_reduce_scatter(Exchange& exchange, Scratch& scratch, View data, ReduceO
   }
 }
 
-void run_all_gather(Exchange& exchange, View data) {
+void run_all_gather(Exchange& exchange, Scratch& scratch, View data) {
+  if (data.bytes() <= kSmallBytes) {
+    small_all_gather(exchange, scratch, data);
+    return;
+  }
+  greet(exchange, scratch.bytes(2 * kGreetingBytes));
   if (is_power_of_two(exchange.size())) {
     double_back(exchange, data, BlockOrder::by_rank);
   } else {
@@ -146,39 +149,17 @@ void run_all_gather(Exchange& exchange, View data) {
   }
 }
 
-// Rank r gives to r + d and takes from r - d, for d = 1, 2, ...: no rank is asked by all at once.
-void run_all_to_all(Exchange& exchange, const AllToAll& blocks) {
-  const int size = exchange.size();
-  const auto first_of = [](std::span<const std::int64_t> counts, int r) {
-    return std::accumulate(counts.begin(), counts.begin() + r, std::int64_t{0});
-  };
-  const auto given = [&](int r) {
-    return blocks.send.slice(first_of(blocks.send_counts, r),
-                             blocks.send_counts[static_cast<std::size_t>(r)]);
-  };
-  const auto taken = [&](int r) {
-    return blocks.recv.slice(first_of(blocks.recv_counts, r),
-                             blocks.recv_counts[static_cast<std::size_t>(r)]);
-  };
-  copy_block(given(exchange.rank()), taken(exchange.rank()));
-  for (int distance = 1; distance < size; ++distance) {
-    const int from = (exchange.rank() - distance + size) % size;
-    const int to = (exchange.rank() + distance) % size;
-    run_recv(exchange, taken(from), from, kCollectiveTag);
-    run_send(exchange, given(to), to, kCollectiveTag);
+void run_broadcast(Exchange& exchange, Scratch& scratch, View data, int root) {
+  if (data.bytes() <= kSmallBytes) {
+    small_broadcast(exchange, scratch, data, root);
+    return;
   }
-  exchange.wait_all();
+  greet(exchange, scratch.bytes(2 * kGreetingBytes));
+  send_down(exchange, data, root);
 }
 
-void run_broadcast(Exchange& exchange, View data, int root) { send_down(exchange, data, root); }
-
-void run_barrier(Exchange& exchange) {
-  const int size = exchange.size();
-  for (int distance = 1; distance < size; distance <<= 1) {
-    exchange.recv(nullptr, 0, (exchange.rank() - distance + size) % size);
-    exchange.send(nullptr, 0, (exchange.rank() + distance) % size);
-    exchange.wait_all();
-  }
+void run_barrier(Exchange& exchange, Scratch& scratch) {
+  greet(exchange, scratch.bytes(2 * kGreetingBytes));
 }
 
 void run_send(Exchange& exchange, ConstView data, int to, int tag) {

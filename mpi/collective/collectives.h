@@ -2,17 +2,19 @@
 // that all give the same bits. They return when the result is there
 // (sends may still be under way: the operation ends when its exchange has settled).
 //
-// Sums follow the canonical halving tree over the ranks (communicator.h). With n ranks and S bytes,
-// each rank sends and receives:
+// Up to kSmallBytes: small_collectives.h. Larger ones start with a greeting of ceil(log2(n)) steps
+// (greeting.h), so that no data is touched unless all ranks run the same. Sums follow the canonical
+// halving tree over the ranks (communicator.h). With n ranks and S bytes, each rank then sends and
+// receives:
 //   all_reduce      n a power of two: recursive halving, bit 0 first, then doubling back:
 //                   2 log2(n) steps, 2 S (n-1)/n bytes (Thakur, Rabenseifner, Gropp, 2005);
-//                   up to kSmallBytes: recursive doubling, log2(n) steps, S log2(n) bytes;
 //                   else up the tree to rank 0 and down again, in segments: 2 ceil(log2(n)) steps
 //   reduce_scatter  the halving alone; other n: as all_reduce
 //   all_gather      the doubling alone, S (n-1)/n bytes; other n: a ring, n-1 steps
-//   all_to_all      every block straight to its rank, n-1 transfers each way
+//   barrier         the greeting: dissemination (Hensgen, Finkel, Manber, 1988)
 //   broadcast       down the halving tree, in segments: ceil(log2(n)) steps
-//   barrier         dissemination (Hensgen, Finkel, Manber, 1988): ceil(log2(n)) empty steps
+//   all_to_all      of any size: a greeting from every rank to every other, blocks of up to
+//                   kInlineBytes within; then the larger blocks, straight to their ranks
 #pragma once
 
 #include <cstddef>
@@ -36,14 +38,15 @@ class Scratch {
 
 inline constexpr std::int64_t kSmallBytes = 16 << 10;
 inline constexpr std::int64_t kSegmentBytes = 1 << 20;
+inline constexpr std::int64_t kInlineBytes = 992;
 
 // In place on `data`, as the functions of Communicator of the same names.
 void run_all_reduce(Exchange& exchange, Scratch& scratch, View data, ReduceOp op);
 void run_reduce_scatter(Exchange& exchange, Scratch& scratch, View data, ReduceOp op);
-void run_all_gather(Exchange& exchange, View data);
-void run_all_to_all(Exchange& exchange, const AllToAll& blocks);
-void run_broadcast(Exchange& exchange, View data, int root);
-void run_barrier(Exchange& exchange);
+void run_all_gather(Exchange& exchange, Scratch& scratch, View data);
+void run_all_to_all(Exchange& exchange, Scratch& scratch, const AllToAll& blocks);
+void run_broadcast(Exchange& exchange, Scratch& scratch, View data, int root);
+void run_barrier(Exchange& exchange, Scratch& scratch);
 // Starts the transfers; the operation ends when they have finished.
 void run_send(Exchange& exchange, ConstView data, int to, int tag);
 void run_recv(Exchange& exchange, View data, int from, int tag);

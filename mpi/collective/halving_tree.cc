@@ -7,13 +7,12 @@
 namespace trireme {
 namespace {
 
-struct Place {
-  int parent = -1;            // none for the first rank
-  std::vector<int> children;  // the largest subtree first
-};
+std::int64_t segment_elements(const View& data) { return kSegmentBytes / size_of(data.dtype); }
 
-Place place_in_tree(int rank, int size) {
-  Place place;
+}  // namespace
+
+TreePlace place_in_tree(int rank, int size) {
+  TreePlace place;
   int lo = 0;
   int hi = size;
   while (hi - lo > 1) {
@@ -33,12 +32,8 @@ Place place_in_tree(int rank, int size) {
   return place;
 }
 
-std::int64_t segment_elements(const View& data) { return kSegmentBytes / size_of(data.dtype); }
-
-}  // namespace
-
 void reduce_up(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op) {
-  Place place = place_in_tree(exchange.rank(), exchange.size());
+  TreePlace place = place_in_tree(exchange.rank(), exchange.size());
   // The smallest subtree is the innermost sum.
   std::reverse(place.children.begin(), place.children.end());
   const auto slots = static_cast<std::int64_t>(place.children.size());
@@ -64,7 +59,7 @@ void reduce_up(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp 
 
 void send_down(Exchange& exchange, const View& data, int root) {
   const int size = exchange.size();
-  const Place place = place_in_tree((exchange.rank() - root + size) % size, size);
+  const TreePlace place = place_in_tree((exchange.rank() - root + size) % size, size);
   const std::int64_t most = segment_elements(data);
   std::vector<TransferId> receiving;
   for (std::int64_t first = 0; place.parent >= 0 && first < data.count; first += most) {

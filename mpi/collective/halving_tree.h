@@ -7,6 +7,12 @@
 
 namespace trireme {
 
+struct TreePlace {
+  int parent = -1;            // none for the first rank
+  std::vector<int> children;  // the largest subtree first
+};
+TreePlace place_in_tree(int rank, int size);
+
 // Rank 0 ends with the result in tree order; the others' data is undefined.
 void reduce_up(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op);
 // Rank root's data reaches all; the tree is turned so that root is its first rank.

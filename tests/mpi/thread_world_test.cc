@@ -57,7 +57,7 @@ TEST(ThreadWorld, SplitGroupsSpeakOfWorldRanks) {
     comm.barrier().wait();
   });
   EXPECT_THAT(text, HasSubstr("rank 2 (host c)"));
-  EXPECT_THAT(text, HasSubstr("to receive 0 B from rank 3 (host d)"));
+  EXPECT_THAT(text, HasSubstr("to receive 32 B from rank 3 (host d)"));
 }
 
 }  // namespace

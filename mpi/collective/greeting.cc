@@ -1,0 +1,78 @@
+#include "mpi/collective/greeting.h"
+
+#include <cstring>
+
+namespace trireme {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x4F4C4854;
+
+struct Header {
+  std::uint32_t magic;
+  OperationKind kind;
+  DType dtype;
+  std::uint8_t op;
+  std::uint8_t none;
+  std::int32_t root;
+  std::int32_t nothing;
+  std::int64_t number;
+  std::int64_t bytes;
+};
+static_assert(sizeof(Header) == kGreetingBytes);
+
+}  // namespace
+
+void write_greeting(std::byte* at, const OperationLabel& label) {
+  const Header header{kMagic,     label.kind, label.dtype, static_cast<std::uint8_t>(label.op),
+                      0,          label.root, 0,           label.number,
+                      label.bytes};
+  std::memcpy(at, &header, sizeof(header));
+}
+
+std::optional<OperationLabel> read_greeting(const std::byte* at) {
+  Header header;
+  std::memcpy(&header, at, sizeof(header));
+  if (header.magic != kMagic || !is_collective(header.kind) || header.dtype > DType::u32 ||
+      header.op > static_cast<std::uint8_t>(ReduceOp::min)) {
+    return std::nullopt;
+  }
+  return OperationLabel{header.kind, header.dtype,  static_cast<ReduceOp>(header.op),
+                        header.root, header.number, header.bytes};
+}
+
+// What an earlier operation left in the memory must not look like a greeting.
+TransferId recv_greeting(Exchange& exchange, std::byte* at, std::int64_t bytes, int from) {
+  std::memset(at, 0, sizeof(kMagic));
+  return exchange.recv_of_any_length(at, bytes, from);
+}
+
+OperationLabel check_greeting(const Exchange& exchange, const std::byte* at, int from) {
+  const OperationLabel& own = exchange.label();
+  const auto other = read_greeting(at);
+  if (!other) {
+    throw CommError(fmt::format(
+        "{} is in {}, {} sent something that is no part of it: the ranks have lost step",
+        exchange.describe(exchange.rank()), own.full_text(), exchange.describe(from)));
+  }
+  if (!agree(own, *other)) {
+    throw CommError(fmt::format("{} is in {}, {} in {}: the ranks have lost step",
+                                exchange.describe(exchange.rank()), own.full_text(),
+                                exchange.describe(from), other->full_text()));
+  }
+  return *other;
+}
+
+void greet(Exchange& exchange, std::byte* scratch) {
+  const int size = exchange.size();
+  std::byte* const received = scratch + kGreetingBytes;
+  write_greeting(scratch, exchange.label());
+  for (int distance = 1; distance < size; distance <<= 1) {
+    const int from = (exchange.rank() + distance) % size;
+    recv_greeting(exchange, received, kGreetingBytes, from);
+    exchange.send(scratch, kGreetingBytes, (exchange.rank() - distance + size) % size);
+    exchange.wait_all();
+    check_greeting(exchange, received, from);
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,36 @@
+// Greeting: how ranks make sure that they run one and the same operation before they touch its
+// data. The first message of an operation to each rank begins with its label:
+//
+//   0         4     5      6   7   8         12        16              24             32
+//   | magic   | kind| dtype| op| 0 | root    | 0       | number        | bytes        | data...
+//
+// in the machine's byte order. Small operations carry their data behind it (small_collectives.h);
+// larger ones first greet(). Ranks that have lost step learn it from the label: CommError names
+// both operations. Used by the thread that drives the operation.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "mpi/collective/exchange.h"
+
+namespace trireme {
+
+inline constexpr std::int64_t kGreetingBytes = 32;
+
+// at: kGreetingBytes.
+void write_greeting(std::byte* at, const OperationLabel& label);
+// Nothing if those bytes are not a greeting.
+std::optional<OperationLabel> read_greeting(const std::byte* at);
+
+// Starts the receipt of a greeting and what follows it, `bytes` in all, into `at`.
+TransferId recv_greeting(Exchange& exchange, std::byte* at, std::int64_t bytes, int from);
+// CommError unless what came from rank `from` agrees with this rank's operation. Returns its label.
+OperationLabel check_greeting(const Exchange& exchange, const std::byte* at, int from);
+
+// Returns when all ranks of the group are in this operation. Dissemination (collectives.h,
+// barrier): ceil(log2(n)) steps of kGreetingBytes each way. scratch: 2 kGreetingBytes, which stay
+// until the exchange has settled.
+void greet(Exchange& exchange, std::byte* scratch);
+
+}  // namespace trireme
