@@ -1,0 +1,12 @@
+// Linked where UCX's development files are absent.
+#include "mpi/ucx/ucx_transport.h"
+
+namespace trireme {
+
+std::unique_ptr<Transport> make_ucx_transport(Communicator&, std::vector<int>) {
+  throw ConfigError(
+      "this trireme was built without UCX: install libucx-dev and build again, or set "
+      "comm.backend to auto, mpi or shm");
+}
+
+}  // namespace trireme

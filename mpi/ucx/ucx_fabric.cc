@@ -1,0 +1,71 @@
+#include "mpi/ucx/ucx_fabric.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "mpi/ucx/ucx_check.h"
+#include "mpi/ucx/ucx_devices.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+struct ConfigTraits {
+  using Handle = ucp_config_t*;
+  static ucp_config_t* none() { return nullptr; }
+  static void close(ucp_config_t* config) { ucp_config_release(config); }
+};
+using ConfigHandle = UniqueHandle<ConfigTraits>;
+
+void set_default(ucp_config_t* config, const char* name, const char* value) {
+  if (std::getenv((std::string("UCX_") + name).c_str()) == nullptr) {
+    ucx_check(ucp_config_modify(config, name, value), name);
+  }
+}
+
+ConfigHandle configuration() {
+  ucp_config_t* config = nullptr;
+  ucx_check(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
+  ConfigHandle handle(config);
+  set_default(config, "KEEPALIVE_INTERVAL", "500ms");
+  set_default(config, "TCP_KEEPIDLE", "1s");
+  set_default(config, "TCP_KEEPINTVL", "1s");
+  set_default(config, "TCP_KEEPCNT", "2");
+  return handle;
+}
+
+void check_devices() {
+  const char* const setting = std::getenv("UCX_NET_DEVICES");
+  if (setting == nullptr) {
+    return;
+  }
+  const auto devices = ucx_devices();
+  if (names_absent_devices(setting, devices)) {
+    throw ConfigError(
+        fabric_fault("none of the devices that UCX_NET_DEVICES names is here", devices));
+  }
+}
+
+}  // namespace
+
+UcxFabric::UcxFabric(int ranks) {
+  keep_ucx_messages();
+  check_devices();
+  const ConfigHandle config = configuration();
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED |
+                      UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
+  params.features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
+  params.mt_workers_shared = 1;
+  params.estimated_num_eps = static_cast<std::size_t>(ranks);
+  params.name = "trireme";
+  ucp_context_h context = nullptr;
+  const ucs_status_t status = ucp_init(&params, config.get(), &context);
+  if (status == UCS_ERR_NO_DEVICE) {
+    throw ConfigError(fabric_fault("UCX finds nothing to use" + last_ucx_message(), ucx_devices()));
+  }
+  ucx_check(status, "ucp_init");
+  context_.reset(context);
+}
+
+}  // namespace trireme

@@ -1,0 +1,226 @@
+#include "mpi/ucx/ucx_link.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include <poll.h>
+
+#include "mpi/ucx/ucx_check.h"
+#include "src/base/check.h"
+
+namespace trireme {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long cancel_all() waits for what is half through.
+constexpr std::chrono::seconds kCancelLimit{2};
+
+}  // namespace
+
+TransferId UcxLink::new_transfer(std::int64_t bytes, int peer, bool sends) {
+  check(bytes >= 0 && bytes <= kMaxTransferBytes, "a transfer keeps to the longest");
+  TransferId id = static_cast<TransferId>(transfers_.size());
+  if (free_.empty()) {
+    transfers_.emplace_back();
+  } else {
+    id = free_.back();
+    free_.pop_back();
+  }
+  transfer(id) = {nullptr, UCS_INPROGRESS, bytes, 0, peer, sends};
+  return id;
+}
+
+// Not a request: everything has happened already, without a callback. A request may have called
+// back already, too.
+void UcxLink::took_off(Transfer& transfer, ucs_status_ptr_t request) {
+  if (!UCS_PTR_IS_PTR(request)) {
+    transfer.status = UCS_PTR_STATUS(request);
+  } else if (transfer.in_progress()) {
+    transfer.request = request;
+  }
+}
+
+void UcxLink::on_sent(void* request, ucs_status_t status, void* transfer) {
+  auto& self = *static_cast<Transfer*>(transfer);
+  self.status = status;
+  self.request = nullptr;
+  ucp_request_free(request);
+}
+
+void UcxLink::on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
+                          void* transfer) {
+  static_cast<Transfer*>(transfer)->received = static_cast<std::int64_t>(info->length);
+  on_sent(request, status, transfer);
+}
+
+TransferId UcxLink::start_send(const void* data, std::int64_t bytes, int to, int tag) {
+  const std::lock_guard lock(mutex_);
+  return start(data, bytes, to, static_cast<std::uint32_t>(tag));
+}
+
+TransferId UcxLink::start(const void* data, std::int64_t bytes, int to, std::uint32_t tag) {
+  const TransferId id = new_transfer(bytes, to, true);
+  ucp_ep_h endpoint = worker_->endpoint(to);
+  if (endpoint == nullptr) {
+    transfer(id).status = worker_->error(to);
+    return id;
+  }
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = on_sent;
+  param.user_data = &transfer(id);
+  took_off(transfer(id), ucp_tag_send_nbx(endpoint, data, static_cast<std::size_t>(bytes),
+                                          wire_tag(rank_, tag), &param));
+  return id;
+}
+
+// Connected to the sender, too: else nobody would learn of its death.
+TransferId UcxLink::start_recv(void* data, std::int64_t bytes, int from, int tag) {
+  const std::lock_guard lock(mutex_);
+  const TransferId id = new_transfer(bytes, from, false);
+  (void)worker_->endpoint(from);
+  const ucp_request_param_t param = receipt(id);
+  took_off(transfer(id), ucp_tag_recv_nbx(worker_->get(), data, static_cast<std::size_t>(bytes),
+                                          wire_tag(from, static_cast<std::uint32_t>(tag)),
+                                          ~ucp_tag_t{0}, &param));
+  return id;
+}
+
+// A receive always calls back, with the message's length: UCX 1.13 tells none of a receive that is
+// over at once.
+ucp_request_param_t UcxLink::receipt(TransferId id) {
+  ucp_request_param_t param{};
+  param.op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+  param.cb.recv = on_received;
+  param.user_data = &transfer(id);
+  return param;
+}
+
+bool UcxLink::finished(TransferId id) {
+  const std::lock_guard lock(mutex_);
+  Transfer& asked = transfer(id);
+  if (asked.in_progress()) {
+    (void)worker_->progress();
+  }
+  if (asked.in_progress()) {
+    const auto state = worker_->state(asked.peer);
+    if (asked.in_progress() && state != UcxWorker::PeerState::well) {
+      throw CommError(describe_loss(asked.peer, state));
+    }
+  }
+  if (asked.in_progress()) {
+    return false;
+  }
+  settle(id);
+  return true;
+}
+
+void UcxLink::settle(TransferId id) {
+  free_.push_back(id);
+  check_outcome(transfer(id));
+  worker_->mark_used(transfer(id).peer);
+}
+
+void UcxLink::check_outcome(const Transfer& transfer) const {
+  const bool truncated = transfer.status == UCS_ERR_MESSAGE_TRUNCATED;
+  if (transfer.status != UCS_OK && !truncated) {
+    const auto state = worker_->state(transfer.peer);
+    throw CommError(state != UcxWorker::PeerState::well
+                        ? describe_loss(transfer.peer, state)
+                        : fmt::format("the transfer {} {} failed: {}{}",
+                                      transfer.sends ? "to" : "from",
+                                      describe_rank(*this, transfer.peer),
+                                      ucs_status_string(transfer.status), last_ucx_message()));
+  }
+  if (!transfer.sends && (truncated || transfer.received != transfer.bytes)) {
+    const std::string length = transfer.received > transfer.bytes || !truncated
+                                   ? fmt::format("of {} bytes", transfer.received)
+                                   : "that is longer";
+    throw CommError(
+        fmt::format("a message {} met a receive of {}: the ranks run different operations", length,
+                    transfer.bytes));
+  }
+}
+
+std::string UcxLink::describe_loss(int peer, UcxWorker::PeerState state) const {
+  return state == UcxWorker::PeerState::departed
+             ? fmt::format(
+                   "{} has left the group: it ended, or gave up after an error that it "
+                   "reported itself",
+                   describe_rank(*this, peer))
+             : fmt::format(
+                   "{} is gone: UCX lost the connection to it ({}). Look at what it printed "
+                   "last and whether its host is alive",
+                   describe_rank(*this, peer), ucs_status_string(worker_->error(peer)));
+}
+
+// A rank that left in good order had nothing more to do for others.
+void UcxLink::check_peers() {
+  const std::lock_guard lock(mutex_);
+  (void)worker_->progress();
+  for (int peer = 0; peer < size(); ++peer) {
+    if (const auto state = worker_->state(peer); state == UcxWorker::PeerState::dead) {
+      throw CommError(describe_loss(peer, state));
+    }
+  }
+}
+
+bool UcxLink::any_in_progress() const {
+  return std::any_of(transfers_.begin(), transfers_.end(),
+                     [](const Transfer& each) { return each.in_progress(); });
+}
+
+// A receive that nobody has answered is taken back. What is half through ends with its connection,
+// at the latest with the worker.
+void UcxLink::cancel_all() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (worker_ == nullptr) {
+    return;
+  }
+  std::vector<int> peers;
+  for (Transfer& each : transfers_) {
+    if (each.request != nullptr && !each.sends) {
+      ucp_request_cancel(worker_->get(), each.request);
+    }
+    if (each.request != nullptr) {
+      peers.push_back(each.peer);
+    }
+  }
+  if (!peers.empty()) {
+    worker_->part_from(peers);
+  }
+  const auto end = Clock::now() + kCancelLimit;
+  while (any_in_progress() && Clock::now() < end) {
+    (void)worker_->progress();
+  }
+  if (any_in_progress()) {
+    worker_.reset();
+  }
+}
+
+void UcxLink::pause(std::chrono::microseconds limit) {
+  int fd = -1;
+  {
+    const std::lock_guard lock(mutex_);
+    if (worker_ == nullptr || worker_->progress()) {
+      return;
+    }
+    fd = worker_->event_fd();
+    if (fd >= 0 && !worker_->arm()) {
+      return;  // something has just happened
+    }
+  }
+  if (fd < 0) {
+    std::this_thread::sleep_for(limit);
+    return;
+  }
+  pollfd waited{fd, POLLIN, 0};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
+  const timespec time{seconds.count(), std::chrono::nanoseconds(limit - seconds).count()};
+  (void)::ppoll(&waited, 1, &time, nullptr);
+}
+
+}  // namespace trireme

@@ -1,0 +1,93 @@
+// UcxLink: the Transport of one group over UCX (ucx_transport.h). Owns the group's worker. Its
+// calls take a lock, so that a split, on the caller's thread, may drive the worker beside whoever
+// drives the group's operations.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <mutex>
+
+#include "mpi/collective/transport.h"
+#include "mpi/communicator.h"
+#include "mpi/ucx/ucx_worker.h"
+
+namespace trireme {
+
+// A rank of the group: its number in the world and its host.
+struct UcxMember {
+  int world_rank;
+  std::string host;
+};
+
+class UcxLink : public Transport {
+ public:
+  UcxLink(Communicator& group, std::shared_ptr<UcxFabric> fabric, std::unique_ptr<UcxWorker> worker,
+          std::vector<UcxMember> members, int rank)
+      : group_(group),
+        fabric_(std::move(fabric)),
+        worker_(std::move(worker)),
+        members_(std::move(members)),
+        rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(members_.size()); }
+  int world_rank(int rank) const override { return member(rank).world_rank; }
+  const std::string& host(int rank) const override { return member(rank).host; }
+
+  TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override;
+  TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override;
+  bool finished(TransferId id) override;
+  void cancel_all() noexcept override;
+  void pause(std::chrono::microseconds limit) override;
+  void check_peers() override;
+  std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
+  [[noreturn]] void abort(ExitCode code) override {
+    group_.abort(code);
+    std::_Exit(static_cast<int>(code));
+  }
+
+ private:
+  // The functions down to describe_loss() want the lock held.
+  struct Transfer {
+    ucs_status_ptr_t request = nullptr;  // UCX's, while it is in progress
+    ucs_status_t status = UCS_OK;
+    std::int64_t bytes = 0;
+    std::int64_t received = 0;
+    int peer = 0;
+    bool sends = false;
+    bool in_progress() const { return status == UCS_INPROGRESS; }
+  };
+  const UcxMember& member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }
+  Transfer& transfer(TransferId id) { return transfers_[static_cast<std::size_t>(id)]; }
+  TransferId new_transfer(std::int64_t bytes, int peer, bool sends);
+  TransferId start(const void* data, std::int64_t bytes, int to, std::uint32_t tag);
+  ucp_request_param_t receipt(TransferId id);
+  // The end of a finished transfer, good or an error.
+  void settle(TransferId id);
+  bool any_in_progress() const;
+  static void took_off(Transfer& transfer, ucs_status_ptr_t request);
+  static void on_sent(void* request, ucs_status_t status, void* transfer);
+  static void on_received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info,
+                          void* transfer);
+  void check_outcome(const Transfer& transfer) const;
+  std::string describe_loss(int peer, UcxWorker::PeerState state) const;
+
+  // The exchange of a split.
+  std::vector<std::string> exchange_texts(const std::string& own, const std::vector<int>& members);
+  void send_text(const std::string& text, int to);
+  std::string receive_text(int from);
+  void finish_text(TransferId id);
+  // Drives the worker until `done()`, which is asked under the lock.
+  void drive_until(const std::function<bool()>& done, int peer);
+
+  Communicator& group_;
+  std::shared_ptr<UcxFabric> fabric_;
+  std::mutex mutex_;  // guards the rest, of which the members never change
+  std::unique_ptr<UcxWorker> worker_;
+  std::vector<UcxMember> members_;
+  int rank_;
+  std::deque<Transfer> transfers_;  // by id; UCX holds their addresses
+  std::vector<TransferId> free_;
+};
+
+}  // namespace trireme

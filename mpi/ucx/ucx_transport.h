@@ -1,0 +1,29 @@
+// The UCX transport: UCP's tag-matched messages straight between the ranks, over RDMA where the
+// fabric has it, over TCP or shared memory elsewhere: UCX_TLS and UCX_NET_DEVICES choose, as for
+// every program that uses UCX. Large messages (UCX_RNDV_THRESH) are moved by UCX's rendezvous from
+// buffer to buffer: by RMA where the fabric has it, by RMA put over TCP, by one copy through the
+// kernel (CMA) inside a host.
+//
+// A group has a worker of its own; a lock lets its driver and a split share it. A peer whose
+// connection breaks fails what waits for it, and check_peers(). Over TCP that is at once for a
+// process that ends, about 3 s for a host that vanishes from an idle connection (ucx_fabric.h);
+// data in flight to such a host and stopped processes are left to the deadline. Inside a host UCX
+// asks every half second whether the peer's process lives.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mpi/collective/transport.h"
+
+namespace trireme {
+
+class Communicator;
+
+// The ranks of `group`, over UCX; world_ranks[r] is the number of its rank r in the world.
+// Collective over `group`, which exchanges the addresses, ends the job in abort(), and outlives the
+// transport and its splits. ConfigError on every rank, with what to set, where the fabric that was
+// asked for is not there on one of them, or where trireme was built without UCX.
+std::unique_ptr<Transport> make_ucx_transport(Communicator& group, std::vector<int> world_ranks);
+
+}  // namespace trireme
