@@ -11,6 +11,7 @@
 #include "mpi/self_communicator.h"
 #include "mpi/session/mpi_check.h"
 #include "mpi/session/mpi_transport.h"
+#include "mpi/session/start_alarm.h"
 #include "src/base/log.h"
 
 namespace trireme {
@@ -20,6 +21,18 @@ namespace {
 int promised_size() {
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
   return size == nullptr ? 0 : static_cast<int>(std::strtol(size, nullptr, 10));
+}
+
+// "rank 3 (host n2)", before MPI is there to ask.
+std::string name_before_start() {
+  const char* const rank = std::getenv("PMIX_RANK");
+  return fmt::format("rank {} (host {})", rank == nullptr ? "?" : rank, host_name());
+}
+
+int own_rank() {
+  int rank = 0;
+  mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+  return rank;
 }
 
 void start_mpi() {
@@ -84,10 +97,15 @@ MpiSession::MpiSession()
     : launcher_(detect_launcher(process_environment())),
       uncaught_at_start_(std::uncaught_exceptions()) {
   if (launcher_ == Launcher::alone) {
+    recorder_ = std::make_unique<FlightRecorder>(0, host_name());
     world_ = std::make_unique<SelfCommunicator>();
   } else {
+    const StartAlarm alarm(start_deadline(process_environment()("TRIREME_START_DEADLINE")),
+                           name_before_start());
     start_mpi();
-    world_ = make_mpi_world(all_hosts());
+    recorder_ = std::make_unique<FlightRecorder>(own_rank(), host_name());
+    watcher_ = std::make_unique<MpiWatcher>(*recorder_);
+    world_ = make_mpi_world(all_hosts(), watch());
   }
   places_ = all_places(*world_);
 }
@@ -102,6 +120,7 @@ MpiSession::~MpiSession() {
     abort(ExitCode::hang);
   }
   world_.reset();
+  watcher_.reset();
   (void)MPI_Finalize();
 }
 
@@ -114,7 +133,7 @@ std::unique_ptr<Communicator> MpiSession::make_world(Backend backend) {
   if (backend != Backend::mpi && backend != Backend::automatic) {
     throw ConfigError(fmt::format("comm.backend {} is not part of this build", name_of(backend)));
   }
-  return make_mpi_world(all_hosts());
+  return make_mpi_world(all_hosts(), watch());
 }
 
 const RankPlace& MpiSession::place() const {

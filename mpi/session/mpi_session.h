@@ -14,7 +14,9 @@
 #include "mpi/communicator.h"
 #include "mpi/launch_environment.h"
 #include "mpi/session/backend.h"
+#include "mpi/session/mpi_watcher.h"
 #include "mpi/topology.h"
+#include "mpi/watch/group_watch.h"
 
 namespace trireme {
 
@@ -35,6 +37,9 @@ class MpiSession {
   // One entry a rank, in rank order, the same on every rank; and this rank's own.
   const std::vector<RankPlace>& places() const { return places_; }
   const RankPlace& place() const;
+  // What this rank did last; and what the communicators of this session are watched with.
+  FlightRecorder& recorder() { return *recorder_; }
+  Watch watch() { return {recorder_.get(), watcher_.get(), 0}; }
   // "Open MPI v4.1.4 ..." or "none".
   std::string library_version() const;
   // Ends every rank of the job with this code, now.
@@ -43,6 +48,8 @@ class MpiSession {
  private:
   Launcher launcher_;
   int uncaught_at_start_;
+  std::unique_ptr<FlightRecorder> recorder_;
+  std::unique_ptr<MpiWatcher> watcher_;  // null without MPI
   std::unique_ptr<Communicator> world_;
   std::vector<RankPlace> places_;
 };

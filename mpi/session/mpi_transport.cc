@@ -13,6 +13,8 @@
 namespace trireme {
 namespace {
 
+constexpr std::chrono::seconds kLastWords{1};
+
 struct CommTraits {
   using Handle = MPI_Comm;
   static MPI_Comm none() { return MPI_COMM_NULL; }
@@ -41,20 +43,23 @@ class MpiTransport : public Transport {
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override;
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override;
+  TransferId start_recv_of_any_length(void* data, std::int64_t bytes, int from, int tag) override {
+    const TransferId id = start_recv(data, bytes, from, tag);
+    transfer(id).any_length = true;
+    return id;
+  }
   bool finished(TransferId id) override;
   void cancel_all() noexcept override;
   void pause(std::chrono::microseconds limit) override { std::this_thread::sleep_for(limit); }
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
-  [[noreturn]] void abort(ExitCode code) override {
-    (void)MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
-    std::_Exit(static_cast<int>(code));
-  }
+  [[noreturn]] void abort(ExitCode code) override;
 
  private:
   struct Transfer {
     MPI_Request request = MPI_REQUEST_NULL;
     int bytes = 0;
     bool sends = false;
+    bool any_length = false;
   };
   const Member& member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }
   TransferId free_slot();
@@ -80,7 +85,7 @@ TransferId MpiTransport::free_slot() {
 TransferId MpiTransport::start_send(const void* data, std::int64_t bytes, int to, int tag) {
   check(bytes >= 0 && bytes <= kMaxTransferBytes, "a transfer fits MPI's counts");
   const TransferId id = free_slot();
-  transfer(id) = {MPI_REQUEST_NULL, static_cast<int>(bytes), true};
+  transfer(id) = {MPI_REQUEST_NULL, static_cast<int>(bytes), true, false};
   mpi_check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, comm_.get(),
                       &transfer(id).request),
             "MPI_Isend");
@@ -90,21 +95,35 @@ TransferId MpiTransport::start_send(const void* data, std::int64_t bytes, int to
 TransferId MpiTransport::start_recv(void* data, std::int64_t bytes, int from, int tag) {
   check(bytes >= 0 && bytes <= kMaxTransferBytes, "a transfer fits MPI's counts");
   const TransferId id = free_slot();
-  transfer(id) = {MPI_REQUEST_NULL, static_cast<int>(bytes), false};
+  transfer(id) = {MPI_REQUEST_NULL, static_cast<int>(bytes), false, false};
   mpi_check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, comm_.get(),
                       &transfer(id).request),
             "MPI_Irecv");
   return id;
 }
 
+bool is_truncation(int code) {
+  int error_class = MPI_SUCCESS;
+  return code != MPI_SUCCESS && MPI_Error_class(code, &error_class) == MPI_SUCCESS &&
+         error_class == MPI_ERR_TRUNCATE;
+}
+
 bool MpiTransport::finished(TransferId id) {
   int done = 0;
   MPI_Status status;
-  mpi_check(MPI_Test(&transfer(id).request, &done, &status), "MPI_Test");
+  const int code = MPI_Test(&transfer(id).request, &done, &status);
+  if (transfer(id).any_length && is_truncation(code)) {
+    if (transfer(id).request != MPI_REQUEST_NULL) {
+      mpi_check(MPI_Request_free(&transfer(id).request), "MPI_Request_free");
+    }
+    free_.push_back(id);
+    return true;
+  }
+  mpi_check(code, "MPI_Test");
   if (done == 0) {
     return false;
   }
-  if (!transfer(id).sends) {
+  if (!transfer(id).sends && !transfer(id).any_length) {
     int bytes = 0;
     mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
     if (bytes != transfer(id).bytes) {
@@ -147,9 +166,18 @@ std::unique_ptr<Transport> MpiTransport::split_off(const std::vector<int>& membe
   return std::make_unique<MpiTransport>(CommHandle(comm), std::move(chosen));
 }
 
+// Where the ranks hang, each is about to find out why and to say so: the end waits for them.
+void MpiTransport::abort(ExitCode code) {
+  if (code == ExitCode::hang) {
+    std::this_thread::sleep_for(kLastWords);
+  }
+  (void)MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));
+}
+
 }  // namespace
 
-std::unique_ptr<Communicator> make_mpi_world(std::vector<std::string> hosts) {
+std::unique_ptr<Communicator> make_mpi_world(std::vector<std::string> hosts, const Watch& watch) {
   MPI_Comm comm = MPI_COMM_NULL;
   mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
   std::vector<Member> members;
@@ -157,7 +185,8 @@ std::unique_ptr<Communicator> make_mpi_world(std::vector<std::string> hosts) {
     members.push_back({static_cast<int>(members.size()), std::move(host)});
   }
   return std::make_unique<QueuedCommunicator>(
-      std::make_unique<MpiTransport>(CommHandle(comm), std::move(members)), "world");
+      std::make_unique<MpiTransport>(CommHandle(comm), std::move(members)), "world",
+      kDefaultDeadline, watch);
 }
 
 }  // namespace trireme

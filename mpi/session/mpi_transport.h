@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "mpi/communicator.h"
+#include "mpi/watch/group_watch.h"
 
 namespace trireme {
 
-// All ranks of MPI_COMM_WORLD; hosts by rank. MPI is running and outlives the communicator. Every
-// rank calls it.
-std::unique_ptr<Communicator> make_mpi_world(std::vector<std::string> hosts);
+// All ranks of MPI_COMM_WORLD; hosts by rank. MPI is running and outlives the communicator, as does
+// what `watch` points to. Every rank calls it.
+std::unique_ptr<Communicator> make_mpi_world(std::vector<std::string> hosts,
+                                             const Watch& watch = {});
 
 }  // namespace trireme

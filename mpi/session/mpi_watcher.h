@@ -1,0 +1,30 @@
+// MpiWatcher: the Inquiry between the ranks of MPI_COMM_WORLD. A thread of each rank listens on a
+// communicator of its own, every 100 ms, and answers for its rank while all others hang: only a
+// stopped process, or a lost host, gives no answer. Owned by the session: made once MPI runs, by
+// all ranks, ended before MPI. After an error of MPI nobody answers any more.
+#pragma once
+
+#include <memory>
+
+#include "mpi/watch/flight_recorder.h"
+#include "mpi/watch/inquiry.h"
+
+namespace trireme {
+
+class MpiWatcher : public Inquiry {
+ public:
+  // The recorder outlives the watcher. Collective.
+  explicit MpiWatcher(FlightRecorder& recorder);
+  ~MpiWatcher() override;
+  MpiWatcher(const MpiWatcher&) = delete;
+  MpiWatcher& operator=(const MpiWatcher&) = delete;
+
+  std::vector<std::optional<FlightReport>> ask(const FlightQuestion& question,
+                                               std::chrono::milliseconds patience) override;
+
+ private:
+  class Listener;
+  std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace trireme
