@@ -30,6 +30,13 @@ Exchange::Clock::time_point Exchange::begin() {
   return now;
 }
 
+Exchange Exchange::over(Transport& part) const {
+  Exchange exchange(part, label_, limit_, meanwhile_, watch_);
+  exchange.group_size_ = group_size_;
+  exchange.deadline_ = deadline_;
+  return exchange;
+}
+
 TransferId Exchange::send(const void* data, std::int64_t bytes, int to, int tag) {
   const TransferId id = transport_.start_send(data, bytes, to, tag);
   transfers_.push_back({id, bytes, to, true});
@@ -116,7 +123,7 @@ std::string Exchange::describe_hang(bool here, const std::string& still_waiting)
       "{}: {} in a group of {} ranks {}: {}{}still waiting {}. Look at what those ranks did last "
       "(<run>/logs) and whether their hosts are alive; if such a wait is normal here, raise "
       "comm.deadline",
-      describe(rank()), label_.text(), size(), late, culprits, culprits.empty() ? "" : "; ",
+      describe(rank()), label_.text(), group_size_, late, culprits, culprits.empty() ? "" : "; ",
       still_waiting);
 }
 

@@ -38,6 +38,10 @@ class Exchange {
   // The deadline counts from here: from now, which it returns.
   Clock::time_point begin();
 
+  // The same operation on a part of its group: with this one's name, deadline and watch, and
+  // transfers of its own, which the caller waits for.
+  Exchange over(Transport& part) const;
+
   int rank() const { return transport_.rank(); }
   int size() const { return transport_.size(); }
   const OperationLabel& label() const { return label_; }
@@ -93,6 +97,7 @@ class Exchange {
   std::string describe_awaited(const std::vector<int>& ranks) const;
 
   Transport& transport_;
+  int group_size_ = transport_.size();  // of the operation's group, of which this may be a part
   OperationLabel label_;
   Clock::duration limit_;
   std::function<void()> meanwhile_;

@@ -214,6 +214,11 @@ FlightRecorder& ThreadWorld::recorder(int rank) {
 }
 
 void ThreadWorld::run(const std::function<void(Communicator&)>& rank_function) {
+  run_over([](std::unique_ptr<Transport> link) { return link; }, rank_function);
+}
+
+void ThreadWorld::run_over(const Wrap& wrap,
+                           const std::function<void(Communicator&)>& rank_function) {
   const int size = static_cast<int>(shared_->hosts.size());
   std::vector<int> everybody(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) {
@@ -221,10 +226,10 @@ void ThreadWorld::run(const std::function<void(Communicator&)>& rank_function) {
   }
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([this, &rank_function, &everybody, rank] {
+    threads.emplace_back([this, &wrap, &rank_function, &everybody, rank] {
       try {
         const Watch watch{&recorder(rank), shared_.get(), 0};
-        QueuedCommunicator comm(std::make_unique<Link>(shared_, 0, everybody, rank), "world",
+        QueuedCommunicator comm(wrap(std::make_unique<Link>(shared_, 0, everybody, rank)), "world",
                                 kDefaultDeadline, watch);
         rank_function(comm);
       } catch (const std::exception& error) {

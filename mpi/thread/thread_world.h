@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi/collective/transport.h"
 #include "mpi/communicator.h"
 #include "mpi/watch/flight_recorder.h"
 
@@ -23,6 +24,9 @@ class ThreadWorld {
   // Runs the function once a rank, on a thread of its own, and waits for all. Throws what the first
   // rank to fail threw. abort() ends the process.
   void run(const std::function<void(Communicator&)>& rank_function);
+  // The same over what `wrap` makes of each rank's transport.
+  using Wrap = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)>;
+  void run_over(const Wrap& wrap, const std::function<void(Communicator&)>& rank_function);
 
   FlightRecorder& recorder(int rank);
 
