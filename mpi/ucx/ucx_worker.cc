@@ -9,8 +9,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long leaving waits for what was sent to be handed to the network.
-constexpr std::chrono::milliseconds kLeaveLimit{1000};
+// How long leaving waits: for the goodbyes, which follow all that was sent, to be handed to the
+// network; for the network to have taken it (UCX's flush may also want an answer of a peer that is
+// busy elsewhere: not worth more); for the connections to close.
+constexpr std::chrono::milliseconds kGoodbyeLimit{1000};
+constexpr std::chrono::milliseconds kFlushLimit{100};
+constexpr std::chrono::milliseconds kCloseLimit{1000};
 
 }  // namespace
 
@@ -99,11 +103,14 @@ void UcxWorker::drain() {
 }
 
 void UcxWorker::part_from(const std::vector<int>& peers) noexcept {
-  Requests requests;
+  Requests goodbyes;
+  Requests flushes;
   for (const int rank : peers) {
-    take_leave(peers_[static_cast<std::size_t>(rank)], requests);
+    take_leave(peers_[static_cast<std::size_t>(rank)], goodbyes, flushes);
   }
-  finish(requests, kLeaveLimit);
+  finish(goodbyes, kGoodbyeLimit);
+  finish(flushes, kFlushLimit);
+  Requests requests;
   ucp_request_param_t force{};
   force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   force.flags = UCP_EP_CLOSE_FLAG_FORCE;
@@ -114,11 +121,11 @@ void UcxWorker::part_from(const std::vector<int>& peers) noexcept {
       peer.error = peer.error == UCS_OK ? UCS_ERR_CANCELED : peer.error;
     }
   }
-  finish(requests, kLeaveLimit);
+  finish(requests, kCloseLimit);
 }
 
 // A connection that nothing has passed yet may wait for the peer's answer: not waited for.
-void UcxWorker::take_leave(Peer& peer, Requests& requests) noexcept {
+void UcxWorker::take_leave(Peer& peer, Requests& goodbyes, Requests& flushes) noexcept {
   if (peer.endpoint == nullptr || peer.error != UCS_OK) {
     return;
   }
@@ -126,8 +133,8 @@ void UcxWorker::take_leave(Peer& peer, Requests& requests) noexcept {
   ucs_status_ptr_t goodbye =
       ucp_tag_send_nbx(peer.endpoint, nullptr, 0, wire_tag(rank_, kGoodbye), &plain);
   if (peer.used) {
-    requests.push_back(goodbye);
-    requests.push_back(ucp_ep_flush_nbx(peer.endpoint, &plain));
+    goodbyes.push_back(goodbye);
+    flushes.push_back(ucp_ep_flush_nbx(peer.endpoint, &plain));
   } else if (UCS_PTR_IS_PTR(goodbye)) {
     ucp_request_free(goodbye);
   }

@@ -32,7 +32,7 @@ class UcxWorker {
 
   // Rank `rank` of a group of `size`. ConfigError where the fabric has no device to use.
   UcxWorker(std::shared_ptr<UcxFabric> fabric, int rank, int size);
-  // Takes leave of every peer. Takes a second or two where one of them does not answer.
+  // Takes leave of every peer. Takes up to 2 s where one of them does not answer.
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
@@ -81,7 +81,7 @@ class UcxWorker {
   using Requests = std::vector<ucs_status_ptr_t>;
 
   const Peer& classified(Peer& peer);
-  void take_leave(Peer& peer, Requests& requests) noexcept;
+  void take_leave(Peer& peer, Requests& goodbyes, Requests& flushes) noexcept;
   // Until they have finished, or given up on after `limit`.
   void finish(Requests& requests, std::chrono::milliseconds limit) noexcept;
   static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
