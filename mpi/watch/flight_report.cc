@@ -16,6 +16,13 @@ std::string line_of(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+// Numbers of operations; null: none, which is -1 here.
+json number_or_null(std::int64_t number) { return number < 0 ? json() : json(number); }
+
+std::int64_t number_in(const json& object, const char* name) {
+  return field(object, name).is_null() ? -1 : count_field(object, name, 0, kMost);
+}
+
 json json_of(const std::optional<OperationLabel>& label) {
   if (!label) {
     return nullptr;
@@ -58,7 +65,7 @@ std::uint64_t bits_in(const json& object, const char* name) {
 std::string to_json(const FlightQuestion& question) {
   return line_of({{"asker", question.asker},
                   {"group", fmt::format("{:016x}", question.group)},
-                  {"number", question.number},
+                  {"number", number_or_null(question.number)},
                   {"why", question.why}});
 }
 
@@ -67,7 +74,7 @@ FlightQuestion parse_flight_question(std::string_view text) {
   FlightQuestion question;
   question.asker = static_cast<int>(count_field(object, "asker", 0, kMostRanks));
   question.group = bits_in(object, "group");
-  question.number = count_field(object, "number", -1, kMost);
+  question.number = number_in(object, "number");
   question.why = text_field(object, "why");
   return question;
 }
@@ -79,9 +86,9 @@ std::string to_json(const FlightReport& report) {
                   {"phase_seconds", report.phase_seconds},
                   {"knows_group", report.knows_group},
                   {"left_group", report.left_group},
-                  {"entered", report.entered},
+                  {"entered", number_or_null(report.entered)},
                   {"last", json_of(report.last)},
-                  {"finished", report.finished},
+                  {"finished", number_or_null(report.finished)},
                   {"overdue", json_of(report.overdue)},
                   {"waiting", report.waiting}});
 }
@@ -98,9 +105,9 @@ FlightReport parse_flight_report(std::string_view text) {
   report.phase_seconds = field(object, "phase_seconds").get<double>();
   report.knows_group = flag_field(object, "knows_group");
   report.left_group = flag_field(object, "left_group");
-  report.entered = count_field(object, "entered", -1, kMost);
+  report.entered = number_in(object, "entered");
   report.last = label_in(object, "last");
-  report.finished = count_field(object, "finished", -1, kMost);
+  report.finished = number_in(object, "finished");
   report.overdue = label_in(object, "overdue");
   for (const json& each : array_field(object, "waiting")) {
     if (!each.is_string()) {
