@@ -18,6 +18,7 @@ struct CollectiveCase {
 std::vector<CollectiveCase> reduction_cases();
 std::vector<CollectiveCase> movement_cases();
 std::vector<CollectiveCase> group_cases();
+std::vector<CollectiveCase> memory_cases();
 std::vector<CollectiveCase> fault_cases();
 std::vector<CollectiveCase> all_cases();
 

@@ -1,0 +1,258 @@
+#include "mpi/shm/group.h"
+
+#include <algorithm>
+#include <new>
+#include <thread>
+
+#include <sched.h>
+
+namespace trireme {
+namespace {
+
+// How long revoke() and split() wait for a peer that lives and does not answer.
+constexpr std::chrono::seconds kTouchLimit{1};
+constexpr std::chrono::minutes kSplitLimit{10};
+// Polls before a rank of a crowded host lets another one run.
+constexpr int kCrowdedPolls = 20;
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+ShmGroup::ShmGroup(std::shared_ptr<ShmNode> node, std::vector<int> members, int rank)
+    : node_(std::move(node)),
+      members_(std::move(members)),
+      rank_(rank),
+      layout_(static_cast<int>(members_.size())),
+      blocks_(members_.size()) {
+  node_->reclaim();
+  auto* const own = static_cast<std::byte*>(take(layout_.bytes));
+  blocks_[static_cast<std::size_t>(rank_)] = own;
+  new (own) GroupHeader{};
+  for (int r = 0; r < size(); ++r) {
+    new (&offer(rank_, r)) Offer{};
+    new (&ring(rank_, r)) Ring{};
+  }
+}
+
+std::unique_ptr<ShmGroup> ShmGroup::of_node(std::shared_ptr<ShmNode> node,
+                                            Communicator& host_group) {
+  std::vector<int> members;
+  for (int m = 0; m < node->size(); ++m) {
+    members.push_back(m);
+  }
+  const int own = node->own();
+  std::unique_ptr<ShmGroup> group(new ShmGroup(std::move(node), std::move(members), own));
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(group->size()));
+  offsets[static_cast<std::size_t>(own)] = group->own_offset();
+  host_group.all_gather({offsets.data(), group->size(), DType::i64, Device{}}).wait();
+  group->find_blocks(offsets);
+  return group;
+}
+
+std::unique_ptr<ShmGroup> ShmGroup::split(const std::vector<int>& ranks) {
+  std::vector<int> members;
+  for (const int r : ranks) {
+    members.push_back(member(r));
+  }
+  const auto own = std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin();
+  std::unique_ptr<ShmGroup> group(new ShmGroup(node_, std::move(members), static_cast<int>(own)));
+  const std::uint64_t number = ++splits_;
+  for (const int r : ranks) {
+    Offer& mine = offer(rank_, r);
+    if (r != rank_) {
+      wait_for_peer([&] { return mine.taken.load() == mine.number.load(); });
+      mine.offset.store(group->own_offset());
+      mine.number.store(number);
+      wake(r);
+    }
+  }
+  std::vector<std::int64_t> offsets;
+  for (const int r : ranks) {
+    offsets.push_back(r == rank_ ? group->own_offset() : accept_offer(r, number));
+  }
+  group->find_blocks(offsets);
+  return group;
+}
+
+std::int64_t ShmGroup::accept_offer(int from, std::uint64_t number) {
+  Offer& theirs = offer(from, rank_);
+  wait_for_peer([&] { return theirs.number.load() == number; });
+  const std::int64_t offset = theirs.offset.load();
+  theirs.taken.store(number);
+  wake(from);
+  return offset;
+}
+
+// The caller's wait, beside whoever drives the queue.
+void ShmGroup::wait_for_peer(const std::function<bool()>& ready) {
+  const auto limit = Clock::now() + kSplitLimit;
+  while (!ready()) {
+    node_->sleep(std::chrono::milliseconds(1), ready);
+    for (int r = 0; r < size(); ++r) {
+      if (node_->is_dead(member(r)) && !ready()) {
+        throw CommError(fmt::format("{}: split: {} is dead", describe(rank_), describe(r)));
+      }
+    }
+    if (Clock::now() > limit) {
+      throw Hang(fmt::format("{}: split: a rank of the group did not come within 10 minutes",
+                             describe(rank_)));
+    }
+  }
+}
+
+void ShmGroup::find_blocks(const std::vector<std::int64_t>& offsets) {
+  for (int r = 0; r < size(); ++r) {
+    blocks_[static_cast<std::size_t>(r)] = segment(r).at(offsets[static_cast<std::size_t>(r)]);
+  }
+}
+
+ShmGroup::~ShmGroup() {
+  node_->retire(std::move(pieces_), &header(rank_).left, size());
+  for (int r = 0; r < size(); ++r) {
+    if (block(r) != nullptr) {
+      header(r).left.fetch_add(1);
+    }
+  }
+}
+
+void* ShmGroup::take(std::int64_t bytes) {
+  void* const data = node_->arena().take(bytes);
+  const std::lock_guard lock(mutex_);
+  pieces_.push_back({data, bytes});
+  return data;
+}
+
+std::string ShmGroup::describe(int r) const {
+  return fmt::format("rank {} (host {})", world_rank(r), host(r));
+}
+
+Offer& ShmGroup::offer(int owner, int reader) const {
+  return reinterpret_cast<Offer*>(block(owner) + layout_.offers)[reader];
+}
+
+std::int64_t* ShmGroup::counts(int r, std::uint64_t turn) const {
+  return reinterpret_cast<std::int64_t*>(block(r) + layout_.counts) +
+         static_cast<std::int64_t>(turn % 2) * size();
+}
+
+Ring& ShmGroup::ring(int owner, int sender) const {
+  return reinterpret_cast<Ring*>(block(owner) + layout_.rings)[sender];
+}
+
+std::byte* ShmGroup::slot(int r, std::uint64_t turn) const {
+  return block(r) + layout_.slots + static_cast<std::int64_t>(turn % 2) * kSlotBytes;
+}
+
+std::byte* ShmGroup::inlet(int r, std::uint64_t turn) const {
+  return block(r) + layout_.inlets + static_cast<std::int64_t>(turn % 2) * kChunkBytes;
+}
+
+std::byte* ShmGroup::outlet(int r, std::uint64_t turn) const {
+  return block(r) + layout_.outlets + static_cast<std::int64_t>(turn % 2) * (kChunkBytes / 2);
+}
+
+void ShmGroup::wake_all() const {
+  for (int r = 0; r < size(); ++r) {
+    if (r != rank_) {
+      wake(r);
+    }
+  }
+}
+
+void ShmGroup::post(Exchange& exchange) {
+  Post& own = next_post();
+  own.label = exchange.label();
+  own.number.store(++operations_);
+  wake_all();
+  wait(exchange, Waiting::posts);
+  for (int r = 0; r < size(); ++r) {
+    if (!agree(posted(r).label, own.label)) {
+      throw CommError(fmt::format("{} is in {}, {} in {}: the ranks have lost step",
+                                  describe(rank_), own.label.full_text(), describe(r),
+                                  posted(r).label.full_text()));
+    }
+  }
+}
+
+void ShmGroup::meet(Exchange& exchange) {
+  header(rank_).step.store(++steps_);
+  wake_all();
+  wait(exchange, Waiting::steps);
+}
+
+void ShmGroup::wait(Exchange& exchange, Waiting what) {
+  waiting_ = what;
+  first_missing_ = 0;
+  int polls = 0;
+  const auto ready = [&] {
+    if (arrived()) {
+      return true;
+    }
+    if (node_->crowded() && ++polls > kCrowdedPolls) {
+      (void)::sched_yield();
+    }
+    return false;
+  };
+  exchange.wait_until(ready, [this] {
+    std::vector<int> missing;
+    for (int r = 0; r < size(); ++r) {
+      if (!has(r)) {
+        missing.push_back(r);
+      }
+    }
+    return missing;
+  });
+  waiting_ = Waiting::nothing;
+}
+
+// A rank is never more than one operation ahead: it waits for this one's next post.
+bool ShmGroup::has(int r) const {
+  return waiting_ == Waiting::posts ? posted(r).number.load() >= operations_
+                                    : header(r).step.load() >= steps_;
+}
+
+bool ShmGroup::arrived() const {
+  while (first_missing_ < size() && has(first_missing_)) {
+    ++first_missing_;
+  }
+  return first_missing_ == size();
+}
+
+ShmGroup::Touch::Touch(ShmGroup& group) : group_(group) {
+  group_.header(group_.rank_).touching.store(1);
+  for (int r = 0; r < group_.size(); ++r) {
+    if (group_.header(r).revoked.load() != 0) {
+      group_.header(group_.rank_).touching.store(0);
+      throw CommError(
+          fmt::format("{} gave up its communication after an error", group_.describe(r)));
+    }
+  }
+}
+
+ShmGroup::Touch::~Touch() { group_.header(group_.rank_).touching.store(0); }
+
+void ShmGroup::revoke() noexcept {
+  header(rank_).revoked.store(1);
+  const auto limit = Clock::now() + kTouchLimit;
+  for (int r = 0; r < size(); ++r) {
+    while (r != rank_ && header(r).touching.load() != 0 && !node_->is_dead(member(r)) &&
+           Clock::now() < limit) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+}
+
+void ShmGroup::check_peers() {
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank_ || !node_->is_dead(member(r))) {
+      continue;
+    }
+    if (std::find(seen_dead_.begin(), seen_dead_.end(), r) != seen_dead_.end()) {
+      throw CommError(describe(r) + " is dead");
+    }
+    seen_dead_.push_back(r);
+  }
+}
+
+}  // namespace trireme

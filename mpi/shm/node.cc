@@ -1,0 +1,159 @@
+#include "mpi/shm/node.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <ctime>
+#include <exception>
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "mpi/agreement.h"
+
+namespace trireme {
+namespace {
+
+// Room for all the host's memory, twice over if the ranks share it out unevenly.
+std::int64_t default_reserve(int ranks) {
+  const std::int64_t memory = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  return std::max(memory * 2 / ranks, std::min(memory, std::int64_t{64} << 30));
+}
+
+std::uint32_t* word_of(std::atomic<std::uint32_t>& atomic) {
+  static_assert(sizeof(atomic) == sizeof(std::uint32_t));
+  return reinterpret_cast<std::uint32_t*>(&atomic);
+}
+
+std::string agreed_fault(Communicator& group, const std::function<void()>& work) {
+  std::string fault;
+  try {
+    work();
+  } catch (const ConfigError& error) {
+    fault = error.what();
+  }
+  return gather_faults(group, fault);
+}
+
+}  // namespace
+
+ShmNode::ShmNode(Communicator& host_group, const std::vector<int>& world_ranks,
+                 const ShmOptions& options)
+    : own_(host_group.rank()),
+      uncaught_at_start_(std::uncaught_exceptions()),
+      crowded_(host_group.size() > ::sysconf(_SC_NPROCESSORS_ONLN)),
+      members_(static_cast<std::size_t>(host_group.size())) {
+  check(world_ranks.size() == members_.size(), "every member has a number in the world");
+  for (int m = 0; m < size(); ++m) {
+    members_[static_cast<std::size_t>(m)].world_rank = world_ranks[static_cast<std::size_t>(m)];
+    members_[static_cast<std::size_t>(m)].host = host_group.host(m);
+  }
+  std::shared_ptr<Segment>& own = members_[static_cast<std::size_t>(own_)].segment;
+  std::string fault = agreed_fault(host_group, [&] {
+    own = Segment::make(options.reserve_bytes > 0 ? options.reserve_bytes
+                                                  : default_reserve(host_group.size()));
+  });
+  if (!fault.empty()) {
+    throw ConfigError(fault);
+  }
+  if (options.table != nullptr) {
+    options.table->add(own);
+  }
+  const auto addresses = all_gather_text(host_group, own->address().text());
+  fault = agreed_fault(host_group, [&] { find_peers(addresses, options.table); });
+  if (!fault.empty()) {
+    throw ConfigError(fault);
+  }
+  arena_ = std::make_unique<Arena>(own);
+}
+
+ShmNode::~ShmNode() {
+  if (std::uncaught_exceptions() > uncaught_at_start_) {
+    segment(own_).header().ended_early.store(1);
+    for (int m = 0; m < size(); ++m) {
+      ring(m);
+    }
+  }
+}
+
+std::string ShmNode::find_peers(const std::vector<std::string>& addresses,
+                                const SegmentTable* table) {
+  for (int m = 0; m < size(); ++m) {
+    if (m != own_) {
+      const auto address = SegmentAddress::parse(addresses[static_cast<std::size_t>(m)]);
+      find_peer(members_[static_cast<std::size_t>(m)], address, table);
+    }
+  }
+  return "";
+}
+
+void ShmNode::find_peer(Member& member, const SegmentAddress& address,
+                        const SegmentTable* table) const {
+  if (table != nullptr && address.pid == ::getpid()) {
+    member.segment = table->find(address);
+    check(member.segment != nullptr, "ranks of one process share a table");
+    return;
+  }
+  member.segment = Segment::open(address);
+  member.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, address.pid, 0U)));
+  if (!member.process) {
+    throw ConfigError(fmt::format(
+        "rank {} (host {}), process {}, can't be watched (pidfd_open: {}); Linux 5.3 or newer is "
+        "needed, and a container that allows it; or take comm.backend mpi",
+        member.world_rank, member.host, address.pid, std::strerror(errno)));
+  }
+}
+
+void ShmNode::retire(std::vector<Piece> pieces, const std::atomic<std::int32_t>* left, int ranks) {
+  const std::lock_guard lock(mutex_);
+  retired_.push_back({std::move(pieces), left, ranks});
+}
+
+void ShmNode::reclaim() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(retired_, [this](const Retired& group) {
+    if (group.left->load() < group.ranks) {
+      return false;
+    }
+    for (const Piece& piece : group.pieces) {
+      arena_->give_back(piece.data, piece.bytes);
+    }
+    return true;
+  });
+}
+
+void ShmNode::ring(int member) const {
+  SegmentHeader& header = segment(member).header();
+  if (header.sleepers.load() > 0) {
+    header.bell.fetch_add(1);
+    (void)::syscall(SYS_futex, word_of(header.bell), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+}
+
+// The bell's count is read before the last look: a ring after it changes the count, and a ring
+// before it was for something that stirred() sees.
+void ShmNode::sleep(std::chrono::microseconds limit, const std::function<bool()>& stirred) const {
+  SegmentHeader& header = segment(own_).header();
+  const std::uint32_t count = header.bell.load();
+  header.sleepers.fetch_add(1);
+  if (!stirred()) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
+    const timespec time{seconds.count(), static_cast<long>((limit - seconds).count() * 1000)};
+    (void)::syscall(SYS_futex, word_of(header.bell), FUTEX_WAIT, count, &time, nullptr, 0);
+  }
+  header.sleepers.fetch_sub(1);
+}
+
+bool ShmNode::is_dead(int member) const {
+  const Member& peer = at(member);
+  if (peer.segment->header().ended_early.load() != 0) {
+    return true;
+  }
+  pollfd process{peer.process.get(), POLLIN, 0};
+  return peer.process && ::poll(&process, 1, 0) == 1;
+}
+
+}  // namespace trireme

@@ -1,0 +1,60 @@
+#include "mpi/shm/offer_data.h"
+
+#include <cstring>
+
+#include "mpi/shm/shm_algorithms.h"
+
+namespace trireme {
+
+bool is_small(const ShmGroup& group, std::int64_t bytes) {
+  return bytes <= kSlotBytes && bytes * (group.size() - 1) <= kSmallReadBytes;
+}
+
+void offer(ShmGroup& group, const void* data, std::int64_t bytes) {
+  Post& post = group.next_post();
+  if (is_small(group, bytes)) {
+    const bool tiny = bytes <= Post::kTinyBytes;
+    post.source = tiny ? kInPost : kInSlot;
+    if (bytes > 0) {
+      std::memcpy(tiny ? post.tiny.data() : group.slot(group.rank(), group.next_turn()), data,
+                  static_cast<std::size_t>(bytes));
+    }
+    return;
+  }
+  const Segment& own = group.segment(group.rank());
+  post.source = own.contains(data, bytes) ? own.offset_of(data) : kStaged;
+}
+
+const std::byte* offered(const ShmGroup& group, int r) {
+  const Post& post = group.posted(r);
+  switch (post.source) {
+    case kInPost:
+      return post.tiny.data();
+    case kInSlot:
+      return group.slot(r, group.turn());
+    case kStaged:
+      return nullptr;
+    default:
+      return group.segment(r).at(post.source);
+  }
+}
+
+bool any_staged(const ShmGroup& group) {
+  for (int r = 0; r < group.size(); ++r) {
+    if (group.posted(r).source == kStaged) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool any_in_place(const ShmGroup& group) {
+  for (int r = 0; r < group.size(); ++r) {
+    if (group.posted(r).source >= 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace trireme

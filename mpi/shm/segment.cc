@@ -1,0 +1,150 @@
+#include "mpi/shm/segment.h"
+
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <sstream>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/error.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x31'6d'68'73'65'72'69'74;  // "tireshm1"
+constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
+
+[[noreturn]] void refuse(const std::string& what, int error) {
+  throw ConfigError(fmt::format(
+      "shared memory between the ranks of this host is not to be had: {}: {}; ranks in containers "
+      "need one pid namespace and one user, or take comm.backend mpi",
+      what, std::strerror(error)));
+}
+
+std::uint64_t random_bits() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+// Looks before it maps: after a mix-up of pid namespaces this may be anybody's file.
+void check_identity(int fd, const SegmentAddress& address, const std::string& path) {
+  SegmentHeader found;
+  const ssize_t got = ::pread(fd, &found, sizeof(found), 0);
+  if (got != static_cast<ssize_t>(sizeof(found)) || found.magic != kMagic ||
+      found.nonce != address.nonce) {
+    refuse(path + " is not the peer's segment (another pid namespace?)", ESTALE);
+  }
+}
+
+}  // namespace
+
+std::string SegmentAddress::text() const {
+  return fmt::format("{} {} {} {}", pid, fd, reserve_bytes, nonce);
+}
+
+SegmentAddress SegmentAddress::parse(const std::string& text) {
+  std::istringstream in(text);
+  SegmentAddress address;
+  std::string rest;
+  in >> address.pid >> address.fd >> address.reserve_bytes >> address.nonce;
+  if (!in || in >> rest || address.pid <= 0 || address.fd < 0 ||
+      address.reserve_bytes < Segment::kHeaderBytes) {
+    throw CommError(fmt::format("a peer's segment has no such address: '{}'", text));
+  }
+  return address;
+}
+
+std::shared_ptr<Segment> Segment::make(std::int64_t reserve_bytes) {
+  FileDescriptor fd(::memfd_create("trireme", MFD_CLOEXEC));
+  if (!fd) {
+    refuse("memfd_create", errno);
+  }
+  if (::ftruncate(fd.get(), kHeaderBytes) != 0) {
+    refuse("ftruncate", errno);
+  }
+  const SegmentAddress address{::getpid(), fd.get(), reserve_bytes, random_bits()};
+  std::shared_ptr<Segment> segment(new Segment(std::move(fd), address));
+  if (!segment->populate(0, kHeaderBytes)) {
+    refuse("a first page", ENOMEM);
+  }
+  segment->header().magic = kMagic;
+  segment->header().nonce = address.nonce;
+  return segment;
+}
+
+std::shared_ptr<Segment> Segment::open(const SegmentAddress& address) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", address.pid, address.fd);
+  FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) {
+    refuse("open " + path, errno);
+  }
+  check_identity(fd.get(), address, path);
+  return std::shared_ptr<Segment>(new Segment(std::move(fd), address));
+}
+
+Segment::Segment(FileDescriptor fd, const SegmentAddress& address)
+    : fd_(std::move(fd)), address_(address), reserved_bytes_(address.reserve_bytes + kHugePage) {
+  const auto length = static_cast<std::size_t>(reserved_bytes_);
+  void* const range =
+      ::mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) {
+    refuse(fmt::format("{} of address space (ulimit -v?)", format_bytes(reserved_bytes_)), errno);
+  }
+  reserved_ = static_cast<std::byte*>(range);
+  const auto misaligned = reinterpret_cast<std::uintptr_t>(range) % kHugePage;
+  base_ = reserved_ + (kHugePage - static_cast<std::int64_t>(misaligned));
+  if (::mmap(base_, static_cast<std::size_t>(address.reserve_bytes), PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_FIXED, fd_.get(), 0) == MAP_FAILED) {
+    const int error = errno;
+    (void)::munmap(reserved_, length);
+    refuse("mmap", error);
+  }
+  // Where the administrator allows huge pages for shared memory.
+  (void)::madvise(base_, static_cast<std::size_t>(address.reserve_bytes), MADV_HUGEPAGE);
+}
+
+Segment::~Segment() { (void)::munmap(reserved_, static_cast<std::size_t>(reserved_bytes_)); }
+
+bool Segment::contains(const void* data, std::int64_t bytes) const {
+  const auto first = reinterpret_cast<std::uintptr_t>(base_);
+  const auto at = reinterpret_cast<std::uintptr_t>(data);
+  const auto length = static_cast<std::uintptr_t>(address_.reserve_bytes);
+  return at >= first && at - first <= length &&
+         static_cast<std::uintptr_t>(bytes) <= length - (at - first);
+}
+
+// Beyond the limit of `ulimit -f` the system sends a signal: ask first.
+bool Segment::grow(std::int64_t bytes) const {
+  rlimit limit{};
+  const bool allowed = ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+                       static_cast<rlim_t>(bytes) <= limit.rlim_cur;
+  return allowed && bytes <= address_.reserve_bytes && ::ftruncate(fd_.get(), bytes) == 0;
+}
+
+// An error here, where a first touch would be a signal. Through the mapping, because huge pages are
+// asked for there; older kernels know only the way through the file.
+bool Segment::populate(std::int64_t offset, std::int64_t bytes) const {
+  if (::madvise(base_ + offset, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) == 0) {
+    return true;
+  }
+  return errno == EINVAL && ::posix_fallocate(fd_.get(), offset, bytes) == 0;
+}
+
+void SegmentTable::add(const std::shared_ptr<Segment>& segment) {
+  const std::lock_guard lock(mutex_);
+  segments_[segment->address().nonce] = segment;
+}
+
+std::shared_ptr<Segment> SegmentTable::find(const SegmentAddress& address) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = segments_.find(address.nonce);
+  return at == segments_.end() ? nullptr : at->second.lock();
+}
+
+}  // namespace trireme

@@ -1,0 +1,25 @@
+// The transport of ranks on one host that share memory: messages by outbox.h and inbox.h,
+// collective operations by shm_algorithms.h. Its memory() is read by peers in place; it lives as
+// long as any communicator of the world.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "mpi/collective/transport.h"
+#include "mpi/shm/node.h"
+
+namespace trireme {
+
+// How a rank ends the whole job: MPI's way where MPI started it.
+using EndJob = std::function<void(ExitCode)>;
+
+// Collective over host_group: all its ranks, which are of one host; rank r is world_ranks[r] of the
+// world. host_group is not needed afterwards. The same ConfigError on every rank where memory can't
+// be shared.
+std::unique_ptr<Transport> make_shm_transport(Communicator& host_group,
+                                              const std::vector<int>& world_ranks, EndJob end_job,
+                                              const ShmOptions& options = {});
+
+}  // namespace trireme
