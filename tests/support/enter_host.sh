@@ -1,0 +1,13 @@
+#!/bin/sh
+# enter_host.sh HOST COMMAND...: mpirun's way onto the hosts of hosts.py, in the place of ssh.
+# TRIREME_HOSTS says which process a host's namespaces are of: "host0=4711 host1=4712".
+host=$1
+shift
+for pair in $TRIREME_HOSTS; do
+  if [ "${pair%%=*}" = "$host" ]; then
+    # shellcheck disable=SC2016  # the inner shell expands them
+    exec nsenter -t "${pair#*=}" -n -u -m -i -p -- sh -c 'cd "$0" && eval "$*"' "$PWD" "$@"
+  fi
+done
+echo "enter_host.sh: there is no host '$host' among: $TRIREME_HOSTS" >&2
+exit 1
