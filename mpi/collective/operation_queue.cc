@@ -90,8 +90,9 @@ Pending OperationQueue::push(OperationLabel label, Exchange::Clock::duration lim
           transport_, label, limit, [this] { settle_started(); }, watch_),
       std::move(body));
   std::unique_lock lock(mutex_);
-  if (failure_ != nullptr) {
-    operation->finish(failure_);
+  if (const std::exception_ptr failure = failure_; failure != nullptr) {
+    lock.unlock();
+    operation->finish(failure);
     return Pending(operation);
   }
   if (!thread_.joinable()) {
@@ -208,11 +209,12 @@ void OperationQueue::run() {
 
 // Returns when the operation has finished.
 void OperationQueue::help(const Operation& operation) {
-  helpers_.fetch_add(1);
   std::unique_lock lock(mutex_);
   while (!operation.is_done()) {
     if (!take_seat(lock)) {
+      helpers_.fetch_add(1);
       changed_.wait(lock, [&] { return operation.is_done() || !driven_; });
+      helpers_.fetch_sub(1);
       continue;
     }
     lock.unlock();
@@ -225,7 +227,6 @@ void OperationQueue::help(const Operation& operation) {
     lock.lock();
     leave_seat(lock);
   }
-  helpers_.fetch_sub(1);
 }
 
 void OperationQueue::wake_helpers() {

@@ -69,7 +69,7 @@ class OperationQueue {
   std::exception_ptr failure_;
   bool driven_ = false;           // somebody sits in the seat
   bool busy_ = false;             // transfers were under way when the seat was left
-  std::atomic<int> helpers_ = 0;  // callers that wait for an operation or the seat
+  std::atomic<int> helpers_ = 0;  // callers that sleep until an operation or the seat is theirs
   std::atomic<bool> given_up_ = false;
 
   std::int64_t collectives_ = 0;       // the caller's: numbers given out
