@@ -3,7 +3,9 @@
 #include <memory>
 
 #include "src/app/bench/ckpt.h"
+#include "src/app/bench/coll_command.h"
 #include "src/app/bench/loader.h"
+#include "src/app/bench/point_commands.h"
 #include "src/app/bench/report.h"
 #include "src/app/bench/step.h"
 #include "src/app/number_check.h"
@@ -98,6 +100,9 @@ void add_bench_command(CLI::App& app, AppContext& context) {
   add_step(*bench, context);
   add_loader(*bench, context);
   add_ckpt(*bench, context);
+  add_coll_bench(*bench, context);
+  add_p2p_bench(*bench, context);
+  add_pairs_bench(*bench, context);
 }
 
 }  // namespace trireme

@@ -1,4 +1,5 @@
-// `trireme bench step|loader|ckpt`: measures the machine against its own ceilings.
+// `trireme bench step|loader|ckpt|coll|p2p|pairs`: measures the machine against its own ceilings,
+// its network against a peer.
 #pragma once
 
 #include <CLI/CLI.hpp>

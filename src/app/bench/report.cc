@@ -47,6 +47,13 @@ nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results) {
           {"results", results}};
 }
 
+void write_bench_document(const nlohmann::ordered_json& results,
+                          const std::filesystem::path& path) {
+  if (!path.empty()) {
+    write_file_durably(path, json_text(bench_document(results)) + "\n");
+  }
+}
+
 void report(const nlohmann::ordered_json& results, const std::filesystem::path& path) {
   for (const auto& result : results) {
     fmt::print("{} {}\n", result.at("name").get<std::string>(), json_line(result.at("params")));
@@ -56,9 +63,7 @@ void report(const nlohmann::ordered_json& results, const std::filesystem::path& 
           value.is_number_float() ? fmt::format("{:.6g}", value.get<double>()) : value.dump());
     }
   }
-  if (!path.empty()) {
-    write_file_durably(path, json_text(bench_document(results)) + "\n");
-  }
+  write_bench_document(results, path);
 }
 
 }  // namespace trireme

@@ -17,6 +17,8 @@ void check_alone();
 double median(std::vector<double> values);
 
 nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results);
+// Writes the document; nothing for an empty path.
+void write_bench_document(const nlohmann::ordered_json& results, const std::filesystem::path& path);
 // Prints the results as a small table and, if path is not empty, writes the document there.
 void report(const nlohmann::ordered_json& results, const std::filesystem::path& path);
 

@@ -1,0 +1,41 @@
+// `trireme bench coll`: the speed of collective operations on a backend, in nccl-tests' table,
+// their results verified; with --peer mpi beside MPI's own, measured in turns on the same buffers.
+// Times are medians over the samples, a sample the slowest rank's (turns.h).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "mpi/session/mpi_session.h"
+#include "src/app/bench/collective.h"
+#include "src/app/bench/turns.h"
+
+namespace trireme {
+
+struct BenchCollOptions {
+  std::vector<Collective> ops = {Collective::all_reduce};
+  Backend backend = Backend::automatic;
+  std::int64_t min_bytes = std::int64_t{32} << 20;
+  std::int64_t max_bytes = std::int64_t{32} << 20;
+  std::int64_t increment = std::int64_t{1} << 20;  // bytes, where factor is 1
+  std::int64_t factor = 1;
+  TurnOptions turns;
+  int checks = 1;
+  DType dtype = DType::f32;
+  ReduceOp reduction = ReduceOp::sum;
+  int root = 0;
+  bool ordinary_memory = false;  // plain buffers instead of the backend's own
+  bool peer_mpi = false;
+};
+
+struct BenchCollResult {
+  nlohmann::ordered_json results;  // entries {name, params, metrics, samples}
+  std::int64_t wrong = 0;          // elements, all ranks and sizes
+};
+
+// Prints the tables on rank 0. Collective.
+BenchCollResult bench_coll(const BenchCollOptions& options, MpiSession& session);
+
+// From min_bytes to max_bytes. ConfigError for steps that lead nowhere.
+std::vector<std::int64_t> bench_sizes(const BenchCollOptions& options);
+
+}  // namespace trireme

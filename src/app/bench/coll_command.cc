@@ -1,0 +1,147 @@
+#include "src/app/bench/coll_command.h"
+
+#include <memory>
+
+#include "src/app/bench/coll.h"
+#include "src/app/bench/report.h"
+#include "src/app/bench/tune.h"
+#include "src/app/number_check.h"
+#include "src/base/file.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
+
+// As typed; names and sizes are read once a session can report an error.
+struct CollArguments {
+  std::vector<std::string> ops = {"all_reduce"};
+  std::string backend = "auto";
+  std::string min_bytes, max_bytes, increment = "1M";
+  int factor = 0;
+  std::string dtype = "float";
+  std::string reduction = "sum";
+  std::string peer;
+  std::string tune_file;
+  std::string json_file;
+  BenchCollOptions rest;
+};
+
+std::int64_t bounded_bytes(const std::string& text, const char* flag) {
+  const std::int64_t bytes = parse_bytes(text);
+  if (bytes > kMostBytes) {
+    throw ConfigError(fmt::format("{} {}: at most 1024 GiB", flag, text));
+  }
+  return bytes;
+}
+
+// Unsaid sizes: nccl-tests' 32 MiB; for --tune everything from 8 bytes to 64 MiB in steps of 4.
+BenchCollOptions resolve(const CollArguments& arguments) {
+  BenchCollOptions options = arguments.rest;
+  const bool tunes = !arguments.tune_file.empty();
+  const auto bytes = [&](const std::string& text, const char* flag, const char* unsaid) {
+    return bounded_bytes(text.empty() ? unsaid : text, flag);
+  };
+  const std::string top =
+      arguments.min_bytes.empty() ? (tunes ? "64M" : "32M") : arguments.min_bytes;
+  options.min_bytes = bytes(arguments.min_bytes, "-b", tunes ? "8" : "32M");
+  options.max_bytes = bytes(arguments.max_bytes, "-e", tunes ? "64M" : top.c_str());
+  options.increment = bytes(arguments.increment, "-i", "1M");
+  options.factor = arguments.factor > 0 ? arguments.factor : (tunes ? 4 : 1);
+  options.backend = parse_backend(arguments.backend);
+  options.dtype = parse_bench_dtype(arguments.dtype);
+  options.reduction = parse_reduce_op(arguments.reduction);
+  options.peer_mpi = arguments.peer == "mpi";
+  options.ops.clear();
+  for (const std::string& name : arguments.ops) {
+    options.ops.push_back(parse_collective(name));
+  }
+  return options;
+}
+
+void tune(const CollArguments& arguments, AppContext& context) {
+  BenchCollOptions options = resolve(arguments);
+  if (std::find(options.ops.begin(), options.ops.end(), Collective::barrier) != options.ops.end()) {
+    throw ConfigError("--tune: a barrier has no size to choose by");
+  }
+  const TuneResult result = bench_tune(options, context.session());
+  if (context.session().world().rank() == 0) {
+    write_file_durably(arguments.tune_file, to_text(result.tuning));
+    write_bench_document(result.results, arguments.json_file);
+  }
+}
+
+// Wrong data is a fault of the machine or of this program: nobody should train on it.
+void measure(const CollArguments& arguments, AppContext& context) {
+  const BenchCollOptions options = resolve(arguments);
+  const BenchCollResult result = bench_coll(options, context.session());
+  if (context.session().world().rank() == 0) {
+    write_bench_document(result.results, arguments.json_file);
+  }
+  if (result.wrong > 0) {
+    context.exit_code = static_cast<int>(ExitCode::device);
+  }
+}
+
+void add_sizes(CLI::App& command, CollArguments& arguments) {
+  command.add_option("-b,--minbytes", arguments.min_bytes, "smallest array (32M)");
+  command.add_option("-e,--maxbytes", arguments.max_bytes, "largest array (-b)");
+  command.add_option("-i,--stepbytes", arguments.increment, "added from size to size (1M)");
+  command.add_option("-f,--stepfactor", arguments.factor, "multiplied instead, if above 1")
+      ->check(integer_within(1, 1024));
+}
+
+void add_rounds(CLI::App& command, BenchCollOptions& options) {
+  command.add_option("-n,--iters", options.turns.iterations, "samples of each size (20)")
+      ->check(integer_within(1, 1'000'000));
+  command.add_option("-w,--warmup_iters", options.turns.warmup, "calls before them (5)")
+      ->check(integer_within(0, 1'000'000));
+  command
+      .add_option("-m,--agg_iters", options.turns.aggregated,
+                  "calls back to back in a sample (0: as many as fill 0.2 ms, up to 100)")
+      ->check(integer_within(0, 1'000'000));
+  command.add_option("-c,--check", options.checks, "rounds that verify the data (1); 0: none")
+      ->check(integer_within(0, 1000));
+}
+
+void add_operation(CLI::App& command, CollArguments& arguments) {
+  command
+      .add_option("--op", arguments.ops,
+                  "all_reduce (default), reduce_scatter, all_gather, "
+                  "broadcast, all_to_all, barrier; several with commas")
+      ->delimiter(',');
+  command.add_option("-d,--datatype", arguments.dtype,
+                     "float (default), double, bfloat16, int32, int64");
+  command.add_option("-o,--redop", arguments.reduction, "sum (default), max, min");
+  command.add_option("-r,--root", arguments.rest.root, "of broadcast (0)")
+      ->check(integer_within(0, 1 << 24));
+  command.add_option("--backend", arguments.backend, "auto (default), mpi, shm, ucx, hierarchical");
+  command.add_flag("--ordinary-memory", arguments.rest.ordinary_memory,
+                   "plain buffers instead of the backend's own");
+  command.add_option("--peer", arguments.peer, "mpi: MPI's own collective beside it, in turns")
+      ->check(CLI::IsMember({"mpi"}));
+}
+
+}  // namespace
+
+void add_coll_bench(CLI::App& bench, AppContext& context) {
+  CLI::App* command = bench.add_subcommand(
+      "coll", "Collective operations, with the flags and the table of nccl-tests");
+  const auto arguments = std::make_shared<CollArguments>();
+  add_sizes(*command, *arguments);
+  add_rounds(*command, arguments->rest);
+  add_operation(*command, *arguments);
+  command->add_option("--tune", arguments->tune_file,
+                      "measure all backends and write there which is best for which size");
+  command->add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
+  command->footer(
+      "Example:\n  mpirun -n 2 trireme bench coll --op all_reduce -b 1M -e 256M -f 16 --backend "
+      "shm "
+      "--peer mpi -J coll.json");
+  command->callback([arguments, &context] {
+    arguments->tune_file.empty() ? measure(*arguments, context) : tune(*arguments, context);
+  });
+}
+
+}  // namespace trireme
