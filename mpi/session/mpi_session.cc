@@ -8,10 +8,12 @@
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
+#include "mpi/collective/queued_communicator.h"
 #include "mpi/self_communicator.h"
 #include "mpi/session/mpi_check.h"
 #include "mpi/session/mpi_transport.h"
 #include "mpi/session/start_alarm.h"
+#include "mpi/session/world_factory.h"
 #include "src/base/log.h"
 
 namespace trireme {
@@ -105,7 +107,8 @@ MpiSession::MpiSession()
     start_mpi();
     recorder_ = std::make_unique<FlightRecorder>(own_rank(), host_name());
     watcher_ = std::make_unique<MpiWatcher>(*recorder_);
-    world_ = make_mpi_world(all_hosts(), watch());
+    world_ = std::make_unique<QueuedCommunicator>(make_mpi_transport(all_hosts()), "world",
+                                                  kDefaultDeadline, watch());
   }
   places_ = all_places(*world_);
 }
@@ -126,14 +129,30 @@ MpiSession::~MpiSession() {
 
 Communicator& MpiSession::world() { return *world_; }
 
-std::unique_ptr<Communicator> MpiSession::make_world(Backend backend) {
+std::unique_ptr<Communicator> MpiSession::make_world(Backend backend, const Tuning& tuning,
+                                                     const Warn& warn) {
   if (launcher_ == Launcher::alone) {
     return std::make_unique<SelfCommunicator>();
   }
-  if (backend != Backend::mpi && backend != Backend::automatic) {
-    throw ConfigError(fmt::format("comm.backend {} is not part of this build", name_of(backend)));
+  const Warn warn_once = [&](const std::string& text) {
+    if (world_->rank() != 0) {
+      return;
+    }
+    if (warn) {
+      warn(text);
+    } else {
+      fmt::print(stderr, "warning: {}\n", text);
+    }
+  };
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < world_->size(); ++rank) {
+    hosts.push_back(world_->host(rank));
   }
-  return make_mpi_world(all_hosts(), watch());
+  WorldFactory factory(*world_, std::move(hosts), warn_once);
+  Watch own = watch();
+  own.group = ++worlds_;
+  return std::make_unique<QueuedCommunicator>(factory.make(backend, tuning), "world",
+                                              kDefaultDeadline, own);
 }
 
 const RankPlace& MpiSession::place() const {

@@ -13,8 +13,8 @@
 
 #include "mpi/communicator.h"
 #include "mpi/launch_environment.h"
-#include "mpi/session/backend.h"
 #include "mpi/session/mpi_watcher.h"
+#include "mpi/session/world_factory.h"
 #include "mpi/topology.h"
 #include "mpi/watch/group_watch.h"
 
@@ -30,9 +30,11 @@ class MpiSession {
 
   // All ranks over MPI, whatever the run's own backend is: for the start, for agreement and errors.
   Communicator& world();
-  // All ranks over a backend, which can't be changed later. Collective. ConfigError where the
-  // backend can't connect these ranks.
-  std::unique_ptr<Communicator> make_world(Backend backend);
+  // All ranks over a backend (world_factory.h). Collective, in the same order on all ranks. Ends
+  // before the session. `warn` hears, on rank 0, of parts that had to be replaced; without it they
+  // are said on stderr.
+  std::unique_ptr<Communicator> make_world(Backend backend, const Tuning& tuning = {},
+                                           const Warn& warn = {});
   Launcher launcher() const { return launcher_; }
   // One entry a rank, in rank order, the same on every rank; and this rank's own.
   const std::vector<RankPlace>& places() const { return places_; }
@@ -51,6 +53,7 @@ class MpiSession {
   std::unique_ptr<FlightRecorder> recorder_;
   std::unique_ptr<MpiWatcher> watcher_;  // null without MPI
   std::unique_ptr<Communicator> world_;
+  std::uint64_t worlds_ = 0;  // made by make_world()
   std::vector<RankPlace> places_;
 };
 

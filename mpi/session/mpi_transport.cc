@@ -177,16 +177,14 @@ void MpiTransport::abort(ExitCode code) {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_mpi_world(std::vector<std::string> hosts, const Watch& watch) {
+std::unique_ptr<Transport> make_mpi_transport(std::vector<std::string> hosts) {
   MPI_Comm comm = MPI_COMM_NULL;
   mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
   std::vector<Member> members;
   for (std::string& host : hosts) {
     members.push_back({static_cast<int>(members.size()), std::move(host)});
   }
-  return std::make_unique<QueuedCommunicator>(
-      std::make_unique<MpiTransport>(CommHandle(comm), std::move(members)), "world",
-      kDefaultDeadline, watch);
+  return std::make_unique<MpiTransport>(CommHandle(comm), std::move(members));
 }
 
 }  // namespace trireme

@@ -7,14 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "mpi/communicator.h"
-#include "mpi/watch/group_watch.h"
+#include "mpi/collective/transport.h"
 
 namespace trireme {
 
-// All ranks of MPI_COMM_WORLD; hosts by rank. MPI is running and outlives the communicator, as does
-// what `watch` points to. Every rank calls it.
-std::unique_ptr<Communicator> make_mpi_world(std::vector<std::string> hosts,
-                                             const Watch& watch = {});
+// All ranks of MPI_COMM_WORLD; hosts by rank. MPI is running and outlives the transport. Every rank
+// calls it.
+std::unique_ptr<Transport> make_mpi_transport(std::vector<std::string> hosts);
 
 }  // namespace trireme

@@ -75,7 +75,9 @@ std::vector<double> TrainStep::run_micro_batches(std::int64_t step, StepResult& 
   const auto waited_before = parts_.loader.wait_time();
   parts_.reducer.begin_step();
   for (std::int64_t m = leaves.lo; m < leaves.hi; ++m) {
+    const char* const phase = parts_.recorder.enter_phase("data_load");
     const LoadedMicroBatch& loaded = parts_.loader.next();
+    parts_.recorder.enter_phase(phase);
     const MicroBatch micro_batch{loaded.batch, loaded.time, loaded.ids, loaded.targets};
     parts_.reducer.begin_micro_batch(m);
     run.first_sample = m * config.train.micro_batch;

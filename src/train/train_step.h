@@ -8,6 +8,7 @@
 
 #include "io/data/loader.h"
 #include "mpi/communicator.h"
+#include "mpi/watch/flight_recorder.h"
 #include "src/nn/model.h"
 #include "src/optim/adamw.h"
 #include "src/parallel/gradient_reducer.h"
@@ -37,6 +38,7 @@ class TrainStep {
     GradientReducer& reducer;
     Loader& loader;
     Communicator& dp;
+    FlightRecorder& recorder;
     const Kernels& kernels;
     Stream& stream;
     Pool& pool;

@@ -1,0 +1,134 @@
+#include "mpi/session/world_factory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "mpi/agreement.h"
+#include "mpi/hierarchy/hierarchical_transport.h"
+#include "mpi/session/mpi_transport.h"
+#include "mpi/session/tuned_transport.h"
+#include "mpi/shm/shm_transport.h"
+#include "mpi/ucx/ucx_transport.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+std::vector<int> numbers_up_to(int n) {
+  std::vector<int> numbers(static_cast<std::size_t>(n));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> WorldFactory::make(Backend backend, const Tuning& tuning) {
+  if (backend == Backend::automatic && !tuning.entries.empty()) {
+    return make_tuned(tuning);
+  }
+  return make_one(backend);
+}
+
+std::unique_ptr<Transport> WorldFactory::make_one(Backend backend) {
+  switch (backend) {
+    case Backend::automatic:
+      return make_automatic();
+    case Backend::mpi:
+      return make_mpi_transport(hosts_);
+    case Backend::shm:
+      return make_shm();
+    case Backend::ucx:
+      return make_ucx();
+    case Backend::hierarchical:
+      return make_hierarchical();
+  }
+  throw ConfigError("no such backend");
+}
+
+// The parts fail alike on all ranks, so that all fall back together.
+std::unique_ptr<Transport> WorldFactory::make_automatic() {
+  try {
+    return is_one_host() ? make_shm() : make_hierarchical();
+  } catch (const ConfigError& error) {
+    warn_(fmt::format("{}; this run goes on over MPI alone (comm.backend: mpi)", error.what()));
+    return make_mpi_transport(hosts_);
+  }
+}
+
+std::unique_ptr<Transport> WorldFactory::make_tuned(const Tuning& tuning) {
+  std::vector<TunedTransport::Choice> choices;
+  choices.push_back({Backend::automatic, make_automatic()});
+  for (const TuningEntry& entry : tuning.entries) {
+    const bool is_there = std::any_of(choices.begin(), choices.end(), [&](const auto& choice) {
+      return choice.backend == entry.backend;
+    });
+    if (is_there) {
+      continue;
+    }
+    try {
+      choices.push_back({entry.backend, make_one(entry.backend)});
+    } catch (const ConfigError& error) {
+      warn_(fmt::format("the tuning table names {}: {}", name_of(entry.backend), error.what()));
+    }
+  }
+  return std::make_unique<TunedTransport>(std::move(choices), tuning);
+}
+
+std::unique_ptr<Transport> WorldFactory::make_shm() {
+  if (!is_one_host()) {
+    throw ConfigError(fmt::format(
+        "comm.backend shm connects ranks of one host, but rank 0 is on {} and another on {}: "
+        "choose "
+        "hierarchical or auto",
+        hosts_.front(), *std::find_if(hosts_.begin(), hosts_.end(), [&](const std::string& host) {
+          return host != hosts_.front();
+        })));
+  }
+  return make_local(numbers_up_to(control_.size()));
+}
+
+// Collective over the ranks of a host.
+std::unique_ptr<Transport> WorldFactory::make_local(const std::vector<int>& local) {
+  const std::unique_ptr<Communicator> host_group = control_.split(local.front(), 0, "host");
+  return make_shm_transport(*host_group, local, [this](ExitCode code) { control_.abort(code); });
+}
+
+std::unique_ptr<Transport> WorldFactory::make_ucx() {
+  return make_ucx_transport(control_, numbers_up_to(control_.size()));
+}
+
+std::unique_ptr<Transport> WorldFactory::make_hierarchical() {
+  const HostLayout layout = layout_of(hosts_, control_.rank());
+  if (is_one_host()) {
+    return make_shm();
+  }
+  std::string fault;
+  std::unique_ptr<Transport> local;
+  try {
+    local = make_local(layout.local);
+  } catch (const ConfigError& error) {
+    fault = error.what();
+  }
+  // One host's fault is everybody's.
+  if (const std::string faults = gather_faults(control_, fault); !faults.empty()) {
+    throw ConfigError(faults);
+  }
+  std::unique_ptr<Transport> network;
+  try {
+    network = make_ucx();
+  } catch (const ConfigError& error) {
+    warn_(fmt::format("{}; MPI carries what goes between hosts", error.what()));
+    network = make_mpi_transport(hosts_);
+  }
+  if (layout.per_host() == 1) {
+    local.reset();
+  }
+  return make_hierarchical_transport(std::move(local), std::move(network));
+}
+
+bool WorldFactory::is_one_host() const {
+  return std::all_of(hosts_.begin(), hosts_.end(),
+                     [&](const std::string& host) { return host == hosts_.front(); });
+}
+
+}  // namespace trireme
