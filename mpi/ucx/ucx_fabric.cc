@@ -1,7 +1,8 @@
 #include "mpi/ucx/ucx_fabric.h"
 
+#include <algorithm>
 #include <cstdlib>
-#include <string>
+#include <string_view>
 
 #include "mpi/ucx/ucx_check.h"
 #include "mpi/ucx/ucx_devices.h"
@@ -17,20 +18,33 @@ struct ConfigTraits {
 };
 using ConfigHandle = UniqueHandle<ConfigTraits>;
 
-void set_default(ucp_config_t* config, const char* name, const char* value) {
-  if (std::getenv((std::string("UCX_") + name).c_str()) == nullptr) {
-    ucx_check(ucp_config_modify(config, name, value), name);
+// `key` is the variable's name inside UCX: without UCX_, and without the transport's prefix.
+void set_default(ucp_config_t* config, const char* variable, const char* key, const char* value) {
+  if (std::getenv(variable) == nullptr) {
+    ucx_check(ucp_config_modify(config, key, value), variable);
   }
+}
+
+// Whether UCX can use nothing but TCP between hosts.
+bool only_tcp() {
+  const char* const tls = std::getenv("UCX_TLS");
+  if (tls != nullptr && (tls == std::string_view("tcp,self") || tls == std::string_view("tcp"))) {
+    return true;
+  }
+  const auto devices = ucx_devices();
+  return std::none_of(devices.begin(), devices.end(), [](const UcxDevice& device) {
+    return device.network && device.transport != "tcp";
+  });
 }
 
 ConfigHandle configuration() {
   ucp_config_t* config = nullptr;
   ucx_check(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
   ConfigHandle handle(config);
-  set_default(config, "KEEPALIVE_INTERVAL", "500ms");
-  set_default(config, "TCP_KEEPIDLE", "1s");
-  set_default(config, "TCP_KEEPINTVL", "1s");
-  set_default(config, "TCP_KEEPCNT", "2");
+  set_default(config, "UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", only_tcp() ? "inf" : "500ms");
+  set_default(config, "UCX_TCP_KEEPIDLE", "KEEPIDLE", "1s");
+  set_default(config, "UCX_TCP_KEEPINTVL", "KEEPINTVL", "1s");
+  set_default(config, "UCX_TCP_KEEPCNT", "KEEPCNT", "2");
   return handle;
 }
 

@@ -2,14 +2,17 @@
 // one another, whose workers need it to their end; their threads may use it at the same time.
 //
 // What we set unless the user's UCX_* variable does:
-//   KEEPALIVE_INTERVAL 0.5 s          how often the processes of the same host are looked at
-//   TCP_KEEPIDLE 1 s, _KEEPINTVL 1 s, _KEEPCNT 2
-//                                     a silent host is given up after 3 s. UCX hands whole seconds
-//                                     to the kernel; with one probe alone (2 s) a single lost
-//                                     packet on an idle link would end the job.
-// TCP_USER_TIMEOUT, which would cover data in flight too, ends connections to a process that is
-// alive but does not read for a while (zero window); net.ipv4.tcp_retries2 does not, and is the
-// administrator's to set.
+//   KEEPALIVE_INTERVAL 0.5 s, endless where all goes over TCP
+//                       how often UCX itself asks whether a peer is there. Over TCP its question,
+//                       unanswered, counts as data in flight and keeps the kernel from asking.
+//   TCP_KEEPIDLE 1 s, TCP_KEEPINTVL 1 s, TCP_KEEPCNT 2
+//                       when the kernel gives up a silent host: after 3 s (whole seconds are all
+//                       it takes; one probe alone would let one lost packet end the job).
+// Measured with UCX 1.13 between network namespaces: a killed process is noticed within 0.1 s; a
+// host whose cable is pulled within 3 s by the end that opened the connection, if it has nothing in
+// flight. The other end, and data in flight, have the deadline: TCP_USER_TIMEOUT would cover them,
+// but ends connections to processes that live and do not read for a while, too (zero window).
+// net.ipv4.tcp_retries2 does not; it is the administrator's to set.
 #pragma once
 
 #include <memory>

@@ -53,10 +53,12 @@ std::string fault_of(const std::function<void()>& work) {
   }
 }
 
+// A rank without a fault of its own tells those of the others.
 void agree_on_success(Communicator& group, const std::function<void()>& work) {
-  const std::string faults = gather_faults(group, fault_of(work));
-  if (!faults.empty()) {
-    throw ConfigError(faults);
+  const std::string own = fault_of(work);
+  const std::string all = gather_faults(group, own);
+  if (!all.empty()) {
+    throw ConfigError(own.empty() ? all : own);
   }
 }
 

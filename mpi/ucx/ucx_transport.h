@@ -1,14 +1,12 @@
 // The UCX transport: UCP's tag-matched messages straight between the ranks, over RDMA where the
-// fabric has it, over TCP or shared memory elsewhere: UCX_TLS and UCX_NET_DEVICES choose, as for
-// every program that uses UCX. Large messages (UCX_RNDV_THRESH) are moved by UCX's rendezvous from
-// buffer to buffer: by RMA where the fabric has it, by RMA put over TCP, by one copy through the
-// kernel (CMA) inside a host.
+// fabric has it, else over TCP: UCX_TLS and UCX_NET_DEVICES choose, as for every program that uses
+// UCX. Large messages (UCX_RNDV_THRESH) are moved by UCX's rendezvous from buffer to buffer: by RMA
+// where the fabric has it, by RMA put over TCP.
 //
 // A group has a worker of its own; a lock lets its driver and a split share it. A peer whose
-// connection breaks fails what waits for it, and check_peers(). Over TCP that is at once for a
-// process that ends, about 3 s for a host that vanishes from an idle connection (ucx_fabric.h);
-// data in flight to such a host and stopped processes are left to the deadline. Inside a host UCX
-// asks every half second whether the peer's process lives.
+// connection breaks fails what waits for it, and check_peers(): ucx_fabric.h says when. That needs
+// UCX's error handling, which its transports inside a host lack (1.13: posix, sysv, cma), so ranks
+// of one host talk over TCP, too: comm.backend shm and hierarchical are faster there.
 #pragma once
 
 #include <memory>
