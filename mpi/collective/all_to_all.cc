@@ -58,7 +58,9 @@ void check_first(const Exchange& exchange, const std::byte* at, const View& bloc
 }  // namespace
 
 // Rank r gives to r + d and takes from r - d, for d = 1, 2, ...: no rank is asked by all at once.
+// After the greeting all first messages are those of an all_to_all and fit their slots.
 void run_all_to_all(Exchange& exchange, Scratch& scratch, const AllToAll& all) {
+  greet(exchange, scratch);
   const Blocks blocks(all);
   const int size = exchange.size();
   const auto from = [&](int distance) { return (exchange.rank() - distance + size) % size; };
@@ -67,8 +69,8 @@ void run_all_to_all(Exchange& exchange, Scratch& scratch, const AllToAll& all) {
   const auto in = [&](int distance) { return slots + 2 * distance * kSlotBytes; };
   const auto out = [&](int distance) { return in(distance) + kSlotBytes; };
   for (int d = 1; d < size; ++d) {
-    recv_greeting(exchange, in(d), kGreetingBytes + inlined(blocks.taken(from(d)).bytes()),
-                  from(d));
+    exchange.recv_of_any_length(in(d), kGreetingBytes + inlined(blocks.taken(from(d)).bytes()),
+                                kSlotBytes, from(d));
     send_first(exchange, out(d), blocks.given(to(d)), to(d));
   }
   exchange.wait_all();

@@ -94,7 +94,7 @@ void run_all_reduce(Exchange& exchange, Scratch& scratch, View data, ReduceOp op
     small_all_reduce(exchange, scratch, data, op);
     return;
   }
-  greet(exchange, scratch.bytes(2 * kGreetingBytes));
+  greet(exchange, scratch);
   if (data.dtype != DType::bf16) {
     all_reduce_in_type(exchange, scratch, data, op);
     return;
@@ -115,7 +115,7 @@ void run_reduce_scatter(Exchange& exchange, Scratch& scratch, View data, ReduceO
     small_reduce_scatter(exchange, scratch, data, op);
     return;
   }
-  greet(exchange, scratch.bytes(2 * kGreetingBytes));
+  greet(exchange, scratch);
   if (data.dtype != DType::bf16) {
     reduce_scatter_in_type(exchange, scratch, data, op);
     return;
@@ -141,7 +141,7 @@ void run_all_gather(Exchange& exchange, Scratch& scratch, View data) {
     small_all_gather(exchange, scratch, data);
     return;
   }
-  greet(exchange, scratch.bytes(2 * kGreetingBytes));
+  greet(exchange, scratch);
   if (is_power_of_two(exchange.size())) {
     double_back(exchange, data, BlockOrder::by_rank);
   } else {
@@ -154,13 +154,11 @@ void run_broadcast(Exchange& exchange, Scratch& scratch, View data, int root) {
     small_broadcast(exchange, scratch, data, root);
     return;
   }
-  greet(exchange, scratch.bytes(2 * kGreetingBytes));
+  greet(exchange, scratch);
   send_down(exchange, data, root);
 }
 
-void run_barrier(Exchange& exchange, Scratch& scratch) {
-  greet(exchange, scratch.bytes(2 * kGreetingBytes));
-}
+void run_barrier(Exchange& exchange, Scratch& scratch) { greet(exchange, scratch); }
 
 void run_send(Exchange& exchange, ConstView data, int to, int tag) {
   const auto* at = static_cast<const std::byte*>(data.data);

@@ -13,8 +13,8 @@
 //   all_gather      the doubling alone, S (n-1)/n bytes; other n: a ring, n-1 steps
 //   barrier         the greeting: dissemination (Hensgen, Finkel, Manber, 1988)
 //   broadcast       down the halving tree, in segments: ceil(log2(n)) steps
-//   all_to_all      of any size: a greeting from every rank to every other, blocks of up to
-//                   kInlineBytes within; then the larger blocks, straight to their ranks
+//   all_to_all      of any size, after the greeting: from every rank to every other how large its
+//                   block is, with it if it has up to kInlineBytes; then the larger blocks
 #pragma once
 
 #include <cstddef>

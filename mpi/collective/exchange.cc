@@ -15,7 +15,11 @@ constexpr std::chrono::milliseconds kPeerCheckInterval{10};
 }  // namespace
 
 std::chrono::microseconds Backoff::next() {
-  if (Clock::now() < spin_until_) {
+  const auto now = Clock::now();
+  if (spin_until_ == Clock::time_point{}) {
+    spin_until_ = now + std::chrono::microseconds(30);
+  }
+  if (now < spin_until_) {
     ::sched_yield();
     return std::chrono::microseconds(0);
   }
@@ -49,8 +53,10 @@ TransferId Exchange::recv(void* data, std::int64_t bytes, int from, int tag) {
   return id;
 }
 
-TransferId Exchange::recv_of_any_length(void* data, std::int64_t bytes, int from) {
-  const TransferId id = transport_.start_recv_of_any_length(data, bytes, from, kCollectiveTag);
+TransferId Exchange::recv_of_any_length(void* data, std::int64_t bytes, std::int64_t room,
+                                        int from) {
+  const TransferId id =
+      transport_.start_recv_of_any_length(data, bytes, room, from, kCollectiveTag);
   transfers_.push_back({id, bytes, from, false});
   return id;
 }

@@ -17,7 +17,7 @@ class Backoff {
 
  private:
   using Clock = std::chrono::steady_clock;
-  Clock::time_point spin_until_ = Clock::now() + std::chrono::microseconds(30);
+  Clock::time_point spin_until_{};  // set when it is first asked: many waits end before
   std::chrono::microseconds sleep_{50};
 };
 
@@ -52,7 +52,7 @@ class Exchange {
   TransferId send(const void* data, std::int64_t bytes, int to, int tag = kCollectiveTag);
   TransferId recv(void* data, std::int64_t bytes, int from, int tag = kCollectiveTag);
   // See Transport::start_recv_of_any_length().
-  TransferId recv_of_any_length(void* data, std::int64_t bytes, int from);
+  TransferId recv_of_any_length(void* data, std::int64_t bytes, std::int64_t room, int from);
   void wait(TransferId id);
   void wait_all();
 

@@ -43,7 +43,7 @@ std::optional<OperationLabel> read_greeting(const std::byte* at) {
 // What an earlier operation left in the memory must not look like a greeting.
 TransferId recv_greeting(Exchange& exchange, std::byte* at, std::int64_t bytes, int from) {
   std::memset(at, 0, sizeof(kMagic));
-  return exchange.recv_of_any_length(at, bytes, from);
+  return exchange.recv_of_any_length(at, bytes, kFirstMessageBytes, from);
 }
 
 OperationLabel check_greeting(const Exchange& exchange, const std::byte* at, int from) {
@@ -62,14 +62,15 @@ OperationLabel check_greeting(const Exchange& exchange, const std::byte* at, int
   return *other;
 }
 
-void greet(Exchange& exchange, std::byte* scratch) {
+void greet(Exchange& exchange, Scratch& scratch) {
   const int size = exchange.size();
-  std::byte* const received = scratch + kGreetingBytes;
-  write_greeting(scratch, exchange.label());
+  std::byte* const own = scratch.bytes(kGreetingBytes + kFirstMessageBytes);
+  std::byte* const received = own + kGreetingBytes;
+  write_greeting(own, exchange.label());
   for (int distance = 1; distance < size; distance <<= 1) {
     const int from = (exchange.rank() + distance) % size;
     recv_greeting(exchange, received, kGreetingBytes, from);
-    exchange.send(scratch, kGreetingBytes, (exchange.rank() - distance + size) % size);
+    exchange.send(own, kGreetingBytes, (exchange.rank() - distance + size) % size);
     exchange.wait_all();
     check_greeting(exchange, received, from);
   }

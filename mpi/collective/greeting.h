@@ -12,25 +12,28 @@
 #include <cstddef>
 #include <optional>
 
-#include "mpi/collective/exchange.h"
+#include "mpi/collective/collectives.h"
 
 namespace trireme {
 
 inline constexpr std::int64_t kGreetingBytes = 32;
+// The longest first message: a greeting and a small operation's data, widened from bf16 to f32.
+// Where it goes has room for that, whatever is expected: Open MPI 4.1.4 writes beyond the end of a
+// shorter buffer (messages above the eager limit in shared memory) before it reports the error.
+inline constexpr std::int64_t kFirstMessageBytes = kGreetingBytes + 2 * kSmallBytes;
 
 // at: kGreetingBytes.
 void write_greeting(std::byte* at, const OperationLabel& label);
 // Nothing if those bytes are not a greeting.
 std::optional<OperationLabel> read_greeting(const std::byte* at);
 
-// Starts the receipt of a greeting and what follows it, `bytes` in all, into `at`.
+// Starts the receipt of a greeting and what follows it, `bytes` in all. at: kFirstMessageBytes.
 TransferId recv_greeting(Exchange& exchange, std::byte* at, std::int64_t bytes, int from);
 // CommError unless what came from rank `from` agrees with this rank's operation. Returns its label.
 OperationLabel check_greeting(const Exchange& exchange, const std::byte* at, int from);
 
 // Returns when all ranks of the group are in this operation. Dissemination (collectives.h,
-// barrier): ceil(log2(n)) steps of kGreetingBytes each way. scratch: 2 kGreetingBytes, which stay
-// until the exchange has settled.
-void greet(Exchange& exchange, std::byte* scratch);
+// barrier): ceil(log2(n)) steps of kGreetingBytes each way.
+void greet(Exchange& exchange, Scratch& scratch);
 
 }  // namespace trireme

@@ -99,16 +99,15 @@ Pending OperationQueue::push(OperationLabel label, Exchange::Clock::duration lim
     thread_ = std::thread([this] { run(); });
   }
   const bool is_next = waiting_.empty();
-  waiting_.push_back(operation);
+  Pending pending(operation);
+  waiting_.push_back(std::move(operation));
   if (start == Start::at_once && is_next && take_seat(lock)) {
-    lock.unlock();
-    round();
-    lock.lock();
+    round(lock);
     leave_seat(lock);
   } else if (start != Start::when_waited_for) {
     changed_.notify_all();
   }
-  return Pending(operation);
+  return pending;
 }
 
 bool OperationQueue::take_seat(const std::unique_lock<std::mutex>&) {
@@ -123,9 +122,14 @@ void OperationQueue::leave_seat(const std::unique_lock<std::mutex>&) {
   }
 }
 
-void OperationQueue::round() noexcept {
+void OperationQueue::round(std::unique_lock<std::mutex>& lock) noexcept {
+  if (!waiting_.empty()) {
+    current_ = std::move(waiting_.front());
+    waiting_.pop_front();
+  }
+  lock.unlock();
   try {
-    if (current_ = take_next(); current_ != nullptr) {
+    if (current_ != nullptr) {
       current_->start();
       started_.push_back(std::move(current_));
     }
@@ -133,16 +137,7 @@ void OperationQueue::round() noexcept {
   } catch (...) {
     fail(std::current_exception());
   }
-}
-
-OperationQueue::OperationPtr OperationQueue::take_next() {
-  const std::lock_guard lock(mutex_);
-  if (waiting_.empty()) {
-    return nullptr;
-  }
-  OperationPtr operation = std::move(waiting_.front());
-  waiting_.pop_front();
-  return operation;
+  lock.lock();
 }
 
 // Also called between the polls of the body that runs.
@@ -197,9 +192,7 @@ void OperationQueue::run() {
       continue;
     }
     (void)take_seat(lock);
-    lock.unlock();
-    round();
-    lock.lock();
+    round(lock);
     leave_seat(lock);
     if (const auto sleep = backoff.next(); busy_ && waiting_.empty() && sleep.count() > 0) {
       changed_.wait_for(lock, sleep);
@@ -217,14 +210,14 @@ void OperationQueue::help(const Operation& operation) {
       helpers_.fetch_sub(1);
       continue;
     }
-    lock.unlock();
     Backoff backoff;
-    for (round(); !operation.is_done(); round()) {
+    for (round(lock); !operation.is_done(); round(lock)) {
       if (const auto sleep = backoff.next(); sleep.count() > 0) {
+        lock.unlock();
         transport_.pause(sleep);
+        lock.lock();
       }
     }
-    lock.lock();
     leave_seat(lock);
   }
 }

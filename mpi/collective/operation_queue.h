@@ -47,9 +47,9 @@ class OperationQueue {
   // The seat: taken with the lock held, used without it. Leaving wakes whoever has work to do.
   bool take_seat(const std::unique_lock<std::mutex>& lock);
   void leave_seat(const std::unique_lock<std::mutex>& lock);
-  // One round in the seat: starts the next operation, looks after those under way.
-  void round() noexcept;
-  OperationPtr take_next();
+  // One round in the seat: starts the next operation, looks after those under way. The lock is
+  // held before and after, not in between.
+  void round(std::unique_lock<std::mutex>& lock) noexcept;
   void settle_started();
   void check_given_up() const;
   void fail(const std::exception_ptr& error) noexcept;

@@ -11,24 +11,25 @@
 namespace trireme {
 namespace {
 
-// A message to send and one that comes, each a greeting and `bytes` of data.
+// A message to send and one that comes, each a greeting and `bytes` of data; and some memory more.
 class Messages {
  public:
-  Messages(Exchange& exchange, Scratch& scratch, std::int64_t bytes)
+  Messages(Exchange& exchange, Scratch& scratch, std::int64_t bytes, std::int64_t extra = 0)
       : exchange_(exchange), bytes_(bytes) {
-    const std::int64_t each = (kGreetingBytes + bytes + 63) / 64 * 64;
-    out_ = scratch.bytes(2 * each);
-    in_ = out_ + each;
+    out_ = scratch.bytes(2 * kFirstMessageBytes + extra);
+    in_ = out_ + kFirstMessageBytes;
+    extra_ = in_ + kFirstMessageBytes;
     write_greeting(out_, exchange.label());
   }
 
   std::byte* out() { return out_ + kGreetingBytes; }
   std::byte* in() { return in_ + kGreetingBytes; }
+  std::byte* extra() { return extra_; }
   // The first `bytes` of out() leave; the call does not wait.
   void send(int to, std::int64_t bytes) { exchange_.send(out_, kGreetingBytes + bytes, to); }
   void send(int to) { send(to, bytes_); }
-  void start_recv(int from, std::int64_t bytes) {
-    recv_greeting(exchange_, in_, kGreetingBytes + bytes, from);
+  TransferId start_recv(int from, std::int64_t bytes) {
+    return recv_greeting(exchange_, in_, kGreetingBytes + bytes, from);
   }
   // Waits for everything under way, then judges what came.
   void finish_recv(int from) {
@@ -39,13 +40,13 @@ class Messages {
     start_recv(from, bytes_);
     finish_recv(from);
   }
-  void pass_on(int to) { exchange_.send(in_, kGreetingBytes + bytes_, to); }
 
  private:
   Exchange& exchange_;
   std::int64_t bytes_;
   std::byte* out_;
   std::byte* in_;
+  std::byte* extra_;
 };
 
 void copy_bytes(void* to, const void* from, std::int64_t bytes) {
@@ -151,23 +152,35 @@ void small_all_gather(Exchange& exchange, Scratch& scratch, const View& data) {
   copy_bytes(blocks, messages.out() + behind, rank * block);
 }
 
+// Every rank greets its parent as it enters, so that no root ends whose ranks do something else.
 void small_broadcast(Exchange& exchange, Scratch& scratch, const View& data, int root) {
   const int size = exchange.size();
+  const auto rank_at = [&](int place) { return (place + root) % size; };
   const TreePlace place = place_in_tree((exchange.rank() - root + size) % size, size);
-  Messages messages(exchange, scratch, data.bytes());
+  const auto children = static_cast<std::int64_t>(place.children.size());
+  Messages messages(exchange, scratch, data.bytes(), children * kFirstMessageBytes);
+  for (std::int64_t i = 0; i < children; ++i) {
+    recv_greeting(exchange, messages.extra() + i * kFirstMessageBytes, kGreetingBytes,
+                  rank_at(place.children[static_cast<std::size_t>(i)]));
+  }
   if (place.parent >= 0) {
-    messages.recv((place.parent + root) % size);
+    const TransferId coming = messages.start_recv(rank_at(place.parent), data.bytes());
+    messages.send(rank_at(place.parent), 0);
+    exchange.wait(coming);
+    check_greeting(exchange, messages.in() - kGreetingBytes, rank_at(place.parent));
+    copy_bytes(messages.out(), messages.in(), data.bytes());
   } else {
     copy_bytes(messages.out(), data.data, data.bytes());
   }
   for (const int child : place.children) {
-    place.parent >= 0 ? messages.pass_on((child + root) % size)
-                      : messages.send((child + root) % size);
+    messages.send(rank_at(child));
   }
   exchange.wait_all();
-  if (place.parent >= 0) {
-    copy_bytes(data.data, messages.in(), data.bytes());
+  for (std::int64_t i = 0; i < children; ++i) {
+    check_greeting(exchange, messages.extra() + i * kFirstMessageBytes,
+                   rank_at(place.children[static_cast<std::size_t>(i)]));
   }
+  copy_bytes(data.data, messages.out(), data.bytes());
 }
 
 }  // namespace trireme

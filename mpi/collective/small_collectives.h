@@ -7,7 +7,8 @@
 //   reduce_scatter  as all_reduce
 //   all_gather      dissemination (Bruck, Ho, Kipnis, Upfal, Weathersby, 1997): ceil(log2(n))
 //                   messages, S (n-1)/n bytes
-//   broadcast       down the tree, up to ceil(log2(n)) messages of S bytes
+//   broadcast       down the tree, up to ceil(log2(n)) messages of S bytes; a greeting up each
+//                   branch
 #pragma once
 
 #include "mpi/collective/collectives.h"

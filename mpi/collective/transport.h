@@ -41,11 +41,12 @@ class Transport {
   // The buffers stay untouched by others until finished() or cancel_all().
   virtual TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) = 0;
   virtual TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) = 0;
-  // A receive whose message may turn out to have another length: finished() then says so with
-  // `true`, and up to `bytes` of it are there, or nothing. For the first message of an operation,
-  // which tells what the sender runs (greeting.h). A transport that can't tolerate another length
-  // fails as for any other message, and the error knows less.
-  virtual TransferId start_recv_of_any_length(void* data, std::int64_t bytes, int from, int tag) {
+  // A receive of `bytes`, whose message may turn out to have another length, up to `room`: then
+  // finished() is `true` as well. For the first message of an operation, which tells what the
+  // sender runs (greeting.h). A transport that can't tolerate another length fails as for any other
+  // message, and the error knows less.
+  virtual TransferId start_recv_of_any_length(void* data, std::int64_t bytes, std::int64_t /*room*/,
+                                              int from, int tag) {
     return start_recv(data, bytes, from, tag);
   }
   // Asks once. After `true` the id is void. CommError for a lost peer or another message's length.

@@ -59,11 +59,11 @@ TransferId HierarchicalTransport::start_recv(void* data, std::int64_t bytes, int
                     : note(network_->start_recv(data, bytes, from, tag), false);
 }
 
-TransferId HierarchicalTransport::start_recv_of_any_length(void* data, std::int64_t bytes, int from,
-                                                           int tag) {
+TransferId HierarchicalTransport::start_recv_of_any_length(void* data, std::int64_t bytes,
+                                                           std::int64_t room, int from, int tag) {
   const int local = local_number(from);
-  return local >= 0 ? note(local_->start_recv_of_any_length(data, bytes, local, tag), true)
-                    : note(network_->start_recv_of_any_length(data, bytes, from, tag), false);
+  return local >= 0 ? note(local_->start_recv_of_any_length(data, bytes, room, local, tag), true)
+                    : note(network_->start_recv_of_any_length(data, bytes, room, from, tag), false);
 }
 
 bool HierarchicalTransport::finished(TransferId id) {

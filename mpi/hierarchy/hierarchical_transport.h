@@ -24,7 +24,8 @@ class HierarchicalTransport : public Transport {
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override;
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override;
-  TransferId start_recv_of_any_length(void* data, std::int64_t bytes, int from, int tag) override;
+  TransferId start_recv_of_any_length(void* data, std::int64_t bytes, std::int64_t room, int from,
+                                      int tag) override;
   bool finished(TransferId id) override;
   void cancel_all() noexcept override;
   void pause(std::chrono::microseconds limit) override;

@@ -43,8 +43,9 @@ class MpiTransport : public Transport {
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override;
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override;
-  TransferId start_recv_of_any_length(void* data, std::int64_t bytes, int from, int tag) override {
-    const TransferId id = start_recv(data, bytes, from, tag);
+  TransferId start_recv_of_any_length(void* data, std::int64_t, std::int64_t room, int from,
+                                      int tag) override {
+    const TransferId id = start_recv(data, room, from, tag);
     transfer(id).any_length = true;
     return id;
   }
@@ -102,24 +103,10 @@ TransferId MpiTransport::start_recv(void* data, std::int64_t bytes, int from, in
   return id;
 }
 
-bool is_truncation(int code) {
-  int error_class = MPI_SUCCESS;
-  return code != MPI_SUCCESS && MPI_Error_class(code, &error_class) == MPI_SUCCESS &&
-         error_class == MPI_ERR_TRUNCATE;
-}
-
 bool MpiTransport::finished(TransferId id) {
   int done = 0;
   MPI_Status status;
-  const int code = MPI_Test(&transfer(id).request, &done, &status);
-  if (transfer(id).any_length && is_truncation(code)) {
-    if (transfer(id).request != MPI_REQUEST_NULL) {
-      mpi_check(MPI_Request_free(&transfer(id).request), "MPI_Request_free");
-    }
-    free_.push_back(id);
-    return true;
-  }
-  mpi_check(code, "MPI_Test");
+  mpi_check(MPI_Test(&transfer(id).request, &done, &status), "MPI_Test");
   if (done == 0) {
     return false;
   }
@@ -137,21 +124,18 @@ bool MpiTransport::finished(TransferId id) {
 }
 
 // A receive that nobody has answered is taken back; what is half through stays MPI's, which touches
-// it only when called again. The communicator is left alone then: freeing it would wait for others.
+// it only when called again. The communicator is left alone then: others may still send to it, and
+// MPI would take their messages for those of the next communicator in its place.
 void MpiTransport::cancel_all() noexcept {
-  bool any = false;
   for (Transfer& transfer : transfers_) {
     if (transfer.request != MPI_REQUEST_NULL) {
-      any = true;
       if (!transfer.sends) {
         (void)MPI_Cancel(&transfer.request);
       }
       (void)MPI_Request_free(&transfer.request);
     }
   }
-  if (any) {
-    (void)comm_.release();
-  }
+  (void)comm_.release();
 }
 
 std::unique_ptr<Transport> MpiTransport::split_off(const std::vector<int>& members) {

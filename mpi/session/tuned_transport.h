@@ -30,8 +30,9 @@ class TunedTransport : public Transport {
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override {
     return first().start_recv(data, bytes, from, tag);
   }
-  TransferId start_recv_of_any_length(void* data, std::int64_t bytes, int from, int tag) override {
-    return first().start_recv_of_any_length(data, bytes, from, tag);
+  TransferId start_recv_of_any_length(void* data, std::int64_t bytes, std::int64_t room, int from,
+                                      int tag) override {
+    return first().start_recv_of_any_length(data, bytes, room, from, tag);
   }
   bool finished(TransferId id) override { return first().finished(id); }
   void cancel_all() noexcept override;

@@ -118,8 +118,9 @@ class ThreadWorld::Link : public Transport {
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override {
     return post({group_, from, rank_, tag}, {data, bytes, false}, &Posted::recvs);
   }
-  TransferId start_recv_of_any_length(void* data, std::int64_t bytes, int from, int tag) override {
-    return post({group_, from, rank_, tag}, {data, bytes, true}, &Posted::recvs);
+  TransferId start_recv_of_any_length(void* data, std::int64_t, std::int64_t room, int from,
+                                      int tag) override {
+    return post({group_, from, rank_, tag}, {data, room, true}, &Posted::recvs);
   }
   bool finished(TransferId id) override;
   void cancel_all() noexcept override;

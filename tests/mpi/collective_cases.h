@@ -20,6 +20,7 @@ std::vector<CollectiveCase> movement_cases();
 std::vector<CollectiveCase> group_cases();
 std::vector<CollectiveCase> memory_cases();
 std::vector<CollectiveCase> fault_cases();
+std::vector<CollectiveCase> desync_cases();
 std::vector<CollectiveCase> all_cases();
 
 std::ostream& operator<<(std::ostream& out, const CollectiveCase& test);

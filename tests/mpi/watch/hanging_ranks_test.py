@@ -1,0 +1,76 @@
+"""Ranks that hang under mpirun: hanging_ranks_test.py PROGRAM MPIRUN... Every rank that can speak
+names the culprit, the job ends with 85 in time, and every rank that can write leaves a dump."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+DEADLINE = 2
+RANKS = 4
+
+failures = 0
+
+
+def expect(holds, what, output):
+    global failures
+    if not holds:
+        failures += 1
+        print(f"FAILED: {what}; it said:\n{output}")
+
+
+def run(how, folder, **environment):
+    begin = time.monotonic()
+    done = subprocess.run(sys.argv[2:] + ["-n", str(RANKS), sys.argv[1], how, folder],
+                          env={**os.environ, **environment}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+    expect(done.returncode == 85, f"{how}: exit code {done.returncode}", done.stdout)
+    return done.stdout, time.monotonic() - begin
+
+
+def refuse_constant(name):
+    raise ValueError(f"{name} is not JSON")
+
+
+def check_dumps(how, folder, ranks, output):
+    names = sorted(os.listdir(folder))
+    expected = [f"flight-rank-{rank:05}.jsonl" for rank in ranks]
+    expect(names == expected, f"{how}: dumps {names}", output)
+    for name in names:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            lines = [json.loads(line, parse_constant=refuse_constant) for line in file]
+        expect(lines[0]["event"] == "flight_recorder", f"{how}: head of {name}", lines[0])
+        expect(any(line["operation"] == "barrier" and line["state"] == "finished"
+                   for line in lines[1:]), f"{how}: {name} has the barrier", lines)
+
+
+def check(how, texts, speakers, dumpers):
+    """Every one of `speakers` says one of `texts` in its message."""
+    with tempfile.TemporaryDirectory() as folder:
+        output, seconds = run(how, folder)
+        expect(seconds < DEADLINE + 10, f"{how}: took {seconds:.1f} s", output)
+        for rank in speakers:
+            said = [line for line in output.splitlines() if line.startswith(f"rank {rank}: ")]
+            expect(said and all(any(text in line for text in texts) for line in said),
+                   f"{how}: rank {rank} names the culprit", output)
+        check_dumps(how, folder, dumpers, output)
+
+
+def main():
+    others = range(RANKS - 1)
+    check("absent", ["never entered all_reduce #1 (273.4 KiB, group dp 0..3); it is in data_load"],
+          others, range(RANKS))
+    check("stopped", ["did not answer within 3.0s: it is stopped"], others, others)
+    with tempfile.TemporaryDirectory() as folder:
+        output, _ = run("desync", folder)
+        expect("the ranks have lost step" in output and "broadcast #1" in output and
+               "all_reduce #1" in output, "desync is named", output)
+        output, _ = run("stopped_at_start", folder, TRIREME_START_DEADLINE="2")
+        expect("MPI has not connected all ranks within 2.0s" in output, "start is named", output)
+    if failures == 0:
+        print("every hang is named")
+    sys.exit(failures > 0)
+
+
+main()
