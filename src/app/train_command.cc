@@ -7,6 +7,7 @@
 #include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
 #include "src/base/file.h"
+#include "src/train/connect.h"
 #include "src/train/startup.h"
 #include "src/train/training.h"
 
@@ -70,7 +71,9 @@ void train(const TrainOptions& options, AppContext& context) {
            .ranks = world.size(),
            .host = session.place().host,
            .folder = config.run_dir / "logs"});
-  Training training(config, {session, log, stop, context.status});
+  const std::unique_ptr<Communicator> ranks = connect(config, session, log);
+  Training training(config,
+                    {*ranks, session.places(), session.recorder(), log, stop, context.status});
   if (world.rank() == 0) {
     // Only now: a start that is refused changes nothing of what an earlier one left.
     write_file_durably(run.config(), loaded.binder.to_yaml());

@@ -43,9 +43,9 @@ void warn_of_bindings(const std::vector<RankPlace>& places, int threads, Log& lo
   }
 }
 
-void log_ranks(const MpiSession& session, Communicator& world, int threads,
+void log_ranks(const std::vector<RankPlace>& places, Communicator& world, int threads,
                std::string_view kernels, Log& log) {
-  const RankPlace& own = session.place();
+  const RankPlace& own = places.at(static_cast<std::size_t>(world.rank()));
   const CoreBinding& binding = own.binding;
   const std::string line = fmt::format(kRankRow, own.rank, own.host, ::getpid(), binding.cpus,
                                        binding.packages, binding.numa_nodes, threads, kernels);
@@ -74,7 +74,7 @@ void log_ranks(const MpiSession& session, Communicator& world, int threads,
       log.info(fmt::format("host {}: {}", world.host(static_cast<int>(rank)), shapes[rank]));
     }
   }
-  warn_of_bindings(session.places(), threads, log);
+  warn_of_bindings(places, threads, log);
 }
 
 void check_same_config(Communicator& world, const LoadedConfig& loaded) {

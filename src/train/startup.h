@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "mpi/session/mpi_session.h"
+#include "mpi/communicator.h"
+#include "mpi/topology.h"
 #include "src/base/log.h"
 #include "src/train/run_config.h"
 
@@ -15,7 +16,7 @@ namespace trireme {
 // how it is built. Collective; the table is logged by rank 0, each rank notes its own line in its
 // own log. Warns where ranks oversubscribe cores or are spread over the memory of several NUMA
 // nodes.
-void log_ranks(const MpiSession& session, Communicator& world, int threads,
+void log_ranks(const std::vector<RankPlace>& places, Communicator& world, int threads,
                std::string_view kernels, Log& log);
 
 // Warns of ranks that oversubscribe cores or may run far from their memory.

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
-#include "mpi/session/mpi_session.h"
+#include "mpi/communicator.h"
+#include "mpi/topology.h"
+#include "mpi/watch/flight_recorder.h"
 #include "src/base/log.h"
 #include "src/train/run_config.h"
 #include "src/train/run_directory.h"
@@ -21,7 +24,9 @@ struct TrainingOutcome {
 
 // What the training borrows for its life.
 struct TrainingHost {
-  MpiSession& session;
+  Communicator& world;                   // all ranks, over the run's backend
+  const std::vector<RankPlace>& places;  // by rank
+  FlightRecorder& recorder;              // this rank's
   Log& log;
   const StopFlag& stop;
   RunStatus& status;

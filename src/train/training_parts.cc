@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "mpi/agreement.h"
 #include "src/base/config_tree.h"
-#include "src/base/file.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"
@@ -34,9 +32,9 @@ Reproducibility reproducibility_of(const std::string& word) {
                             : Reproducibility::fast;
 }
 
-int threads_of(const RunConfig& config, const MpiSession& session) {
+int threads_of(const RunConfig& config, const RankPlace& place) {
   const IntegerOrWord& threads = config.train.threads;
-  return threads.is("auto") ? session.place().threads() : static_cast<int>(threads.integer);
+  return threads.is("auto") ? place.threads() : static_cast<int>(threads.integer);
 }
 
 // A name that is no field would be believed to allow something.
@@ -59,53 +57,27 @@ void check_allowed_fields(const std::vector<std::string>& allowed, const nlohman
   }
 }
 
-constexpr std::int64_t kMostTuningBytes = 1 << 20;
-
-// Rank 0 reads the table: the others need not see the file.
-Tuning read_tuning(const std::filesystem::path& path, Communicator& control) {
-  if (path.empty()) {
-    return {};
-  }
-  const auto read = [&] {
-    const std::string text = read_file(path, kMostTuningBytes);
-    try {
-      (void)parse_tuning(text);
-    } catch (const DataError& error) {
-      throw DataError(fmt::format("{}: {}", path.string(), error.what()));
-    }
-    return text;
-  };
-  return parse_tuning(run_on_root(control, read));
-}
-
-std::unique_ptr<Communicator> connect(const RunConfig& config, const TrainingHost& host) {
-  const Tuning tuning = read_tuning(config.comm_tuning, host.session.world());
-  return host.session.make_world(parse_backend(config.comm_backend), tuning,
-                                 [&](const std::string& text) { host.log.warning(text); });
-}
-
 }  // namespace
 
 TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& the_host)
     : config(the_config),
       host(the_host),
-      all_ranks(connect(config, host)),
-      world(*all_ranks),
+      world(host.world),
       grid(grid_of(config, world.size())),
       dp(world.split(grid.dp_color(world.rank()), grid.dp_rank(world.rank()), "dp")),
       kernels(kernels_for({})),
-      stream({}, threads_of(config, host.session)),
+      stream({}, threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())))),
       shared_pool({}, world.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
       parameters(pool, config.compute_dtype()),
       model(config.model, parameters) {
-  host.session.recorder().set_dump_folder(config.run_dir / "logs");
+  host.recorder.set_dump_folder(config.run_dir / "logs");
   enter("start", config.deadline.start);
   check_reduction(config.micro_batches(), grid.dp(), reproducibility_of(config.reproducibility));
   check_same_kernels(world, kernels.name, config.reproducibility);
-  log_ranks(host.session, world, stream.threads(), kernels.name, host.log);
+  log_ranks(host.places, world, stream.threads(), kernels.name, host.log);
   if (config.parallel.placement == "print" && world.rank() == 0) {
-    for (const std::string& line : describe_placement(grid, host.session.places())) {
+    for (const std::string& line : describe_placement(grid, host.places)) {
       host.log.info(line);
     }
   }
@@ -125,7 +97,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
 
 void TrainingParts::enter(const char* phase, double deadline_seconds) {
   host.status.phase = phase;
-  host.session.recorder().enter_phase(phase);
+  host.recorder.enter_phase(phase);
   host.status.step = counters.step;
   world.set_deadline(std::chrono::duration<double>(deadline_seconds));
   dp->set_deadline(std::chrono::duration<double>(deadline_seconds));
@@ -181,9 +153,9 @@ void TrainingParts::make_loader() {
                  .micros = leaves.count(),
                  .steps = std::max<std::int64_t>(config.train.steps - counters.step, 0)},
       counters.step * config.train.global_batch);
-  step = std::make_unique<TrainStep>(
-      TrainStep::Parts{config, model, parameters, *optimizer, *reducer, *loader, *dp,
-                       host.session.recorder(), kernels, stream, pool});
+  step = std::make_unique<TrainStep>(TrainStep::Parts{config, model, parameters, *optimizer,
+                                                      *reducer, *loader, *dp, host.recorder,
+                                                      kernels, stream, pool});
 }
 
 void TrainingParts::measure_ceiling() {

@@ -22,8 +22,7 @@ struct TrainingParts {
 
   RunConfig config;
   TrainingHost host;
-  std::unique_ptr<Communicator> all_ranks;  // over comm.backend
-  Communicator& world;                      // the same
+  Communicator& world;
   ProcessGrid grid;
   std::unique_ptr<Communicator> dp;
   const Kernels& kernels;

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 PROGRAM = os.environ.get("TRIREME", "build/release/trireme")
 MPIEXEC = os.environ.get("MPIEXEC", "mpirun")
@@ -89,6 +90,22 @@ def start(*arguments, ranks, log):
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+def pids_of_ranks(log_folder, ranks, deadline=60.0):
+    """The ranks of the newest start, from the first line of each rank's log."""
+    end = time.monotonic() + deadline
+    while time.monotonic() < end:
+        pids = {}
+        for path in sorted(pathlib.Path(log_folder).glob("rank-*.jsonl")):
+            starts = [json.loads(x) for x in path.read_text().splitlines() if '"start"' in x]
+            starts = [x for x in starts if x.get("event") == "start" and x.get("ranks") == ranks]
+            if starts and pathlib.Path(f"/proc/{starts[-1]['pid']}").exists():
+                pids[starts[-1]["rank"]] = starts[-1]["pid"]
+        if len(pids) == ranks:
+            return pids
+        time.sleep(0.02)
+    raise AssertionError(f"no {ranks} ranks in {log_folder}")
 
 
 def end_group(process):

@@ -3,7 +3,6 @@ of the uninterrupted run. SIGTERM and the user signals: saved, exit code 75."""
 
 import json
 import os
-import pathlib
 import random
 import re
 import signal
@@ -14,22 +13,6 @@ import harness
 
 KILLS = 20
 SEED = 20240229
-
-
-def pids_of_ranks(log_folder, ranks, deadline=60.0):
-    """The ranks of the newest start, from the first line of each rank's log."""
-    end = time.monotonic() + deadline
-    while time.monotonic() < end:
-        pids = {}
-        for path in sorted(pathlib.Path(log_folder).glob("rank-*.jsonl")):
-            starts = [json.loads(x) for x in path.read_text().splitlines() if '"start"' in x]
-            starts = [x for x in starts if x.get("event") == "start" and x.get("ranks") == ranks]
-            if starts and pathlib.Path(f"/proc/{starts[-1]['pid']}").exists():
-                pids[starts[-1]["rank"]] = starts[-1]["pid"]
-        if len(pids) == ranks:
-            return pids
-        time.sleep(0.02)
-    raise AssertionError(f"no {ranks} ranks in {log_folder}")
 
 
 class KillAndResume(unittest.TestCase):
@@ -75,7 +58,7 @@ class KillAndResume(unittest.TestCase):
             log = self.folder / "killed.log"
             process = harness.start("train", config, ranks=ranks, log=log)
             try:
-                pids = pids_of_ranks(harness.run_dir(config) / "logs", ranks)
+                pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", ranks)
                 time.sleep(chance.uniform(0.0, 0.6 * self.seconds))
                 victim = chance.randrange(ranks)
                 try:
@@ -102,7 +85,7 @@ class KillAndResume(unittest.TestCase):
         log = self.folder / "named.log"
         process = harness.start("train", config, ranks=2, log=log)
         try:
-            pids = pids_of_ranks(harness.run_dir(config) / "logs", 2)
+            pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", 2)
             os.kill(pids[1], signal.SIGKILL)
             self.assertNotEqual(process.wait(timeout=60), 0)
         finally:
@@ -127,7 +110,7 @@ class KillAndResume(unittest.TestCase):
                 log = self.folder / f"signal-{number}.log"
                 process = harness.start("train", config, "checkpoint.every=0", ranks=2, log=log)
                 try:
-                    pids = pids_of_ranks(harness.run_dir(config) / "logs", 2)
+                    pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", 2)
                     self.wait_for_step(config)
                     # One rank is enough: all agree at the next step.
                     os.kill(pids[1], number)

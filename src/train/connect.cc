@@ -1,0 +1,36 @@
+#include "src/train/connect.h"
+
+#include "mpi/agreement.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kMostTuningBytes = 1 << 20;
+
+// Rank 0 reads the table: the others need not see the file.
+Tuning read_tuning(const std::filesystem::path& path, Communicator& control) {
+  if (path.empty()) {
+    return {};
+  }
+  const auto read = [&] {
+    const std::string text = read_file(path, kMostTuningBytes);
+    try {
+      (void)parse_tuning(text);
+    } catch (const DataError& error) {
+      throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+    }
+    return text;
+  };
+  return parse_tuning(run_on_root(control, read));
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> connect(const RunConfig& config, MpiSession& session, Log& log) {
+  const Tuning tuning = read_tuning(config.comm_tuning, session.world());
+  return session.make_world(parse_backend(config.comm_backend), tuning,
+                            [&log](const std::string& text) { log.warning(text); });
+}
+
+}  // namespace trireme

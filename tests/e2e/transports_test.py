@@ -1,0 +1,108 @@
+"""Which transport carries a run can't be seen in its bits; and every transport names a rank that
+stands still or dies."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+
+BACKENDS = ["mpi", "shm", "ucx", "hierarchical"]
+TRAIN_ON_THREADS = os.environ["TRAIN_ON_THREADS"]
+
+
+class Transports(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+
+    def config(self, name, **keys):
+        # Many small buckets: many operations under way at a time.
+        keys = {"parallel__bucket_bytes": 20000, "train__steps": 4, **keys}
+        return harness.write_config(self.folder / f"{name}.yaml", self.datasets, **keys)
+
+    def test_the_same_bits(self):
+        config = self.config("alone")
+        harness.must(harness.run("train", config))
+        expected = harness.loss_bits(config), harness.digest(config)
+        for ranks in [1, 2, 4, 8]:
+            for backend in BACKENDS:
+                with self.subTest(backend=backend, ranks=ranks):
+                    config = self.config(f"{backend}-{ranks}", comm__backend=backend)
+                    harness.must(harness.run("train", config, ranks=ranks))
+                    self.assertEqual((harness.loss_bits(config), harness.digest(config)), expected)
+            with self.subTest(backend="thread", ranks=ranks):
+                config = self.config(f"thread-{ranks}")
+                subprocess.run([TRAIN_ON_THREADS, str(ranks), str(config)], check=True, timeout=120,
+                               env=harness.ENVIRONMENT, capture_output=True)
+                self.assertEqual((harness.loss_bits(config), harness.digest(config)), expected)
+
+    def start(self, name, backend, **keys):
+        """A run without end of 3 ranks, past its first steps; its processes by rank."""
+        config = self.config(name, comm__backend=backend, train__steps=1000000,
+                             train__global_batch=6, numerics__reproducibility="layout", **keys)
+        process = harness.start("train", config, ranks=3, log=self.folder / f"{name}.log")
+        metrics = harness.run_dir(config) / "metrics.jsonl"
+        while not (metrics.exists() and metrics.read_text().count("\n") > 3):
+            self.assertIsNone(process.poll(), (self.folder / f"{name}.log").read_text())
+            time.sleep(0.05)
+        return config, process, harness.pids_of_ranks(harness.run_dir(config) / "logs", 3)
+
+    def test_a_stopped_rank_is_named(self):
+        for backend in BACKENDS:
+            with self.subTest(backend=backend):
+                name = f"stopped-{backend}"
+                config, process, ranks = self.start(name, backend, comm__deadline__step=2)
+                try:
+                    os.kill(ranks[2], signal.SIGSTOP)
+                    before = time.monotonic()
+                    # The deadline and 10 s; the margin is for a busy test machine.
+                    process.wait(timeout=2 + 10 + 20)
+                    elapsed = time.monotonic() - before
+                finally:
+                    harness.end_group(process)
+                    self.end(ranks)
+                text = (self.folder / f"{name}.log").read_text()
+                self.assertEqual(process.returncode, 85, text)
+                self.assertLess(elapsed, 2 + 10 + 20)
+                reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+                self.assertEqual((reason["code"], reason["kind"]), (85, "hang"))
+                self.assertIn("rank 2", reason["message"])
+                for message in re.findall(r"trireme: .*", text):
+                    self.assertIn("rank 2", message)
+                # Every rank but the stopped one.
+                for rank in [0, 1]:
+                    dump = harness.run_dir(config) / "logs" / f"flight-rank-{rank:05}.jsonl"
+                    for line in dump.read_text().splitlines():
+                        json.loads(line)
+
+    def test_a_killed_rank_is_noticed(self):
+        for backend in BACKENDS:
+            with self.subTest(backend=backend):
+                name = f"killed-{backend}"
+                _, process, ranks = self.start(name, backend, comm__deadline__step=600)
+                try:
+                    os.kill(ranks[1], signal.SIGKILL)
+                    process.wait(timeout=30)
+                finally:
+                    harness.end_group(process)
+                    self.end(ranks)
+                self.assertNotEqual(process.returncode, 0)
+                self.assertEqual([f for f in os.listdir("/dev/shm") if "trireme" in f], [])
+
+    @staticmethod
+    def end(ranks):
+        for pid in ranks.values():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
