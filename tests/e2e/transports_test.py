@@ -6,10 +6,14 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
 import harness
+
+sys.path.insert(0, str(harness.SOURCE / "tests/support"))
+import hosts  # noqa: E402
 
 BACKENDS = ["mpi", "shm", "ucx", "hierarchical"]
 TRAIN_ON_THREADS = os.environ["TRAIN_ON_THREADS"]
@@ -41,6 +45,28 @@ class Transports(unittest.TestCase):
                 subprocess.run([TRAIN_ON_THREADS, str(ranks), str(config)], check=True, timeout=120,
                                env=harness.ENVIRONMENT, capture_output=True)
                 self.assertEqual((harness.loss_bits(config), harness.digest(config)), expected)
+
+    def test_the_same_bits_on_several_hosts(self):
+        skipped = hosts.reason_to_skip()
+        if skipped:
+            self.skipTest(skipped)
+        config = self.config("one-host")
+        harness.must(harness.run("train", config))
+        expected = harness.loss_bits(config), harness.digest(config)
+        for count, ranks in [(2, 2), (4, 1)]:
+            for backend in ["mpi", "ucx", "hierarchical", "auto"]:
+                with self.subTest(backend=backend, hosts=count):
+                    config = self.config(f"{backend}-{count}-hosts", comm__backend=backend)
+                    words = [sys.executable, hosts.__file__, "--hosts", str(count),
+                             "--ranks-per-host", str(ranks), "--", harness.PROGRAM, "train",
+                             str(config)]
+                    result = subprocess.run(words, env=harness.ENVIRONMENT, text=True, timeout=120,
+                                            capture_output=True, check=False)
+                    harness.must(result)
+                    self.assertIn(f"host{count - 1}", result.stderr)
+                    self.assertNotIn("MPI alone", result.stderr)
+                    self.assertNotIn("MPI carries", result.stderr)
+                    self.assertEqual((harness.loss_bits(config), harness.digest(config)), expected)
 
     def start(self, name, backend, **keys):
         """A run without end of 3 ranks, past its first steps; its processes by rank."""
