@@ -1,6 +1,7 @@
 #include "mpi/shm/group.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <thread>
 
@@ -160,23 +161,25 @@ void ShmGroup::wake_all() const {
   }
 }
 
+// A sleeper that looked just before this number got out is not rung, and wakes at its limit.
 void ShmGroup::post(Exchange& exchange) {
-  Post& own = next_post();
-  own.label = exchange.label();
-  own.number.store(++operations_);
+  next_notice_.label = exchange.label();
+  Post& own = header(rank_).posts[++operations_ % 2];
+  std::memcpy(&own.notice, &next_notice_, sizeof(Notice));
+  own.number.store(operations_, std::memory_order_release);
   wake_all();
   wait(exchange, Waiting::posts);
   for (int r = 0; r < size(); ++r) {
-    if (!agree(posted(r).label, own.label)) {
+    if (r != rank_ && !agree(posted(r).label, next_notice_.label)) {
       throw CommError(fmt::format("{} is in {}, {} in {}: the ranks have lost step",
-                                  describe(rank_), own.label.full_text(), describe(r),
+                                  describe(rank_), next_notice_.label.full_text(), describe(r),
                                   posted(r).label.full_text()));
     }
   }
 }
 
 void ShmGroup::meet(Exchange& exchange) {
-  header(rank_).step.store(++steps_);
+  header(rank_).step.store(++steps_, std::memory_order_release);
   wake_all();
   wait(exchange, Waiting::steps);
 }
@@ -208,8 +211,10 @@ void ShmGroup::wait(Exchange& exchange, Waiting what) {
 
 // A rank is never more than one operation ahead: it waits for this one's next post.
 bool ShmGroup::has(int r) const {
-  return waiting_ == Waiting::posts ? posted(r).number.load() >= operations_
-                                    : header(r).step.load() >= steps_;
+  return waiting_ == Waiting::posts
+             ? header(r).posts[operations_ % 2].number.load(std::memory_order_acquire) >=
+                   operations_
+             : header(r).step.load(std::memory_order_acquire) >= steps_;
 }
 
 bool ShmGroup::arrived() const {

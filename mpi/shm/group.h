@@ -43,14 +43,13 @@ class ShmGroup {
   void wake(int r) const { node_->ring(member(r)); }
   void wake_all() const;
 
-  // The turn of the next operation. CommError if the group has been given up by a rank that this
-  // one would touch.
+  // The turn of the next operation, and what this rank will say of it; label apart.
   std::uint64_t next_turn() const { return operations_ + 1; }
-  Post& next_post() const { return header(rank_).posts[next_turn() % 2]; }
-  // Publishes next_post(), whose source and data are there, and waits for everybody's. CommError
-  // that names both, if one runs another operation.
+  Notice& next_notice() { return next_notice_; }
+  // Publishes next_notice() and waits for everybody's. CommError that names both, if one runs
+  // another operation.
   void post(Exchange& exchange);
-  const Post& posted(int r) const { return header(r).posts[operations_ % 2]; }
+  const Notice& posted(int r) const { return header(r).posts[operations_ % 2].notice; }
   std::uint64_t turn() const { return operations_; }
   // Everybody's step within an operation: what ranks wrote before is there after it.
   void meet(Exchange& exchange);
@@ -98,6 +97,7 @@ class ShmGroup {
   std::vector<ShmNode::Piece> pieces_;  // this rank's memory of the group
   std::uint64_t splits_ = 0;            // the caller's
   // The driver's:
+  Notice next_notice_{};
   std::uint64_t operations_ = 0;
   std::uint64_t steps_ = 0;
   Waiting waiting_ = Waiting::nothing;

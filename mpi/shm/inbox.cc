@@ -13,13 +13,25 @@ constexpr std::int64_t kPieceBytes = 4 << 20;
 }  // namespace
 
 std::int64_t Inbox::start(void* data, std::int64_t bytes, int from, int tag) {
+  return start(
+      {State::waiting, static_cast<std::byte*>(data), bytes, from, tag, nullptr, 0, {}, false});
+}
+
+std::int64_t Inbox::start_of_any_length(void* data, std::int64_t room, int from, int tag) {
+  return start(
+      {State::waiting, static_cast<std::byte*>(data), room, from, tag, nullptr, 0, {}, true});
+}
+
+std::int64_t Inbox::start(const Receive& posted) {
+  const int from = posted.from;
+  const int tag = posted.tag;
   if (free_ids_.empty()) {
     free_ids_.push_back(static_cast<std::int64_t>(receives_.size()));
     receives_.emplace_back();
   }
   const std::int64_t id = free_ids_.back();
   free_ids_.pop_back();
-  receive(id) = {State::waiting, static_cast<std::byte*>(data), bytes, from, tag, nullptr, 0, {}};
+  receive(id) = posted;
   auto& aside = peer(from).aside;
   const auto early =
       std::find_if(aside.begin(), aside.end(), [tag](const Aside& a) { return a.tag == tag; });
@@ -100,6 +112,9 @@ void Inbox::accept(Receive& to, std::int64_t bytes, std::int64_t ticket_offset,
   Ticket* const ticket = ticket_offset == 0
                              ? nullptr
                              : reinterpret_cast<Ticket*>(group_.segment(to.from).at(ticket_offset));
+  if (to.any_length && bytes <= to.bytes) {
+    to.bytes = bytes;
+  }
   if (bytes != to.bytes) {
     refuse(to, bytes, ticket);
     return;

@@ -17,6 +17,8 @@ class Inbox {
       : group_(group), taken_(static_cast<std::size_t>(group.size())), peers_(taken_.size()) {}
 
   std::int64_t start(void* data, std::int64_t bytes, int from, int tag);
+  // Takes a message of up to `room` bytes.
+  std::int64_t start_of_any_length(void* data, std::int64_t room, int from, int tag);
   // CommError for a message of another length, or one that was taken back.
   bool finished(std::int64_t id);
   // Moves on what can be; whether anything could.
@@ -35,6 +37,7 @@ class Inbox {
     Ticket* ticket = nullptr;  // while reading
     std::int64_t got = 0;      // bytes
     std::string error;
+    bool any_length = false;
   };
   struct Aside {
     int tag;
@@ -46,6 +49,7 @@ class Inbox {
     std::deque<std::int64_t> waiting;  // ids
     std::deque<Aside> aside;
   };
+  std::int64_t start(const Receive& posted);
   Receive& receive(std::int64_t id) { return receives_[static_cast<std::size_t>(id)]; }
   Peer& peer(int r) { return peers_[static_cast<std::size_t>(r)]; }
   bool take_letters(int from);

@@ -1,5 +1,5 @@
 // What lies in shared memory for one group: a block in each rank's own segment, written by the
-// owner except where said, read by its peers. All orders are sequentially consistent.
+// owner except where said, read by its peers.
 //
 //   GroupHeader  posts of the operations, by turns; the counter of steps within them; flags
 //   Offer[n]     for each peer: where the owner's block of a new group lies (Transport::split_off)
@@ -31,15 +31,21 @@ inline constexpr std::int64_t kInPost = -1;
 inline constexpr std::int64_t kInSlot = -2;
 inline constexpr std::int64_t kStaged = -3;  // comes piece by piece; else an offset in the segment
 
-struct alignas(64) Post {
+// What a rank has to say about its next operation.
+struct Notice {
   static constexpr std::int64_t kTinyBytes =
       64 - sizeof(std::uint64_t) - sizeof(OperationLabel) - sizeof(std::int64_t);
-  std::atomic<std::uint64_t> number;  // written last; counts the group's operations from 1
   OperationLabel label;
   std::int64_t source;
-  std::array<std::byte, kTinyBytes> tiny;  // one cache line carries all of a tiny operation
+  std::array<std::byte, kTinyBytes> tiny;  // the data of a tiny operation
 };
-static_assert(sizeof(Post) == 64 && std::is_trivially_copyable_v<OperationLabel>);
+
+// One cache line, written at one go: a peer that polls it takes it away between two stores.
+struct alignas(64) Post {
+  Notice notice;
+  std::atomic<std::uint64_t> number;  // written last; counts the group's operations from 1
+};
+static_assert(sizeof(Post) == 64 && std::is_trivially_copyable_v<Notice>);
 
 struct GroupHeader {
   std::array<Post, 2> posts;

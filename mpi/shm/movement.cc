@@ -46,7 +46,7 @@ void take_staged(ShmGroup& group, Exchange& exchange, const std::vector<Parcel>&
   };
   const bool own_staged = group.posted(group.rank()).source == kStaged;
   const auto put_in = [&](std::int64_t c) {
-    std::byte* at = group.inlet(group.rank(), static_cast<std::uint64_t>(c));
+    std::byte* at = group.inlet(group.rank(), turn_of(c));
     for (std::size_t i = 0; own_staged && i < strips.ranges.size(); ++i, at += strips.most) {
       copy_bytes(strips.ranges[i].data + c * strips.most, at, length(strips.ranges[i].bytes, c));
     }
@@ -54,8 +54,7 @@ void take_staged(ShmGroup& group, Exchange& exchange, const std::vector<Parcel>&
   const auto take_out = [&](std::int64_t c) {
     for (const Parcel& parcel : parcels) {
       if (offered(group, parcel.from) == nullptr) {
-        copy_bytes(group.inlet(parcel.from, static_cast<std::uint64_t>(c)) +
-                       strips.own_strip * strips.most,
+        copy_bytes(group.inlet(parcel.from, turn_of(c)) + strips.own_strip * strips.most,
                    parcel.into + c * strips.most, length(parcel.bytes, c));
       }
     }

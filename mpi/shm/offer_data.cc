@@ -11,31 +11,31 @@ bool is_small(const ShmGroup& group, std::int64_t bytes) {
 }
 
 void offer(ShmGroup& group, const void* data, std::int64_t bytes) {
-  Post& post = group.next_post();
+  Notice& notice = group.next_notice();
   if (is_small(group, bytes)) {
-    const bool tiny = bytes <= Post::kTinyBytes;
-    post.source = tiny ? kInPost : kInSlot;
+    const bool tiny = bytes <= Notice::kTinyBytes;
+    notice.source = tiny ? kInPost : kInSlot;
     if (bytes > 0) {
-      std::memcpy(tiny ? post.tiny.data() : group.slot(group.rank(), group.next_turn()), data,
+      std::memcpy(tiny ? notice.tiny.data() : group.slot(group.rank(), group.next_turn()), data,
                   static_cast<std::size_t>(bytes));
     }
     return;
   }
   const Segment& own = group.segment(group.rank());
-  post.source = own.contains(data, bytes) ? own.offset_of(data) : kStaged;
+  notice.source = own.contains(data, bytes) ? own.offset_of(data) : kStaged;
 }
 
 const std::byte* offered(const ShmGroup& group, int r) {
-  const Post& post = group.posted(r);
-  switch (post.source) {
+  const Notice& notice = group.posted(r);
+  switch (notice.source) {
     case kInPost:
-      return post.tiny.data();
+      return notice.tiny.data();
     case kInSlot:
       return group.slot(r, group.turn());
     case kStaged:
       return nullptr;
     default:
-      return group.segment(r).at(post.source);
+      return group.segment(r).at(notice.source);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -11,24 +12,30 @@ namespace {
 // Elements of a block: two thousand floats a level of the tree stay in the first-level cache.
 constexpr std::int64_t kBlock = 1024;
 
+// bf16 in the upper half of a float's bits. What is added are such floats, so that a NaN comes out
+// with an empty lower half, which rounding leaves alone: no case of its own, unlike to_bf16().
+constexpr std::uint32_t kUpper = 0xFFFF0000;
+
+std::uint32_t rounded(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return bits + 0x7FFF + ((bits >> 16) & 1);
+}
+
+// What a type is added in.
 template <class T>
-struct Widened {
-  using Type = T;
+struct Format {
+  using Wide = T;
   static T load(T x) { return x; }
   static T store(T x) { return x; }
 };
 template <>
-struct Widened<bf16> {
-  using Type = float;
+struct Format<bf16> {
+  using Wide = float;
   static float load(bf16 x) { return to_float(x); }
-  // to_bf16() as a choice between two values, which becomes a vector blend.
-  static bf16 store(float x) {
-    const auto bits = std::bit_cast<std::uint32_t>(x);
-    const std::uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-    const std::uint32_t quiet = (bits >> 16) | 0x40;
-    return {static_cast<std::uint16_t>(x != x ? quiet : rounded)};
-  }
+  static bf16 store(float x) { return {static_cast<std::uint16_t>(rounded(x) >> 16)}; }
 };
+template <class T>
+using Wide = typename Format<T>::Wide;
 
 // As in combine.cc.
 struct Sum {
@@ -55,13 +62,14 @@ struct Min {
   }
 };
 
-template <class T, class Op, int lo, int hi>
-[[gnu::always_inline]] inline auto tree(const T* const* from, std::int64_t i) {
+// The canonical tree over value(lo) ... value(hi-1).
+template <class Op, int lo, int hi, class Value>
+[[gnu::always_inline]] inline auto tree(Value value) {
   if constexpr (hi - lo == 1) {
-    return Widened<T>::load(from[lo][i]);
+    return value(lo);
   } else {
     constexpr int mid = lo + (hi - lo) / 2;
-    return Op::of(tree<T, Op, lo, mid>(from, i), tree<T, Op, mid, hi>(from, i));
+    return Op::of(tree<Op, lo, mid>(value), tree<Op, mid, hi>(value));
   }
 }
 
@@ -72,33 +80,77 @@ struct Job {
   std::int64_t count;
 };
 
-// An element is read before it is written, and no other depends on it: ivdep.
-template <class T, class Op, int N>
-[[gnu::always_inline]] inline void fused(const Job& job) {
-  std::array<const T*, N> from;
-  std::array<T*, N> into;
+// One pass over `count` units of U, which begin and end apart from all others: each is read before
+// it is written, and no other depends on it.
+template <class U, int N, class Unit>
+[[gnu::always_inline]] inline void pass(const Job& job, std::int64_t first, std::int64_t count,
+                                        Unit unit) {
+  std::array<const std::byte*, N> from;
+  std::array<std::byte*, N> into;
   for (std::size_t j = 0; j < N; ++j) {
-    from[j] = static_cast<const T*>(job.from[j]);
-    into[j] = static_cast<T*>(job.into[job.destinations == 1 ? 0 : j]);
+    from[j] = static_cast<const std::byte*>(job.from[j]) + first;
+    into[j] = static_cast<std::byte*>(job.into[job.destinations == 1 ? 0 : j]) + first;
   }
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(U));
+  const auto at = [&](std::int64_t i) __attribute__((always_inline)) {
+    return unit([&from, i ](int j) __attribute__((always_inline)) {
+      U value;
+      std::memcpy(&value, from[static_cast<std::size_t>(j)] + i * kBytes, sizeof(U));
+      return value;
+    });
+  };
   if (job.destinations == 1) {
-    T* const only = into[0];
+    std::byte* const only = into[0];
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < job.count; ++i) {
-      only[i] = Widened<T>::store(tree<T, Op, 0, N>(from.data(), i));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const U result = at(i);
+      std::memcpy(only + i * kBytes, &result, sizeof(U));
     }
     return;
   }
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < job.count; ++i) {
-    const T result = Widened<T>::store(tree<T, Op, 0, N>(from.data(), i));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const U result = at(i);
     for (std::size_t j = 0; j < N; ++j) {
-      into[j][i] = result;
+      std::memcpy(into[j] + i * kBytes, &result, sizeof(U));
     }
   }
 }
 
-using Fused = void (*)(const Job&);
+template <class T, class Op, int N>
+[[gnu::always_inline]] inline void by_elements(const Job& job, std::int64_t first) {
+  const auto element = [](auto value) __attribute__((always_inline)) {
+    return Format<T>::store(tree<Op, 0, N>([&](int j) __attribute__((always_inline)) {
+      return Format<T>::load(value(j));
+    }));
+  };
+  pass<T, N>(job, first * static_cast<std::int64_t>(sizeof(T)), job.count - first, element);
+}
+
+// Two bf16 at once, where they lie: no shuffles.
+template <class Op, int N>
+[[gnu::always_inline]] inline void by_pairs(const Job& job) {
+  const auto pair = [](auto value) __attribute__((always_inline)) {
+    const float upper = tree<Op, 0, N>([&](int j) __attribute__((always_inline)) {
+      return std::bit_cast<float>(value(j) & kUpper);
+    });
+    const float lower = tree<Op, 0, N>([&](int j) __attribute__((always_inline)) {
+      return std::bit_cast<float>(value(j) << 16);
+    });
+    return (rounded(upper) & kUpper) | (rounded(lower) >> 16);
+  };
+  pass<std::uint32_t, N>(job, 0, job.count / 2, pair);
+}
+
+template <class T, class Op, int N>
+[[gnu::always_inline]] inline void fused(const Job& job) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    by_pairs<Op, N>(job);
+    by_elements<T, Op, N>(job, job.count / 2 * 2);
+  } else {
+    by_elements<T, Op, N>(job, 0);
+  }
+}
 
 template <class T, class Op, int N>
 void fused_baseline(const Job& job) {
@@ -127,16 +179,16 @@ void run_fused(const Job& job) {
 
 // Any number of sources, a block that fits the stack: into = the tree over from[lo..hi).
 template <class T, class Op>
-void block_tree(const void* const* from, std::int64_t first, std::int64_t count,
-                typename Widened<T>::Type* into, std::size_t lo, std::size_t hi) {
+void block_tree(const void* const* from, std::int64_t first, std::int64_t count, Wide<T>* into,
+                std::size_t lo, std::size_t hi) {
   if (hi - lo == 1) {
     const T* const source = static_cast<const T*>(from[lo]);
     for (std::int64_t i = 0; i < count; ++i) {
-      into[i] = Widened<T>::load(source[first + i]);
+      into[i] = Format<T>::load(source[first + i]);
     }
     return;
   }
-  std::array<typename Widened<T>::Type, kBlock> right;
+  std::array<Wide<T>, kBlock> right;
   const std::size_t mid = lo + (hi - lo) / 2;
   block_tree<T, Op>(from, first, count, into, lo, mid);
   block_tree<T, Op>(from, first, count, right.data(), mid, hi);
@@ -147,13 +199,13 @@ void block_tree(const void* const* from, std::int64_t first, std::int64_t count,
 
 template <class T, class Op>
 void by_blocks(std::span<const void* const> from, std::span<void* const> into, std::int64_t count) {
-  std::array<typename Widened<T>::Type, kBlock> sums;
+  std::array<Wide<T>, kBlock> sums;
   std::array<T, kBlock> results;
   for (std::int64_t first = 0; first < count; first += kBlock) {
     const std::int64_t n = std::min(kBlock, count - first);
     block_tree<T, Op>(from.data(), first, n, sums.data(), 0, from.size());
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-      results[i] = Widened<T>::store(sums[i]);
+      results[i] = Format<T>::store(sums[i]);
     }
     for (void* const destination : into) {
       std::memcpy(static_cast<T*>(destination) + first, results.data(),

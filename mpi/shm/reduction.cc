@@ -13,8 +13,6 @@ namespace {
 // Parts and pieces are multiples of this: no two ranks write into one cache line.
 constexpr std::int64_t kGrainElements = 64;
 
-using Sources = std::vector<const void*>;
-
 struct Range {
   std::int64_t first;
   std::int64_t count;
@@ -34,6 +32,7 @@ std::byte* bytes_at(const View& data, std::int64_t element) {
 
 struct Reduction {
   ShmGroup& group;
+  Addresses& addresses;
   Exchange& exchange;
   View data;
   ReduceOp op;
@@ -42,31 +41,24 @@ struct Reduction {
   int rank() const { return group.rank(); }
   std::int64_t element() const { return size_of(data.dtype); }
 
-  // Everybody's elements from `first` on, as offered.
-  Sources offered_from(std::int64_t first) const {
-    Sources from;
+  // One destination, and for each rank r the source at(r).
+  template <class At>
+  void reduce(At at, void* into, std::int64_t count) const {
+    addresses.into.assign(1, into);
+    reduce_to(at, count);
+  }
+  template <class At>
+  void reduce_to(At at, std::int64_t count) const {
+    addresses.from.resize(static_cast<std::size_t>(size()));
     for (int r = 0; r < size(); ++r) {
-      from.push_back(offered(group, r) + first * element());
+      addresses.from[static_cast<std::size_t>(r)] = at(r);
     }
-    return from;
-  }
-  void reduce(const Sources& from, std::span<void* const> into, std::int64_t count) const {
     if (count > 0) {
-      reduce_tree(from, into, count, data.dtype, op);
+      reduce_tree(addresses.from, addresses.into, count, data.dtype, op);
     }
   }
-  void reduce_into(const Sources& from, void* into, std::int64_t count) const {
-    reduce(from, {&into, 1}, count);
-  }
 
-  // This rank's own copy is the nearest.
-  void from_posts(Range range) const {
-    Sources from = offered_from(range.first);
-    std::byte* const own = bytes_at(data, range.first);
-    from[static_cast<std::size_t>(rank())] = own;
-    reduce_into(from, own, range.count);
-  }
-
+  void from_posts(Range range) const;
   void all_in_place() const;
   void block_in_place(Range block) const;
   void all_staged_by_two() const;
@@ -74,15 +66,25 @@ struct Reduction {
   void block_staged(Range block) const;
 };
 
+// This rank's own copy is the nearest.
+void Reduction::from_posts(Range range) const {
+  std::byte* const own = bytes_at(data, range.first);
+  reduce([&](int r) { return r == rank() ? own : offered(group, r) + range.first * element(); },
+         own, range.count);
+}
+
 void Reduction::all_in_place() const {
   {
     const ShmGroup::Touch touch(group);
     const Range part = part_of(data.count, size(), rank());
-    std::vector<void*> into;
+    const auto at = [&](int r) {
+      return group.segment(r).at(group.posted(r).source) + part.first * element();
+    };
+    addresses.into.resize(static_cast<std::size_t>(size()));
     for (int r = 0; r < size(); ++r) {
-      into.push_back(group.segment(r).at(group.posted(r).source) + part.first * element());
+      addresses.into[static_cast<std::size_t>(r)] = at(r);
     }
-    reduce(offered_from(part.first), into, part.count);
+    reduce_to(at, part.count);
   }
   group.meet(exchange);
 }
@@ -90,7 +92,8 @@ void Reduction::all_in_place() const {
 void Reduction::block_in_place(Range block) const {
   {
     const ShmGroup::Touch touch(group);
-    reduce_into(offered_from(block.first), bytes_at(data, block.first), block.count);
+    reduce([&](int r) { return offered(group, r) + block.first * element(); },
+           bytes_at(data, block.first), block.count);
   }
   group.meet(exchange);
 }
@@ -101,17 +104,16 @@ void Reduction::all_staged_by_two() const {
   const auto piece = [&](std::int64_t c) {
     return Range{c * most, std::min(most, data.count - c * most)};
   };
-  stage(
-      group, exchange, pieces_of(data.count, most),
-      [&](std::int64_t c) {
-        copy_bytes(bytes_at(data, piece(c).first),
-                   group.inlet(rank(), static_cast<std::uint64_t>(c)), piece(c).count * element());
-      },
-      [&](std::int64_t c) {
-        std::byte* const own = bytes_at(data, piece(c).first);
-        const void* const peers = group.inlet(1 - rank(), static_cast<std::uint64_t>(c));
-        reduce_into(rank() == 0 ? Sources{own, peers} : Sources{peers, own}, own, piece(c).count);
-      });
+  const auto put_in = [&](std::int64_t c) {
+    copy_bytes(bytes_at(data, piece(c).first), group.inlet(rank(), turn_of(c)),
+               piece(c).count * element());
+  };
+  const auto take_out = [&](std::int64_t c) {
+    std::byte* const own = bytes_at(data, piece(c).first);
+    reduce([&](int r) { return r == rank() ? own : group.inlet(r, turn_of(c)); }, own,
+           piece(c).count);
+  };
+  stage(group, exchange, pieces_of(data.count, most), put_in, take_out);
 }
 
 // Three stages in lockstep: put piece c in; reduce this rank's part of piece c-1 into its outlet;
@@ -120,23 +122,30 @@ void Reduction::all_staged() const {
   const std::int64_t most = kChunkBytes / element();
   const std::int64_t pieces = pieces_of(data.count, most);
   const auto count_of = [&](std::int64_t c) { return std::min(most, data.count - c * most); };
+  const auto put_in = [&](std::int64_t c) {
+    copy_bytes(bytes_at(data, c * most), group.inlet(rank(), turn_of(c)), count_of(c) * element());
+  };
+  const auto reduce_part = [&](std::int64_t c) {
+    const Range part = part_of(count_of(c), size(), rank());
+    reduce([&](int r) { return group.inlet(r, turn_of(c)) + part.first * element(); },
+           group.outlet(rank(), turn_of(c)), part.count);
+  };
+  const auto take_out = [&](std::int64_t c) {
+    for (int r = 0; r < size(); ++r) {
+      const Range part = part_of(count_of(c), size(), r);
+      copy_bytes(group.outlet(r, turn_of(c)), bytes_at(data, c * most + part.first),
+                 part.count * element());
+    }
+  };
   for (std::int64_t c = 0; c < pieces + 2; ++c) {
-    const auto turn = static_cast<std::uint64_t>(c);
     if (c < pieces) {
-      copy_bytes(bytes_at(data, c * most), group.inlet(rank(), turn), count_of(c) * element());
+      put_in(c);
     }
     if (c >= 1 && c - 1 < pieces) {
-      const Range part = part_of(count_of(c - 1), size(), rank());
-      Sources from;
-      for (int r = 0; r < size(); ++r) {
-        from.push_back(group.inlet(r, turn - 1) + part.first * element());
-      }
-      reduce_into(from, group.outlet(rank(), turn - 1), part.count);
+      reduce_part(c - 1);
     }
-    for (int r = 0; c >= 2 && r < size(); ++r) {
-      const Range part = part_of(count_of(c - 2), size(), r);
-      copy_bytes(group.outlet(r, turn - 2), bytes_at(data, (c - 2) * most + part.first),
-                 part.count * element());
+    if (c >= 2) {
+      take_out(c - 2);
     }
     if (c <= pieces) {
       group.meet(exchange);
@@ -148,33 +157,28 @@ void Reduction::all_staged() const {
 void Reduction::block_staged(Range block) const {
   const std::int64_t most = kChunkBytes / size() / (kGrainElements * element()) * kGrainElements;
   const auto count_of = [&](std::int64_t c) { return std::min(most, block.count - c * most); };
-  stage(
-      group, exchange, pieces_of(block.count, most),
-      [&](std::int64_t c) {
-        for (int r = 0; r < size(); ++r) {
-          if (r != rank()) {
-            copy_bytes(bytes_at(data, r * block.count + c * most),
-                       group.inlet(rank(), static_cast<std::uint64_t>(c)) + r * most * element(),
-                       count_of(c) * element());
-          }
-        }
-      },
-      [&](std::int64_t c) {
-        std::byte* const own = bytes_at(data, block.first + c * most);
-        Sources from;
-        for (int r = 0; r < size(); ++r) {
-          from.push_back(r == rank() ? own
-                                     : group.inlet(r, static_cast<std::uint64_t>(c)) +
-                                           rank() * most * element());
-        }
-        reduce_into(from, own, count_of(c));
-      });
+  const auto put_in = [&](std::int64_t c) {
+    for (int r = 0; r < size(); ++r) {
+      if (r != rank()) {
+        copy_bytes(bytes_at(data, r * block.count + c * most),
+                   group.inlet(rank(), turn_of(c)) + r * most * element(), count_of(c) * element());
+      }
+    }
+  };
+  const auto take_out = [&](std::int64_t c) {
+    std::byte* const own = bytes_at(data, block.first + c * most);
+    const std::int64_t strip = rank() * most * element();
+    reduce([&](int r) { return r == rank() ? own : group.inlet(r, turn_of(c)) + strip; }, own,
+           count_of(c));
+  };
+  stage(group, exchange, pieces_of(block.count, most), put_in, take_out);
 }
 
 }  // namespace
 
-void shm_all_reduce(ShmGroup& group, Exchange& exchange, const View& data, ReduceOp op) {
-  const Reduction reduction{group, exchange, data, op};
+void shm_all_reduce(ShmGroup& group, Addresses& addresses, Exchange& exchange, const View& data,
+                    ReduceOp op) {
+  const Reduction reduction{group, addresses, exchange, data, op};
   offer(group, data.data, data.bytes());
   group.post(exchange);
   if (is_small(group, data.bytes())) {
@@ -188,8 +192,9 @@ void shm_all_reduce(ShmGroup& group, Exchange& exchange, const View& data, Reduc
   }
 }
 
-void shm_reduce_scatter(ShmGroup& group, Exchange& exchange, const View& data, ReduceOp op) {
-  const Reduction reduction{group, exchange, data, op};
+void shm_reduce_scatter(ShmGroup& group, Addresses& addresses, Exchange& exchange, const View& data,
+                        ReduceOp op) {
+  const Reduction reduction{group, addresses, exchange, data, op};
   const std::int64_t count = data.count / group.size();
   const Range own{count * group.rank(), count};
   offer(group, data.data, data.bytes());

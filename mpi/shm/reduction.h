@@ -2,12 +2,22 @@
 // Communicator of the same name. Rules of ShmGroup.
 #pragma once
 
+#include <vector>
+
 #include "mpi/communicator.h"
 #include "mpi/shm/group.h"
 
 namespace trireme {
 
-void shm_all_reduce(ShmGroup& group, Exchange& exchange, const View& data, ReduceOp op);
-void shm_reduce_scatter(ShmGroup& group, Exchange& exchange, const View& data, ReduceOp op);
+// One address a rank, kept between operations.
+struct Addresses {
+  std::vector<const void*> from;
+  std::vector<void*> into;
+};
+
+void shm_all_reduce(ShmGroup& group, Addresses& addresses, Exchange& exchange, const View& data,
+                    ReduceOp op);
+void shm_reduce_scatter(ShmGroup& group, Addresses& addresses, Exchange& exchange, const View& data,
+                        ReduceOp op);
 
 }  // namespace trireme

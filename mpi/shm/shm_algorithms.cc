@@ -10,10 +10,10 @@ class ShmAlgorithms : public Algorithms {
  public:
   explicit ShmAlgorithms(ShmGroup& group) : group_(group) {}
   void all_reduce(Exchange& exchange, View data, ReduceOp op) override {
-    shm_all_reduce(group_, exchange, data, op);
+    shm_all_reduce(group_, addresses_, exchange, data, op);
   }
   void reduce_scatter(Exchange& exchange, View data, ReduceOp op) override {
-    shm_reduce_scatter(group_, exchange, data, op);
+    shm_reduce_scatter(group_, addresses_, exchange, data, op);
   }
   void all_gather(Exchange& exchange, View data) override {
     shm_all_gather(group_, exchange, data);
@@ -25,12 +25,13 @@ class ShmAlgorithms : public Algorithms {
     shm_broadcast(group_, exchange, data, root);
   }
   void barrier(Exchange& exchange) override {
-    group_.next_post().source = kInPost;
+    group_.next_notice().source = kInPost;
     group_.post(exchange);
   }
 
  private:
   ShmGroup& group_;
+  Addresses addresses_;
 };
 
 }  // namespace

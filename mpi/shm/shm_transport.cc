@@ -27,6 +27,10 @@ class ShmTransport : public Transport {
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override {
     return 2 * inbox_.start(data, bytes, from, tag) + 1;
   }
+  TransferId start_recv_of_any_length(void* data, std::int64_t, std::int64_t room, int from,
+                                      int tag) override {
+    return 2 * inbox_.start_of_any_length(data, room, from, tag) + 1;
+  }
   bool finished(TransferId id) override {
     return id % 2 == 0 ? outbox_.finished(id / 2) : inbox_.finished(id / 2);
   }

@@ -13,6 +13,9 @@ constexpr std::int64_t pieces_of(std::int64_t total, std::int64_t most) {
   return (total + most - 1) / most;
 }
 
+// Whose turn it is for piece c.
+constexpr std::uint64_t turn_of(std::int64_t c) { return static_cast<std::uint64_t>(c); }
+
 // put_in(c) and take_out(c) for c in [0, pieces); the same number on all ranks.
 template <class PutIn, class TakeOut>
 void stage(ShmGroup& group, Exchange& exchange, std::int64_t pieces, PutIn put_in,
