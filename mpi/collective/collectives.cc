@@ -7,6 +7,7 @@
 #include "mpi/collective/greeting.h"
 #include "mpi/collective/halving.h"
 #include "mpi/collective/halving_tree.h"
+#include "mpi/collective/ring.h"
 #include "mpi/collective/small_collectives.h"
 
 namespace trireme {
@@ -20,7 +21,10 @@ bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsigned>(n
 View f32_view(float* data, std::int64_t count) { return {data, count, DType::f32, Device{}}; }
 
 void all_reduce_in_type(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op) {
-  if (!is_power_of_two(exchange.size())) {
+  if (!is_power_of_two(exchange.size()) && exchange.label().order == SumOrder::any) {
+    ring_reduce(exchange, scratch, data, op);
+    ring_gather(exchange, data);
+  } else if (!is_power_of_two(exchange.size())) {
     reduce_up(exchange, scratch, data, op);
     send_down(exchange, data, 0);
   } else {
@@ -32,21 +36,10 @@ void all_reduce_in_type(Exchange& exchange, Scratch& scratch, const View& data, 
 void reduce_scatter_in_type(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op) {
   if (is_power_of_two(exchange.size())) {
     halve(exchange, scratch, data, op, BlockOrder::by_rank);
+  } else if (exchange.label().order == SumOrder::any) {
+    ring_reduce(exchange, scratch, data, op);
   } else {
     all_reduce_in_type(exchange, scratch, data, op);
-  }
-}
-
-void ring_all_gather(Exchange& exchange, const View& data) {
-  const int size = exchange.size();
-  const int rank = exchange.rank();
-  const std::int64_t block = data.count / size;
-  for (int step = 0; step < size - 1; ++step) {
-    const View out = data.slice((rank - step + size) % size * block, block);
-    const View in = data.slice((rank - step - 1 + size) % size * block, block);
-    run_recv(exchange, in, (rank - 1 + size) % size, kCollectiveTag);
-    run_send(exchange, out, (rank + 1) % size, kCollectiveTag);
-    exchange.wait_all();
   }
 }
 
@@ -145,7 +138,7 @@ void run_all_gather(Exchange& exchange, Scratch& scratch, View data) {
   if (is_power_of_two(exchange.size())) {
     double_back(exchange, data, BlockOrder::by_rank);
   } else {
-    ring_all_gather(exchange, data);
+    ring_gather(exchange, data);
   }
 }
 

@@ -8,8 +8,10 @@
 // receives:
 //   all_reduce      n a power of two: recursive halving, bit 0 first, then doubling back:
 //                   2 log2(n) steps, 2 S (n-1)/n bytes (Thakur, Rabenseifner, Gropp, 2005);
-//                   else up the tree to rank 0 and down again, in segments: 2 ceil(log2(n)) steps
-//   reduce_scatter  the halving alone; other n: as all_reduce
+//                   else up the tree to rank 0 and down again, in segments: 2 ceil(log2(n)) steps;
+//                   or, where the order of sums is free, two rings: 2 (n-1) steps, 2 S (n-1)/n
+//                   bytes
+//   reduce_scatter  the halving alone; other n: as all_reduce, or one ring
 //   all_gather      the doubling alone, S (n-1)/n bytes; other n: a ring, n-1 steps
 //   barrier         the greeting: dissemination (Hensgen, Finkel, Manber, 1988)
 //   broadcast       down the halving tree, in segments: ceil(log2(n)) steps

@@ -12,7 +12,7 @@ struct Header {
   OperationKind kind;
   DType dtype;
   std::uint8_t op;
-  std::uint8_t none;
+  SumOrder order;
   std::int32_t root;
   std::int32_t nothing;
   std::int64_t number;
@@ -23,8 +23,8 @@ static_assert(sizeof(Header) == kGreetingBytes);
 }  // namespace
 
 void write_greeting(std::byte* at, const OperationLabel& label) {
-  const Header header{kMagic,     label.kind, label.dtype, static_cast<std::uint8_t>(label.op),
-                      0,          label.root, 0,           label.number,
+  const Header header{kMagic,      label.kind, label.dtype, static_cast<std::uint8_t>(label.op),
+                      label.order, label.root, 0,           label.number,
                       label.bytes};
   std::memcpy(at, &header, sizeof(header));
 }
@@ -33,11 +33,12 @@ std::optional<OperationLabel> read_greeting(const std::byte* at) {
   Header header;
   std::memcpy(&header, at, sizeof(header));
   if (header.magic != kMagic || !is_collective(header.kind) || header.dtype > DType::u32 ||
-      header.op > static_cast<std::uint8_t>(ReduceOp::min)) {
+      header.op > static_cast<std::uint8_t>(ReduceOp::min) || header.order > SumOrder::any) {
     return std::nullopt;
   }
   return OperationLabel{header.kind, header.dtype,  static_cast<ReduceOp>(header.op),
-                        header.root, header.number, header.bytes};
+                        header.root, header.number, header.bytes,
+                        header.order};
 }
 
 // What an earlier operation left in the memory must not look like a greeting.

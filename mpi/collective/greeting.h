@@ -2,7 +2,7 @@
 // data. The first message of an operation to each rank begins with its label:
 //
 //   0         4     5      6   7   8         12        16              24             32
-//   | magic   | kind| dtype| op| 0 | root    | 0       | number        | bytes        | data...
+//   | magic   | kind| dtype| op| order| root | 0       | number        | bytes        | data...
 //
 // in the machine's byte order. Small operations carry their data behind it (small_collectives.h);
 // larger ones first greet(). Ranks that have lost step learn it from the label: CommError names

@@ -58,6 +58,7 @@ Pending QueuedCommunicator::start(OperationKind kind, const ConstView& data,
   label.dtype = data.dtype;
   label.op = op;
   label.root = root;
+  label.order = order_;
   label.bytes = data.bytes();
   using Start = OperationQueue::Start;
   const Start when = !is_collective(kind)          ? Start::at_once
@@ -152,8 +153,10 @@ std::unique_ptr<Communicator> QueuedCommunicator::split(int color, int key, std:
   std::stable_sort(members.begin(), members.end(),
                    [&](int a, int b) { return key_of(a) < key_of(b); });
   const Watch watch = watch_ == nullptr ? Watch{} : watch_->next_split(color);
-  return std::make_unique<QueuedCommunicator>(transport_->split_off(members), std::string(name),
-                                              deadline_, watch);
+  auto group = std::make_unique<QueuedCommunicator>(transport_->split_off(members),
+                                                    std::string(name), deadline_, watch);
+  group->set_sum_order(order_);
+  return group;
 }
 
 void QueuedCommunicator::set_deadline(std::chrono::duration<double> deadline) {

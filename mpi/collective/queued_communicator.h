@@ -37,6 +37,7 @@ class QueuedCommunicator : public Communicator {
 
   using Communicator::split;
   std::unique_ptr<Communicator> split(int color, int key, std::string_view name) override;
+  void set_sum_order(SumOrder order) override { order_ = order; }
   void set_deadline(std::chrono::duration<double> deadline) override;
   [[noreturn]] void abort(ExitCode code) override;
 
@@ -47,6 +48,7 @@ class QueuedCommunicator : public Communicator {
 
   std::unique_ptr<Transport> transport_;
   Exchange::Clock::duration deadline_;
+  SumOrder order_ = SumOrder::tree;
   std::unique_ptr<GroupWatch> watch_;  // null: not watched
   std::unique_ptr<Algorithms> algorithms_;
   OperationQueue queue_;  // ends first: its thread uses the others

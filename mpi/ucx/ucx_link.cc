@@ -88,6 +88,14 @@ TransferId UcxLink::start_recv(void* data, std::int64_t bytes, int from, int tag
   return id;
 }
 
+TransferId UcxLink::start_recv_of_any_length(void* data, std::int64_t, std::int64_t room, int from,
+                                             int tag) {
+  const TransferId id = start_recv(data, room, from, tag);
+  const std::lock_guard lock(mutex_);
+  transfer(id).any_length = true;
+  return id;
+}
+
 // A receive always calls back, with the message's length: UCX 1.13 tells none of a receive that is
 // over at once.
 ucp_request_param_t UcxLink::receipt(TransferId id) {
@@ -135,7 +143,8 @@ void UcxLink::check_outcome(const Transfer& transfer) const {
                                       describe_rank(*this, transfer.peer),
                                       ucs_status_string(transfer.status), last_ucx_message()));
   }
-  if (!transfer.sends && (truncated || transfer.received != transfer.bytes)) {
+  if (!transfer.sends &&
+      (truncated || (!transfer.any_length && transfer.received != transfer.bytes))) {
     const std::string length = transfer.received > transfer.bytes || !truncated
                                    ? fmt::format("of {} bytes", transfer.received)
                                    : "that is longer";

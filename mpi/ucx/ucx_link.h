@@ -36,6 +36,8 @@ class UcxLink : public Transport {
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override;
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override;
+  TransferId start_recv_of_any_length(void* data, std::int64_t bytes, std::int64_t room, int from,
+                                      int tag) override;
   bool finished(TransferId id) override;
   void cancel_all() noexcept override;
   void pause(std::chrono::microseconds limit) override;
@@ -55,6 +57,7 @@ class UcxLink : public Transport {
     std::int64_t received = 0;
     int peer = 0;
     bool sends = false;
+    bool any_length = false;  // a receive that takes what comes
     bool in_progress() const { return status == UCS_INPROGRESS; }
   };
   const UcxMember& member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }

@@ -121,7 +121,7 @@ bool names_lost_step(const std::vector<std::string>& texts) {
   bool hung = false;
   for (const std::string& text : texts) {
     named = named || text.find("lost step") != std::string::npos ||
-            text.find("counts differ") != std::string::npos;
+            text.find("in an all_to_all where") != std::string::npos;
     hung = hung || std::regex_search(text, unwatched);
   }
   return named || hung;
