@@ -29,6 +29,12 @@ namespace trireme {
 
 enum class ReduceOp { sum, max, min };
 
+// In which order the ranks' values are added.
+enum class SumOrder : std::uint8_t {
+  tree,  // the canonical tree: the same bits over every transport
+  any    // whatever is fastest
+};
+
 // An operation under way. wait() returns when it has finished, or throws what went wrong; it must
 // be called before the end. wait() may be called again.
 class Pending {
@@ -93,6 +99,8 @@ class Communicator {
   std::unique_ptr<Communicator> split(int color, int key) { return split(color, key, "group"); }
   // Buffers from here are moved without a copy; the host's ordinary memory where all are alike.
   virtual MemorySource& memory() { return host_memory(); }
+  // Of later operations; the same on all ranks. Groups split off later start with it.
+  virtual void set_sum_order(SumOrder order) = 0;
   // How long later operations may take; above a hundred years as good as for ever.
   virtual void set_deadline(std::chrono::duration<double> deadline) = 0;
   // Ends every rank of the job with this exit code. Does not return.

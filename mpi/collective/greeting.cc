@@ -36,9 +36,8 @@ std::optional<OperationLabel> read_greeting(const std::byte* at) {
       header.op > static_cast<std::uint8_t>(ReduceOp::min) || header.order > SumOrder::any) {
     return std::nullopt;
   }
-  return OperationLabel{header.kind, header.dtype,  static_cast<ReduceOp>(header.op),
-                        header.root, header.number, header.bytes,
-                        header.order};
+  return OperationLabel{header.kind, header.dtype,  header.order, static_cast<ReduceOp>(header.op),
+                        header.root, header.number, header.bytes};
 }
 
 // What an earlier operation left in the memory must not look like a greeting.

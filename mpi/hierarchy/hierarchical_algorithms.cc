@@ -53,6 +53,10 @@ class HierarchicalAlgorithms : public Algorithms {
   void across_hosts(Exchange& exchange, Part part) {
     run(exchange, *transport_.across(), part);
   }
+  // Whether sums inside hosts first are sums in the order that was asked for.
+  bool may_regroup(const Exchange& exchange) const {
+    return layout_.keeps_tree_order || exchange.label().order == SumOrder::any;
+  }
   void all_reduce_in_type(Exchange& exchange, View data, ReduceOp op);
   void reduce_whole(Exchange& exchange, View data, ReduceOp op);
   void reduce_parts(Exchange& exchange, View data, ReduceOp op);
@@ -96,7 +100,7 @@ void HierarchicalAlgorithms::all_reduce_in_type(Exchange& exchange, View data, R
 
 // bf16 is rounded once, after the sum over all ranks: as on every other transport.
 void HierarchicalAlgorithms::all_reduce(Exchange& exchange, View data, ReduceOp op) {
-  if (!layout_.keeps_tree_order) {
+  if (!may_regroup(exchange)) {
     flat_->all_reduce(exchange, data, op);
     return;
   }
@@ -116,7 +120,7 @@ void HierarchicalAlgorithms::all_reduce(Exchange& exchange, View data, ReduceOp 
 }
 
 void HierarchicalAlgorithms::reduce_scatter(Exchange& exchange, View data, ReduceOp op) {
-  if (!layout_.keeps_tree_order || data.dtype == DType::bf16) {
+  if (!may_regroup(exchange) || data.dtype == DType::bf16) {
     flat_->reduce_scatter(exchange, data, op);
     return;
   }

@@ -67,7 +67,7 @@ std::string OperationLabel::full_text() const {
 bool agree(const OperationLabel& a, const OperationLabel& b) {
   const bool same_size = a.kind == OperationKind::all_to_all || a.bytes == b.bytes;
   return a.kind == b.kind && a.number == b.number && a.dtype == b.dtype && a.op == b.op &&
-         a.root == b.root && same_size;
+         a.root == b.root && a.order == b.order && same_size;
 }
 
 }  // namespace trireme

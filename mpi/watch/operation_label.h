@@ -28,6 +28,7 @@ constexpr bool is_collective(OperationKind kind) { return kind < OperationKind::
 struct OperationLabel {
   OperationKind kind = OperationKind::barrier;
   DType dtype = DType::u8;
+  SumOrder order = SumOrder::tree;
   ReduceOp op = ReduceOp::sum;
   std::int32_t root = 0;  // of a broadcast; of a send or recv, the other rank
   std::int64_t number = 0;

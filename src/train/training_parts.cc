@@ -74,6 +74,9 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   host.recorder.set_dump_folder(config.run_dir / "logs");
   enter("start", config.deadline.start);
   check_reduction(config.micro_batches(), grid.dp(), reproducibility_of(config.reproducibility));
+  if (config.reproducibility == "fast") {
+    dp->set_sum_order(SumOrder::any);
+  }
   check_same_kernels(world, kernels.name, config.reproducibility);
   log_ranks(host.places, world, stream.threads(), kernels.name, host.log);
   if (config.parallel.placement == "print" && world.rank() == 0) {

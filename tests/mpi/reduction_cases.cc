@@ -172,6 +172,31 @@ void values(Communicator& comm) {
   EXPECT_EQ(all_reduce_value(comm, comm.rank() + 0.5, ReduceOp::min), 0.5);
 }
 
+// Whole numbers add up to the same in every order; every rank ends with the same bits all the same.
+void sums_in_any_order(Communicator& comm) {
+  const auto group = comm.split(0, 0);
+  group->set_sum_order(SumOrder::any);
+  const auto ranks = static_cast<std::int64_t>(comm.size());
+  for (const std::int64_t count : {std::int64_t{1}, ranks * 999, std::int64_t{70001}}) {
+    std::vector<double> data;
+    for (std::int64_t i = 0; i < count; ++i) {
+      data.push_back(static_cast<double>(i * (comm.rank() + 1)));
+    }
+    std::vector<double> blocks = data;
+    group->all_reduce(view_of(data), ReduceOp::sum).wait();
+    for (std::int64_t i = 0; i < count; ++i) {
+      ASSERT_EQ(data[static_cast<std::size_t>(i)], static_cast<double>(i * ranks * (ranks + 1) / 2))
+          << i << " of " << count;
+    }
+    if (count % ranks == 0) {
+      group->reduce_scatter(view_of(blocks), ReduceOp::sum).wait();
+      const auto first = static_cast<std::ptrdiff_t>(comm.rank() * (count / ranks));
+      EXPECT_TRUE(std::equal(data.begin() + first, data.begin() + first + count / ranks,
+                             blocks.begin() + first));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<CollectiveCase> reduction_cases() {
@@ -182,6 +207,7 @@ std::vector<CollectiveCase> reduction_cases() {
           {"sum_bf16", bf16_is_summed_in_f32},
           {"extremes_f32", extremes<float>},
           {"extremes_i64", extremes<std::int64_t>},
+          {"sums_in_any_order", sums_in_any_order},
           {"nan_is_kept", nan_is_kept},
           {"integers_wrap_around", integers_wrap_around},
           {"reduce_scatter_f32", reduce_scatter_gives_own_block},

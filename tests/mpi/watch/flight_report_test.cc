@@ -19,7 +19,8 @@ FlightReport example() {
   report.phase_seconds = 31.25;
   report.knows_group = true;
   report.entered = 4710;
-  report.last = OperationLabel{OperationKind::broadcast, DType::bf16, ReduceOp::max, 2, 4710, 99};
+  report.last = OperationLabel{
+      OperationKind::broadcast, DType::bf16, SumOrder::tree, ReduceOp::max, 2, 4710, 99};
   report.finished = 4709;
   report.waiting = {"recv #3"};
   return report;

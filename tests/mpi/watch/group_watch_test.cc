@@ -69,7 +69,8 @@ TEST(Blame, NamesWhoGivesNoAnswer) {
 
 TEST(Blame, NamesLostStep) {
   FlightReport report = entered(3, 4712);
-  report.overdue = OperationLabel{OperationKind::barrier, DType::f32, ReduceOp::sum, 0, 4711, 0};
+  report.overdue =
+      OperationLabel{OperationKind::barrier, DType::f32, SumOrder::tree, ReduceOp::sum, 0, 4711, 0};
   EXPECT_THAT(blame_with(report),
               HasSubstr("rank 3 (host n2) is in barrier #4711, not in all_reduce #4711 (12.6 MiB, "
                         "F32, sum): the ranks have lost step"));
@@ -85,7 +86,7 @@ TEST(Blame, KnowsWhenAllAreThere) {
 
 // Of a send or recv only the other end matters.
 TEST(Blame, AsksTheOtherEnd) {
-  OperationLabel label{OperationKind::recv, DType::f32, ReduceOp::sum, 2, 9, 64};
+  OperationLabel label{OperationKind::recv, DType::f32, SumOrder::tree, ReduceOp::sum, 2, 9, 64};
   std::vector<std::optional<FlightReport>> answers(6);
   answers[3] = entered(3, 1);
   answers[5] = entered(5, 1);
