@@ -76,7 +76,8 @@ std::string to_text(const Tuning& tuning) {
 Tuning parse_tuning(std::string_view text) {
   const nlohmann::json object = parse_json(text);
   if (count_field(object, "schema") != 1) {
-    throw DataError("field 'schema' is not 1: measure again with `trireme bench coll --tune`");
+    throw DataError(
+        "field 'schema' is not 1: measure again with `trireme bench coll --write-tuning`");
   }
   Tuning tuning;
   tuning.ranks = static_cast<int>(count_field(object, "ranks", 1, kMostRanks));

@@ -1,5 +1,5 @@
 // Tuning: which backend is fastest for which operation and size on a cluster, as measured by
-// `trireme bench coll --tune FILE`, and the file it is kept in:
+// `trireme bench coll --write-tuning FILE`, and the file it is kept in:
 //
 //   {"schema": 1, "ranks": 8, "hosts": 2, "ranks_per_host": 4,
 //    "entries": [{"op": "all_reduce", "max_bytes": 65536, "backend": "mpi"},

@@ -84,7 +84,7 @@ std::string CollBench::header(Collective op) {
                              version.at("version").get<std::string>(), name_of(options_.backend),
                              options_.ordinary_memory ? "ordinary" : "transport",
                              session_.library_version()),
-      .test = fmt::format("{}_perf", name_of(op)),
+      .test = nccl_test_of(op),
       .min_bytes = options_.min_bytes,
       .max_bytes = options_.max_bytes,
       .step = options_.factor > 1 ? options_.factor : options_.increment,
@@ -194,8 +194,7 @@ void CollBench::run_one(Collective op, BenchCollResult& result) {
     peer_lines += peer_line(measurement);
     result.results.push_back(coll_entry(measurement, options_, session_));
   }
-  say(nccl_footer(errors, busbw / static_cast<double>(sizes.size()),
-                  fmt::format("{}_perf", name_of(op))));
+  say(nccl_footer(errors, busbw / static_cast<double>(sizes.size()), nccl_test_of(op)));
   if (!peer_lines.empty()) {
     say(peer_header(op) + peer_lines);
   }

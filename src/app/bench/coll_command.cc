@@ -36,7 +36,8 @@ std::int64_t bounded_bytes(const std::string& text, const char* flag) {
   return bytes;
 }
 
-// Unsaid sizes: nccl-tests' 32 MiB; for --tune everything from 8 bytes to 64 MiB in steps of 4.
+// Unsaid sizes: nccl-tests' 32 MiB; for --write-tuning everything from 8 bytes to 64 MiB in steps
+// of 4.
 BenchCollOptions resolve(const CollArguments& arguments) {
   BenchCollOptions options = arguments.rest;
   const bool tunes = !arguments.tune_file.empty();
@@ -63,7 +64,7 @@ BenchCollOptions resolve(const CollArguments& arguments) {
 void tune(const CollArguments& arguments, AppContext& context) {
   BenchCollOptions options = resolve(arguments);
   if (std::find(options.ops.begin(), options.ops.end(), Collective::barrier) != options.ops.end()) {
-    throw ConfigError("--tune: a barrier has no size to choose by");
+    throw ConfigError("--write-tuning: a barrier has no size to choose by");
   }
   const TuneResult result = bench_tune(options, context.session());
   if (context.session().world().rank() == 0) {
@@ -132,7 +133,8 @@ void add_coll_bench(CLI::App& bench, AppContext& context) {
   add_sizes(*command, *arguments);
   add_rounds(*command, arguments->rest);
   add_operation(*command, *arguments);
-  command->add_option("--tune", arguments->tune_file,
+  // Open MPI's mpirun takes --tune FILE on its line for its own, even behind the program.
+  command->add_option("--write-tuning,--tune", arguments->tune_file,
                       "measure all backends and write there which is best for which size");
   command->add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
   command->footer(

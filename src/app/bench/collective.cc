@@ -53,6 +53,10 @@ Collective parse_collective(std::string_view name) {
   return static_cast<Collective>(find_name(kNames, name, "collective operation"));
 }
 
+std::string nccl_test_of(Collective op) {
+  return op == Collective::all_to_all ? "alltoall_perf" : fmt::format("{}_perf", name_of(op));
+}
+
 std::string_view mpi_name_of(Collective op) { return kMpiNames.at(static_cast<std::size_t>(op)); }
 
 bool reduces(Collective op) {

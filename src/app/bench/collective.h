@@ -16,6 +16,8 @@ std::string_view name_of(Collective op);
 std::vector<std::string> collective_names();
 // ConfigError for a name not listed there.
 Collective parse_collective(std::string_view name);
+// nccl-tests' program for it: "all_reduce_perf".
+std::string nccl_test_of(Collective op);
 // What MPI calls it: "MPI_Allreduce".
 std::string_view mpi_name_of(Collective op);
 bool reduces(Collective op);

@@ -59,8 +59,10 @@ class TuneBench {
     TuneResult result{empty_tuning(), nlohmann::ordered_json::array()};
     for (const Collective op : options_.ops) {
       std::vector<std::pair<std::int64_t, Backend>> fastest;
+      std::optional<std::size_t> chosen;
       for (const std::int64_t bytes : bench_sizes(options_)) {
-        fastest.emplace_back(bytes, measure({op, options_.reduction, 0}, bytes, result.results));
+        chosen = measure({op, options_.reduction, 0}, bytes, chosen, result.results);
+        fastest.emplace_back(bytes, candidates_[*chosen]->backend());
       }
       const auto entries = tuning_entries(op, fastest);
       result.tuning.entries.insert(result.tuning.entries.end(), entries.begin(), entries.end());
@@ -102,7 +104,9 @@ class TuneBench {
     return tuning;
   }
 
-  Backend measure(const CollectiveTask& task, std::int64_t bytes, nlohmann::ordered_json& results) {
+  // The number of the candidate to take.
+  std::size_t measure(const CollectiveTask& task, std::int64_t bytes,
+                      std::optional<std::size_t> before, nlohmann::ordered_json& results) {
     Communicator& world = session_.world();
     const CollectiveSize size = cut_size(task.op, bytes, options_.dtype, world.size());
     std::vector<std::function<void()>> ways;
@@ -112,11 +116,11 @@ class TuneBench {
       });
     }
     const auto samples = take_turns(world, ways, options_.turns);
-    std::size_t best = 0;
+    std::vector<double> medians;
     std::string line = fmt::format("{:<15} {:>12}", name_of(task.op), bytes);
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       const double seconds = median(samples[c].seconds);
-      best = seconds < median(samples[best].seconds) ? c : best;
+      medians.push_back(seconds);
       line += fmt::format("  {} {:.1f} us", name_of(candidates_[c]->backend()), seconds * 1e6);
       results.push_back({{"name", "coll_tune"},
                          {"params",
@@ -127,11 +131,12 @@ class TuneBench {
                            {"ranks", world.size()}}},
                          {"metrics", {{"time_us", seconds * 1e6}}}});
     }
+    const std::size_t chosen = choose_backend(medians, before);
     if (speaks()) {
-      fmt::print("{}  -> {}\n", line, name_of(candidates_[best]->backend()));
+      fmt::print("{}  -> {}\n", line, name_of(candidates_[chosen]->backend()));
       std::fflush(stdout);
     }
-    return candidates_[best]->backend();
+    return chosen;
   }
 
   BenchCollOptions options_;
@@ -140,6 +145,15 @@ class TuneBench {
 };
 
 }  // namespace
+
+std::size_t choose_backend(const std::vector<double>& seconds, std::optional<std::size_t> before) {
+  constexpr double kWorthAChange = 1.05;
+  const auto best = std::min_element(seconds.begin(), seconds.end());
+  if (before && seconds.at(*before) <= kWorthAChange * *best) {
+    return *before;
+  }
+  return static_cast<std::size_t>(best - seconds.begin());
+}
 
 std::vector<TuningEntry> tuning_entries(
     Collective op, const std::vector<std::pair<std::int64_t, Backend>>& fastest) {
@@ -160,7 +174,7 @@ std::vector<TuningEntry> tuning_entries(
 TuneResult bench_tune(const BenchCollOptions& options, MpiSession& session) {
   if (session.world().size() < 2) {
     throw ConfigError(
-        "--tune compares backends among ranks: start at least two with mpirun or srun");
+        "--write-tuning compares backends among ranks: start at least two with mpirun or srun");
   }
   (void)bench_sizes(options);
   return TuneBench(options, session).run();

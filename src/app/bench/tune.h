@@ -1,5 +1,6 @@
-// `trireme bench coll --tune FILE`: measures every operation and size on every backend that can
-// connect these ranks, in turns, and keeps the fastest of each (mpi/session/tuning.h).
+// `trireme bench coll --write-tuning FILE` (--tune): measures every operation and size on every
+// backend that can connect these ranks, in turns, and keeps the fastest of each
+// (mpi/session/tuning.h).
 #pragma once
 
 #include "mpi/session/tuning.h"
@@ -14,6 +15,10 @@ struct TuneResult {
 
 // Prints a table on rank 0. Collective. options.backend, root, checks and peer_mpi mean nothing.
 TuneResult bench_tune(const BenchCollOptions& options, MpiSession& session);
+
+// The fastest by its seconds; the one chosen for the size before stays while it is within 5 % of
+// that, so that noise makes no entries.
+std::size_t choose_backend(const std::vector<double>& seconds, std::optional<std::size_t> before);
 
 // Neighbouring sizes of one backend as one entry, the last without a limit. `fastest` holds the
 // backend of each size, in order of size.

@@ -1,0 +1,255 @@
+"""`trireme bench coll|p2p|pairs` as site scripts read them: text by position, JSON strictly."""
+
+import csv
+import json
+import math
+import unittest
+import xml.etree.ElementTree
+
+import harness
+
+# Where nccl-tests' printf puts its columns: 12, 12, 8, 6 and 6 wide with two blanks between, then
+# twice 7, 6, 6 and 6.
+STARTS = [0, 14, 28, 38, 46, 54, 63, 71, 79, 87, 96, 104, 112]
+ENDS = [12, 26, 36, 44, 52, 61, 69, 77, 85, 94, 102, 110, 118]
+COLUMNS = ["size", "count", "type", "redop", "root", "time", "algbw", "busbw", "wrong", "in_time",
+           "in_algbw", "in_busbw", "in_wrong"]
+FACTORS = {"all_reduce": lambda n: 2 * (n - 1) / n, "reduce_scatter": lambda n: (n - 1) / n,
+           "all_gather": lambda n: (n - 1) / n, "alltoall": lambda n: (n - 1) / n,
+           "broadcast": lambda n: 1}
+
+
+def strict(path):
+    """JSON without the extensions that Python lets pass."""
+    def refuse(word):
+        raise ValueError(f"{word} is not JSON")
+
+    def unique(pairs):
+        if len({k for k, _ in pairs}) != len(pairs):
+            raise ValueError("a key stands twice")
+        return dict(pairs)
+
+    return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse,
+                      object_pairs_hook=unique)
+
+
+def table(text):
+    """The rows of a table, by position; nccl-tests prints N/A one character short."""
+    rows = []
+    for line in text.splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        columns = line.replace("    N/A", "     N/A")
+        assert len(columns) == ENDS[-1], line
+        rows.append({c: columns[a:b].strip() for c, a, b in zip(COLUMNS, STARTS, ENDS)})
+    return rows
+
+
+class Coll(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+
+    def coll(self, *arguments, ranks=2):
+        return harness.must(harness.run("bench", "coll", *arguments, "-n", 5, "-w", 1, "--backend",
+                                        "mpi", ranks=ranks, timeout=120))
+
+    def check_rows(self, rows, factor):
+        self.assertTrue(rows)
+        for row in rows:
+            for prefix in ("", "in_"):
+                time, algbw, busbw = (float(row[prefix + c]) for c in ("time", "algbw", "busbw"))
+                self.assertGreater(time, 0)
+                # Two decimals in each: algbw = size / time, busbw = algbw x factor.
+                self.assertAlmostEqual(busbw, algbw * factor, delta=0.005 * (1 + factor) + 1e-9)
+                exact = int(row["size"]) / (time * 1e-6) / 1e9
+                slack = exact * 0.005 / time + 0.0051
+                self.assertAlmostEqual(algbw, exact, delta=slack)
+
+    def test_table_by_position(self):
+        out = self.coll("-b", 1024, "-e", "1M", "-f", 32).stdout
+        rows = table(out)
+        self.assertEqual([r["size"] for r in rows], ["1024", "32768", "1048576"])
+        self.assertEqual([r["count"] for r in rows], ["256", "8192", "262144"])
+        for row in rows:
+            self.assertEqual((row["type"], row["redop"], row["root"]), ("float", "sum", "-1"))
+            self.assertEqual((row["wrong"], row["in_wrong"]), ("0", "0"))
+        self.check_rows(rows, 1.0)
+        self.assertIn("# Out of bounds values : 0 OK\n", out)
+        average = float(out.split("# Avg bus bandwidth    : ")[1].split()[0])
+        mean = sum(float(r["busbw"]) + float(r["in_busbw"]) for r in rows) / 2 / len(rows)
+        self.assertAlmostEqual(average, mean, delta=0.01)
+
+    def test_header_is_that_of_nccl_tests(self):
+        lines = self.coll("-b", "1K", "-e", "2K", "-i", "512", "-c", 0).stdout.splitlines()
+        self.assertEqual(lines[1], "# Collective test starting: all_reduce_perf")
+        self.assertEqual(lines[2], "# nThread 1 nGpus 1 minBytes 1024 maxBytes 2048 step: "
+                         "512(bytes) warmup iters: 1 iters: 5 agg iters: 0 validation: 0 graph: 0 "
+                         "unalign: 0")
+        self.assertRegex(lines[5],
+                         r"^#  Rank  0 Group  0 Pid +\d+ on +\S+ device  0 \[[0-9a-f:]+\] ")
+        self.assertRegex(lines[6], r"^#  Rank  1 ")
+        self.assertEqual(lines[8],
+                         "#" + " " * 62 + "out-of-place" + " " * 23 + "in-place" + " " * 10)
+        self.assertEqual(lines[9].split(), ("# size count type redop root " + 2 * (
+            "time algbw busbw #wrong ")).split())
+        self.assertEqual([r["wrong"] for r in table("\n".join(lines))], ["N/A"] * 3)
+
+    def test_every_operation_on_three_ranks(self):
+        path = self.folder / "all.json"
+        names = "all_reduce,reduce_scatter,all_gather,broadcast,all_to_all"
+        out = self.coll("--op", names, "-b", "96K", "-e", "96K", "-d", "bfloat16", "-r", 1,
+                        "--peer", "mpi", "-J", path, ranks=3).stdout
+        parts = out.split("# Collective test starting: ")[1:]
+        self.assertEqual([p.split("_perf")[0] for p in parts],
+                         ["all_reduce", "reduce_scatter", "all_gather", "broadcast", "alltoall"])
+        for part in parts:
+            self.check_rows(table(part.split("\n", 1)[1]), FACTORS[part.split("_perf")[0]](3))
+        alltoall = table(parts[4].split("\n", 1)[1])[0]
+        self.assertEqual((alltoall["wrong"], alltoall["in_wrong"]), ("0", "N/A"))
+        broadcast = table(parts[3].split("\n", 1)[1])[0]
+        self.assertEqual((broadcast["redop"], broadcast["root"]), ("none", "1"))
+        document = strict(path)
+        self.assertEqual(document["schema"], 1)
+        for result in document["results"]:
+            metrics, samples = result["metrics"], result["samples_us"]
+            self.assertEqual(result["params"]["ranks"], 3)
+            self.assertEqual(metrics["wrong"], 0)
+            self.assertEqual(len(samples["in_place"]), 5)
+            self.assertLessEqual(metrics["time_us_low"], metrics["time_us"])
+            self.assertLessEqual(metrics["time_us"], metrics["time_us_high"])
+            # MPI reduces no bfloat16.
+            reduces = result["params"]["redop"] is not None
+            self.assertEqual("ratio" in metrics, not reduces, result["params"])
+            if not reduces:
+                self.assertTrue(math.isclose(metrics["ratio"],
+                                             metrics["busbw_GBps"] / metrics["peer_busbw_GBps"]))
+
+    def test_json_beside_mpi(self):
+        path = self.folder / "coll.json"
+        out = self.coll("-b", "1M", "-e", "1M", "--peer", "mpi", "-J", path).stdout
+        self.assertIn("# Beside MPI_Allreduce", out)
+        [result] = strict(path)["results"]
+        expected = {"op": "all_reduce", "bytes": 1 << 20, "dtype": "float", "backend": "mpi",
+                    "ranks": 2}
+        self.assertEqual({k: result["params"][k] for k in expected}, expected)
+        metrics = result["metrics"]
+        self.assertTrue(math.isclose(
+            metrics["ratio"], metrics["busbw_GBps"] / metrics["peer_busbw_GBps"]))
+        self.assertTrue(math.isclose(metrics["fraction_of_memory_ceiling"],
+                                     2 * (1 << 20) / (metrics["time_us"] * 1e-6) /
+                                     metrics["memory_ceiling_bytes_per_s"]))
+        self.assertEqual(sorted(result["samples_us"]),
+                         ["in_place", "out_of_place", "peer_in_place", "peer_out_of_place"])
+
+    def test_one_rank_without_a_launcher(self):
+        out = harness.must(harness.run("bench", "coll", "-b", 8, "-e", 8, timeout=60)).stdout
+        self.assertEqual(table(out)[0]["busbw"], "0.00")
+
+    def test_barrier_has_one_line(self):
+        rows = table(self.coll("--op", "barrier").stdout)
+        self.assertEqual([(r["size"], r["wrong"]) for r in rows], [("0", "N/A")])
+
+    def test_tuning_table(self):
+        path = self.folder / "tuning.json"
+        self.coll("--op", "all_reduce,all_gather", "-e", "4K", "--write-tuning", path)
+        tuning = strict(path)
+        self.assertEqual((tuning["schema"], tuning["ranks"], tuning["hosts"]), (1, 2, 1))
+        self.assertEqual({e["op"] for e in tuning["entries"]}, {"all_reduce", "all_gather"})
+        self.assertEqual(tuning["entries"][-1]["max_bytes"], 1 << 60)
+
+
+class PointToPoint(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+
+    def test_p2p_in_the_form_of_osu(self):
+        path = self.folder / "p2p.json"
+        out = harness.must(harness.run("bench", "p2p", "-m", "4:64K", "-i", 20, "-x", 2, "--pair",
+                                       "2,0", "-J", path, ranks=3, timeout=120)).stdout
+        self.assertIn("# Size       Avg Latency(us)\n", out)
+        self.assertIn("# Size      Bandwidth (MB/s)\n", out)
+        latency, bandwidth = out.split("# Trireme bandwidth")
+        sizes = [4 << i for i in range(15)]
+        for part in (latency, bandwidth):
+            rows = [line for line in part.splitlines() if line[:1].isdigit()]
+            self.assertEqual([int(r[:10]) for r in rows], sizes)
+            self.assertTrue(all(len(r) == 28 and float(r[10:]) > 0 for r in rows), rows)
+        results = strict(path)["results"]
+        self.assertEqual(len(results), 30)
+        for result in results:
+            self.assertEqual(result["params"]["pair"], [2, 0])
+            self.assertEqual(result["metrics"]["wrong"], 0)
+
+    def pairs(self, *arguments, ranks=3):
+        return harness.run("bench", "pairs", "--bytes", "64K", "-n", 3, *arguments, ranks=ranks,
+                           timeout=120)
+
+    def test_pairs_matrix(self):
+        table_file, figure = self.folder / "p.csv", self.folder / "p.svg"
+        path = self.folder / "p.json"
+        harness.must(self.pairs("--csv", table_file, "--svg", figure, "-J", path))
+        with open(table_file, encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+        self.assertEqual(rows[0], ["from", "host", "0", "1", "2"])
+        [result] = strict(path)["results"]
+        for i, row in enumerate(rows[1:]):
+            self.assertEqual(row[0], str(i))
+            for j, cell in enumerate(row[2:]):
+                known = result["bandwidth_GBps"][i][j]
+                if i == j:
+                    self.assertEqual((cell, known), ("", None))
+                else:
+                    self.assertTrue(math.isclose(float(cell), known, rel_tol=1e-5))
+                    self.assertGreater(result["latency_us"][i][j], 0)
+        titles = [t for t in xml.etree.ElementTree.parse(figure).iter() if t.tag.endswith("title")]
+        self.assertEqual(len(titles), 9)
+
+    def test_pairs_below_the_threshold(self):
+        result = self.pairs("--threshold", "1000000GB/s")
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertEqual(result.stdout.count(" FAILED\n"), 6)
+        harness.must(self.pairs("--threshold", "0.000001GB/s"))
+
+    def test_pairs_of_one_host(self):
+        result = self.pairs("--by", "host")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("one host", result.stderr)
+
+
+class Refusals(unittest.TestCase):
+    def test_wrong_flags(self):
+        for words, arguments in [
+                (["prod", "sum, max, min"], ["coll", "-o", "prod"]),
+                (["half", "bfloat16"], ["coll", "-d", "half"]),
+                (["gather", "all_gather"], ["coll", "--op", "gather"]),
+                (["nccl", "hierarchical"], ["coll", "--backend", "nccl"]),
+                (["-e 8", "-b 16"], ["coll", "-b", 16, "-e", 8]),
+                (["-f needs -b above 0"], ["coll", "-b", 0, "-e", 8, "-f", 2]),
+                (["10000 sizes"], ["coll", "-b", 8, "-e", "1G", "-i", 8]),
+                (["--stepfactor", "1024"], ["coll", "-f", 0]),
+                (["--iters"], ["coll", "-n", "-1"]),
+                (["8X"], ["coll", "-b", "8X"]),
+                (["1024 GiB"], ["coll", "-e", "9999T"]),
+                (["-r 1"], ["coll", "-r", 1]),
+                (["--peer"], ["coll", "--peer", "nccl"]),
+                (["no MPI"], ["coll", "--peer", "mpi"]),
+                (["at least two"], ["coll", "--write-tuning", "x.json"]),
+                (["mpirun -n 2"], ["p2p"]),
+                (["largest", "smallest"], ["p2p", "-m", "8:4"]),
+                (["1 GiB"], ["p2p", "-m", "2G"]),
+                (["nobody to pair"], ["pairs"]),
+                (["80%", "GB/s"], ["pairs", "--threshold", "80%"])]:
+            with self.subTest(arguments):
+                result = harness.run("bench", *arguments, timeout=60)
+                self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+                for word in words:
+                    self.assertIn(word, result.stderr)
+        result = harness.run("bench", "p2p", "--pair", "1,1", ranks=2, timeout=60)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("--pair 1,1", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
