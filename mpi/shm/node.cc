@@ -147,13 +147,14 @@ void ShmNode::sleep(std::chrono::microseconds limit, const std::function<bool()>
   header.sleepers.fetch_sub(1);
 }
 
+// A process that left on an error ends the job itself, or lives on; it is not dead.
 bool ShmNode::is_dead(int member) const {
   const Member& peer = at(member);
-  if (peer.segment->header().ended_early.load() != 0) {
-    return true;
+  if (!peer.process) {
+    return peer.segment->header().ended_early.load() != 0;
   }
   pollfd process{peer.process.get(), POLLIN, 0};
-  return peer.process && ::poll(&process, 1, 0) == 1;
+  return ::poll(&process, 1, 0) == 1;
 }
 
 }  // namespace trireme

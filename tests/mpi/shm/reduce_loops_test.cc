@@ -1,0 +1,88 @@
+#include "mpi/shm/reduce_loops.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "mpi/collective/combine.h"
+#include "tests/mpi/collective_cases.h"
+
+namespace trireme {
+namespace {
+
+// The tree by combine(), two at a time, on f32.
+std::vector<float> tree(const std::vector<std::vector<float>>& from, std::size_t lo, std::size_t hi,
+                        ReduceOp op) {
+  if (hi - lo == 1) {
+    return from[lo];
+  }
+  auto left = tree(from, lo, (lo + hi) / 2, op);
+  const auto right = tree(from, (lo + hi) / 2, hi, op);
+  combine(view_of(left), right.data(), op);
+  return left;
+}
+
+class ReduceLoops : public testing::TestWithParam<int> {};
+
+// Odd counts, in place and aside, all destinations and one.
+TEST_P(ReduceLoops, FollowTheTree) {
+  const auto ranks = static_cast<std::size_t>(GetParam());
+  for (const std::size_t count : {1UL, 15UL, 1024UL, 3001UL}) {
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min}) {
+      std::vector<std::vector<float>> from(ranks, std::vector<float>(count));
+      std::vector<const void*> sources;
+      std::vector<void*> all;
+      for (std::size_t r = 0; r < ranks; ++r) {
+        for (std::size_t i = 0; i < count; ++i) {
+          from[r][i] =
+              static_cast<float>(sample(GetParam(), static_cast<std::int64_t>(i * ranks + r)));
+        }
+        sources.push_back(from[r].data());
+        all.push_back(from[r].data());
+      }
+      const auto expected = tree(from, 0, ranks, op);
+      std::vector<float> aside(count);
+      void* const one = aside.data();
+      reduce_tree(sources, {&one, 1}, static_cast<std::int64_t>(count), DType::f32, op);
+      EXPECT_EQ(aside, expected);
+      reduce_tree(sources, all, static_cast<std::int64_t>(count), DType::f32, op);
+      for (const auto& each : from) {
+        EXPECT_EQ(each, expected);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, ReduceLoops, testing::Values(2, 3, 4, 5, 7, 8, 13, 64));
+
+// Every bf16 against some others, by the plain functions of dtype.h: subnormals, ties, infinities.
+TEST(ReduceLoops, Bf16RoundsAsToBf16) {
+  std::vector<bf16> a(65536);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i].bits = static_cast<std::uint16_t>(i);
+  }
+  for (const float other :
+       {0.0F, 1.0F, 1.0078125F, -3.3e38F, 1e-40F, 65536.0F, std::numeric_limits<float>::infinity(),
+        std::numeric_limits<float>::quiet_NaN()}) {
+    const std::vector<bf16> b(a.size(), to_bf16(other));
+    std::vector<bf16> got(a.size());
+    const std::array<const void*, 2> from = {a.data(), b.data()};
+    void* const into = got.data();
+    reduce_tree(from, {&into, 1}, static_cast<std::int64_t>(a.size()) - 1, DType::bf16,
+                ReduceOp::sum);
+    for (std::size_t i = 0; i + 1 < a.size(); ++i) {
+      const float sum = to_float(a[i]) + to_float(b[i]);
+      if (std::isnan(sum)) {
+        ASSERT_TRUE(std::isnan(to_float(got[i]))) << i;
+      } else {
+        ASSERT_EQ(got[i].bits, to_bf16(sum).bits) << i << " and " << other;
+      }
+    }
+    EXPECT_EQ(got.back().bits, 0);
+  }
+}
+
+}  // namespace
+}  // namespace trireme
