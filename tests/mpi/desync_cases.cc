@@ -55,7 +55,7 @@ class Meeting {
       : group_(comm.split(0, 0)),
         own_(comm.rank()),
         step_(comm.rank() == odd_rank ? pair.odd : pair.most) {
-    group_->set_deadline(std::chrono::duration<double>(0.4));
+    group_->set_deadline(std::chrono::duration<double>(1));
     data_.assign(static_cast<std::size_t>(2 * step_.count), 1 + own_);
   }
 
