@@ -95,6 +95,7 @@ FlightTicket FlightRecorder::queued(FlightGroup& group, const OperationLabel& la
   slot.root.store(label.root, kStore);
   slot.kind.store(label.kind, kStore);
   slot.dtype.store(label.dtype, kStore);
+  slot.order.store(label.order, kStore);
   slot.op.store(label.op, kStore);
   slot.state.store(FlightState::queued, kStore);
   slot.ticket.store(ticket, kStore);
@@ -134,8 +135,13 @@ std::optional<FlightEntry> FlightRecorder::read(FlightTicket ticket) const {
   FlightEntry entry;
   entry.ticket = ticket;
   entry.group = slot.group.load(kLoad);
-  entry.label = {slot.kind.load(kLoad), slot.dtype.load(kLoad),  slot.op.load(kLoad),
-                 slot.root.load(kLoad), slot.number.load(kLoad), slot.bytes.load(kLoad)};
+  entry.label.kind = slot.kind.load(kLoad);
+  entry.label.dtype = slot.dtype.load(kLoad);
+  entry.label.order = slot.order.load(kLoad);
+  entry.label.op = slot.op.load(kLoad);
+  entry.label.root = slot.root.load(kLoad);
+  entry.label.number = slot.number.load(kLoad);
+  entry.label.bytes = slot.bytes.load(kLoad);
   entry.state = slot.state.load(kLoad);
   entry.queued_ns = slot.queued_ns.load(kLoad);
   entry.started_ns = slot.started_ns.load(kLoad);

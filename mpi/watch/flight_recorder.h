@@ -108,11 +108,13 @@ class FlightRecorder {
     std::atomic<std::int64_t> ended_ns = 0;
     std::atomic<std::uint32_t> group = 0;
     std::atomic<std::int32_t> root = 0;
+    std::atomic<ReduceOp> op{};
     std::atomic<OperationKind> kind{};
     std::atomic<DType> dtype{};
-    std::atomic<ReduceOp> op{};
+    std::atomic<SumOrder> order{};
     std::atomic<FlightState> state{};
   };
+  static_assert(sizeof(Slot) == 64);
   Slot& slot_of(FlightTicket ticket) { return slots_[ticket % kEntries]; }
   // Nothing if the entry was overwritten, or is being so.
   std::optional<FlightEntry> read(FlightTicket ticket) const;

@@ -29,6 +29,7 @@ json json_of(const std::optional<OperationLabel>& label) {
   }
   return {{"kind", static_cast<int>(label->kind)},
           {"dtype", static_cast<int>(label->dtype)},
+          {"order", static_cast<int>(label->order)},
           {"op", static_cast<int>(label->op)},
           {"root", label->root},
           {"number", label->number},
@@ -44,6 +45,8 @@ std::optional<OperationLabel> label_in(const json& object, const char* name) {
   label.kind = static_cast<OperationKind>(
       count_field(from, "kind", 0, static_cast<int>(OperationKind::recv)));
   label.dtype = static_cast<DType>(count_field(from, "dtype", 0, static_cast<int>(DType::u32)));
+  label.order =
+      static_cast<SumOrder>(count_field(from, "order", 0, static_cast<int>(SumOrder::any)));
   label.op = static_cast<ReduceOp>(count_field(from, "op", 0, static_cast<int>(ReduceOp::min)));
   label.root = static_cast<std::int32_t>(count_field(from, "root", 0, kMostRanks));
   label.number = count_field(from, "number", 0, kMost);

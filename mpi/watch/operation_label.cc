@@ -56,7 +56,7 @@ std::string OperationLabel::full_text() const {
   std::string text =
       fmt::format("{} #{} ({}, {}", name_of(kind), number, format_bytes(bytes), dtype_name(dtype));
   if (reduces(kind)) {
-    text += fmt::format(", {}", name_of(op));
+    text += fmt::format(", {}{}", name_of(op), order == SumOrder::any ? " in any order" : "");
   }
   if (kind == OperationKind::broadcast) {
     text += fmt::format(", root {}", root);

@@ -71,7 +71,7 @@ TEST(FlightReport, RefusesDamage) {
     }
   }
   EXPECT_GT(refused, 60);
-  for (const char* key : {"kind", "dtype", "op"}) {
+  for (const char* key : {"kind", "dtype", "order", "op"}) {
     json changed = whole;
     changed["last"][key] = 8;
     EXPECT_THROW(parse_flight_report(changed.dump()), DataError) << key;

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 const OperationLabel kOverdue{
-    OperationKind::all_reduce, DType::f32, ReduceOp::sum, 0, 4711, 13212058};
+    OperationKind::all_reduce, DType::f32, SumOrder::tree, ReduceOp::sum, 0, 4711, 13212058};
 
 // The group of the world's ranks 1, 3 and 5; this is rank 1.
 GroupMembers members() { return {"dp", 0, {1, 3, 5}, {"n0", "n2", "n4"}}; }
