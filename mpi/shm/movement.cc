@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "mpi/blocks.h"
 #include "mpi/shm/copy_bytes.h"
 #include "mpi/shm/offer_data.h"
 #include "mpi/shm/staging.h"
@@ -31,10 +30,17 @@ struct Strips {
   std::int64_t own_strip;  // of the peers' inlets, where this rank's data is: number
 };
 
-void take_offered(ShmGroup& group, const std::vector<Parcel>& parcels) {
+// Of an operation that reads and writes `bytes` on each rank.
+using Copy = void (*)(const void* from, void* to, std::int64_t bytes);
+Copy copy_for(const ShmGroup& group, std::int64_t bytes) {
+  const bool cached = bytes * group.size() < group.node().cache_bytes() * 3 / 2;
+  return cached ? copy_bytes : stream_bytes;
+}
+
+void take_offered(ShmGroup& group, const std::vector<Parcel>& parcels, Copy copy) {
   for (const Parcel& parcel : parcels) {
     if (const std::byte* const data = offered(group, parcel.from); data != nullptr) {
-      copy_bytes(data + parcel.offset, parcel.into, parcel.bytes);
+      copy(data + parcel.offset, parcel.into, parcel.bytes);
     }
   }
 }
@@ -64,12 +70,12 @@ void take_staged(ShmGroup& group, Exchange& exchange, const std::vector<Parcel>&
 
 // After the post.
 void take_all(ShmGroup& group, Exchange& exchange, const std::vector<Parcel>& parcels,
-              const Strips& strips) {
+              const Strips& strips, Copy copy) {
   if (any_in_place(group)) {
     const ShmGroup::Touch touch(group);
-    take_offered(group, parcels);
+    take_offered(group, parcels, copy);
   } else {
-    take_offered(group, parcels);
+    take_offered(group, parcels, copy);
   }
   if (any_staged(group)) {
     take_staged(group, exchange, parcels, strips);
@@ -86,6 +92,21 @@ std::vector<std::int64_t> starts_of(std::span<const std::int64_t> counts, std::i
     start *= element;
   }
   return starts;
+}
+
+// What this rank gives itself.
+struct Block {
+  const std::byte* from;
+  std::byte* into;
+  std::int64_t bytes;
+};
+Block own_block(int rank, const AllToAll& blocks) {
+  const auto r = static_cast<std::size_t>(rank);
+  const std::int64_t element = size_of(blocks.send.dtype);
+  return {
+      static_cast<const std::byte*>(blocks.send.data) + starts_of(blocks.send_counts, element)[r],
+      static_cast<std::byte*>(blocks.recv.data) + starts_of(blocks.recv_counts, element)[r],
+      blocks.send_counts[r] * element};
 }
 
 // What everybody gives this rank, by the counts that all have published.
@@ -146,7 +167,8 @@ void shm_all_gather(ShmGroup& group, Exchange& exchange, const View& data) {
     parcels.push_back({r, 0, bytes, all + r * bytes});
   }
   take_all(group, exchange, parcels,
-           {{{own, bytes}}, kChunkBytes, pieces_of(bytes, kChunkBytes), 0});
+           {{{own, bytes}}, kChunkBytes, pieces_of(bytes, kChunkBytes), 0},
+           copy_for(group, data.bytes()));
 }
 
 void shm_all_to_all(ShmGroup& group, Exchange& exchange, const AllToAll& blocks) {
@@ -156,15 +178,12 @@ void shm_all_to_all(ShmGroup& group, Exchange& exchange, const AllToAll& blocks)
                  [element](std::int64_t n) { return n * element; });
   offer(group, blocks.send.data, blocks.send.bytes());
   group.post(exchange);
-  const auto own = static_cast<std::size_t>(group.rank());
-  const auto first_of = [&](std::span<const std::int64_t> counts) {
-    return std::accumulate(counts.begin(), counts.begin() + group.rank(), std::int64_t{0});
-  };
-  copy_block(blocks.send.slice(first_of(blocks.send_counts), blocks.send_counts[own]),
-             blocks.recv.slice(first_of(blocks.recv_counts), blocks.recv_counts[own]));
+  const Copy copy = copy_for(group, blocks.send.bytes() + blocks.recv.bytes());
   const auto parcels = parcels_for(group, blocks);
   check_lengths(group, blocks, parcels);
-  take_all(group, exchange, parcels, strips_of(group, blocks));
+  const Block own = own_block(group.rank(), blocks);
+  copy(own.from, own.into, own.bytes);
+  take_all(group, exchange, parcels, strips_of(group, blocks), copy);
 }
 
 void shm_broadcast(ShmGroup& group, Exchange& exchange, const View& data, int root) {
@@ -177,7 +196,8 @@ void shm_broadcast(ShmGroup& group, Exchange& exchange, const View& data, int ro
     parcels.push_back({root, 0, data.bytes(), all});
   }
   take_all(group, exchange, parcels,
-           {{{all, data.bytes()}}, kChunkBytes, pieces_of(data.bytes(), kChunkBytes), 0});
+           {{{all, data.bytes()}}, kChunkBytes, pieces_of(data.bytes(), kChunkBytes), 0},
+           copy_for(group, data.bytes()));
 }
 
 }  // namespace trireme

@@ -23,6 +23,12 @@ std::int64_t default_reserve(int ranks) {
   return std::max(memory * 2 / ranks, std::min(memory, std::int64_t{64} << 30));
 }
 
+// 32 MiB where the system does not say.
+std::int64_t cache_of_host() {
+  const std::int64_t bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? bytes : std::int64_t{32} << 20;
+}
+
 std::uint32_t* word_of(std::atomic<std::uint32_t>& atomic) {
   static_assert(sizeof(atomic) == sizeof(std::uint32_t));
   return reinterpret_cast<std::uint32_t*>(&atomic);
@@ -45,6 +51,7 @@ ShmNode::ShmNode(Communicator& host_group, const std::vector<int>& world_ranks,
     : own_(host_group.rank()),
       uncaught_at_start_(std::uncaught_exceptions()),
       crowded_(host_group.size() > ::sysconf(_SC_NPROCESSORS_ONLN)),
+      cache_bytes_(cache_of_host()),
       members_(static_cast<std::size_t>(host_group.size())) {
   check(world_ranks.size() == members_.size(), "every member has a number in the world");
   for (int m = 0; m < size(); ++m) {

@@ -39,6 +39,8 @@ class ShmNode {
   const std::string& host(int member) const { return at(member).host; }
   // More ranks than processors: whoever waits lets others run.
   bool crowded() const { return crowded_; }
+  // Of the last-level cache, which its members share at best.
+  std::int64_t cache_bytes() const { return cache_bytes_; }
 
   const Segment& segment(int member) const { return *at(member).segment; }
   Arena& arena() { return *arena_; }
@@ -78,6 +80,7 @@ class ShmNode {
   int own_;
   int uncaught_at_start_;
   bool crowded_;
+  std::int64_t cache_bytes_;
   std::vector<Member> members_;
   std::unique_ptr<Arena> arena_;
   std::mutex mutex_;  // guards retired_
