@@ -28,12 +28,6 @@ std::chrono::microseconds Backoff::next() {
   return sleep;
 }
 
-Exchange::Clock::time_point Exchange::begin() {
-  const auto now = Clock::now();
-  deadline_ = now + limit_;
-  return now;
-}
-
 Exchange Exchange::over(Transport& part) const {
   Exchange exchange(part, label_, limit_, meanwhile_, watch_);
   exchange.group_size_ = group_size_;

@@ -35,8 +35,8 @@ class Exchange {
         meanwhile_(std::move(meanwhile)),
         watch_(watch) {}
 
-  // The deadline counts from here: from now, which it returns.
-  Clock::time_point begin();
+  // The deadline counts from here.
+  void begin(Clock::time_point now) { deadline_ = now + limit_; }
 
   // The same operation on a part of its group: with this one's name, deadline and watch, and
   // transfers of its own, which the caller waits for.

@@ -1,5 +1,6 @@
 #include "mpi/collective/operation_queue.h"
 
+#include <ctime>
 #include <utility>
 
 #include <pthread.h>
@@ -17,14 +18,23 @@ void prepare_thread() {
   (void)::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
 }
 
+// The time as of the kernel's last tick, some milliseconds ago: for operations that last less than
+// it takes to ask for the precise one. Of the same clock as steady_clock.
+Exchange::Clock::time_point coarse_now() {
+  timespec time{};
+  (void)::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return Exchange::Clock::time_point(std::chrono::seconds(time.tv_sec) +
+                                     std::chrono::nanoseconds(time.tv_nsec));
+}
+
 }  // namespace
 
 class OperationQueue::Operation : public Pending::Operation {
  public:
-  Operation(OperationQueue& queue, Exchange exchange, Body body)
-      : queue_(queue), exchange_(std::move(exchange)), body_(std::move(body)) {
+  Operation(OperationQueue& queue, Exchange exchange, Start start, Body body)
+      : queue_(queue), exchange_(std::move(exchange)), start_(start), body_(std::move(body)) {
     if (queue_.watch_ != nullptr) {
-      ticket_ = queue_.watch_->queued(exchange_.label());
+      ticket_ = queue_.watch_->queued(exchange_.label(), now());
     }
   }
 
@@ -48,9 +58,10 @@ class OperationQueue::Operation : public Pending::Operation {
 
   // The driver's part.
   void start() {
-    const auto now = exchange_.begin();
+    const auto begin = now();
+    exchange_.begin(begin);
     if (queue_.watch_ != nullptr) {
-      queue_.watch_->started(ticket_, now);
+      queue_.watch_->started(ticket_, begin);
     }
     body_(exchange_);
   }
@@ -59,15 +70,20 @@ class OperationQueue::Operation : public Pending::Operation {
     error_ = std::move(error);
     OperationQueue& queue = queue_;
     if (queue.watch_ != nullptr) {
-      queue.watch_->ended(ticket_, exchange_.label(), error_ != nullptr);
+      queue.watch_->ended(ticket_, exchange_.label(), error_ != nullptr, now());
     }
     finished_.store(true);
     queue.wake_helpers();
   }
 
  private:
+  Exchange::Clock::time_point now() const {
+    return start_ == Start::when_waited_for ? coarse_now() : Exchange::Clock::now();
+  }
+
   OperationQueue& queue_;
   Exchange exchange_;
+  Start start_;
   Body body_;
   FlightTicket ticket_ = 0;
   std::exception_ptr error_;  // written before finished_, read after it
@@ -88,7 +104,7 @@ Pending OperationQueue::push(OperationLabel label, Exchange::Clock::duration lim
       *this,
       Exchange(
           transport_, label, limit, [this] { settle_started(); }, watch_),
-      std::move(body));
+      start, std::move(body));
   std::unique_lock lock(mutex_);
   if (const std::exception_ptr failure = failure_; failure != nullptr) {
     lock.unlock();

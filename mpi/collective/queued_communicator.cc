@@ -29,6 +29,11 @@ std::unique_ptr<GroupWatch> make_watch(const Transport& transport, std::string n
   return std::make_unique<GroupWatch>(watch, std::move(members));
 }
 
+// The operation's buffer. Bodies that keep its address alone need no memory of their own.
+View view_at(void* data, const OperationLabel& label) {
+  return {data, label.bytes / size_of(label.dtype), label.dtype, Device{}};
+}
+
 }  // namespace
 
 QueuedCommunicator::QueuedCommunicator(std::unique_ptr<Transport> transport, std::string name,
@@ -69,8 +74,9 @@ Pending QueuedCommunicator::start(OperationKind kind, const ConstView& data,
 
 Pending QueuedCommunicator::all_reduce(View data, ReduceOp op) {
   check_reducible(data);
-  const auto body = [this, data, op](Exchange& exchange) {
-    algorithms_->all_reduce(exchange, data, op);
+  const auto body = [this, at = data.data](Exchange& exchange) {
+    const OperationLabel& label = exchange.label();
+    algorithms_->all_reduce(exchange, view_at(at, label), label.op);
   };
   return start(OperationKind::all_reduce, data, body, op);
 }
@@ -78,16 +84,18 @@ Pending QueuedCommunicator::all_reduce(View data, ReduceOp op) {
 Pending QueuedCommunicator::reduce_scatter(View data, ReduceOp op) {
   check_reducible(data);
   check(data.count % size() == 0, "reduce_scatter takes one block a rank, all equal");
-  const auto body = [this, data, op](Exchange& exchange) {
-    algorithms_->reduce_scatter(exchange, data, op);
+  const auto body = [this, at = data.data](Exchange& exchange) {
+    const OperationLabel& label = exchange.label();
+    algorithms_->reduce_scatter(exchange, view_at(at, label), label.op);
   };
   return start(OperationKind::reduce_scatter, data, body, op);
 }
 
 Pending QueuedCommunicator::all_gather(View data) {
   check(data.count % size() == 0, "all_gather takes one block a rank, all equal");
-  return start(OperationKind::all_gather, data,
-               [this, data](Exchange& exchange) { algorithms_->all_gather(exchange, data); });
+  return start(OperationKind::all_gather, data, [this, at = data.data](Exchange& exchange) {
+    algorithms_->all_gather(exchange, view_at(at, exchange.label()));
+  });
 }
 
 Pending QueuedCommunicator::all_to_all(ConstView send, std::span<const std::int64_t> send_counts,
@@ -106,8 +114,9 @@ Pending QueuedCommunicator::all_to_all(ConstView send, std::span<const std::int6
 
 Pending QueuedCommunicator::broadcast(View data, int root) {
   check(root >= 0 && root < size(), "the root is a rank of the group");
-  const auto body = [this, data, root](Exchange& exchange) {
-    algorithms_->broadcast(exchange, data, root);
+  const auto body = [this, at = data.data](Exchange& exchange) {
+    const OperationLabel& label = exchange.label();
+    algorithms_->broadcast(exchange, view_at(at, label), label.root);
   };
   return start(OperationKind::broadcast, data, body, ReduceOp::sum, root);
 }

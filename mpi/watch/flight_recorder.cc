@@ -82,13 +82,14 @@ void FlightRecorder::group_ended(FlightGroup& group) {
   group.ended.store(true);
 }
 
-FlightTicket FlightRecorder::queued(FlightGroup& group, const OperationLabel& label) {
+FlightTicket FlightRecorder::queued(FlightGroup& group, const OperationLabel& label,
+                                    Clock::time_point now) {
   const FlightTicket ticket = last_ticket_.fetch_add(1, std::memory_order_relaxed) + 1;
   Slot& slot = slot_of(ticket);
   slot.ticket.store(0, kStore);
   slot.number.store(label.number, kStore);
   slot.bytes.store(label.bytes, kStore);
-  slot.queued_ns.store(nanoseconds(Clock::now()), kStore);
+  slot.queued_ns.store(nanoseconds(now), kStore);
   slot.started_ns.store(0, kStore);
   slot.ended_ns.store(0, kStore);
   slot.group.store(group.serial, kStore);
@@ -116,10 +117,10 @@ void FlightRecorder::started(FlightTicket ticket, Clock::time_point now) {
 }
 
 void FlightRecorder::ended(FlightTicket ticket, FlightGroup& group, const OperationLabel& label,
-                           bool failed) {
+                           bool failed, Clock::time_point now) {
   Slot& slot = slot_of(ticket);
   if (slot.ticket.load(kLoad) == ticket) {
-    slot.ended_ns.store(nanoseconds(Clock::now()), kStore);
+    slot.ended_ns.store(nanoseconds(now), kStore);
     slot.state.store(failed ? FlightState::failed : FlightState::finished, kStore);
   }
   if (!failed && is_collective(label.kind) && group.finished.load(kLoad) < label.number) {

@@ -76,9 +76,11 @@ class FlightRecorder {
   FlightGroup& add_group(std::uint64_t id, std::string name, std::vector<int> members);
   void group_ended(FlightGroup& group);
 
-  FlightTicket queued(FlightGroup& group, const OperationLabel& label);
+  FlightTicket queued(FlightGroup& group, const OperationLabel& label,
+                      Clock::time_point now = Clock::now());
   void started(FlightTicket ticket, Clock::time_point now);
-  void ended(FlightTicket ticket, FlightGroup& group, const OperationLabel& label, bool failed);
+  void ended(FlightTicket ticket, FlightGroup& group, const OperationLabel& label, bool failed,
+             Clock::time_point now = Clock::now());
 
   // The operations in the ring, oldest first.
   std::vector<FlightEntry> entries() const;

@@ -39,14 +39,15 @@ class GroupWatch {
   // For the group of those that chose this colour in the next split. Once a split, on every rank.
   Watch next_split(int color);
 
-  FlightTicket queued(const OperationLabel& label) {
-    return watch_.recorder->queued(group_, label);
+  FlightTicket queued(const OperationLabel& label, FlightRecorder::Clock::time_point now) {
+    return watch_.recorder->queued(group_, label, now);
   }
   void started(FlightTicket ticket, FlightRecorder::Clock::time_point now) {
     watch_.recorder->started(ticket, now);
   }
-  void ended(FlightTicket ticket, const OperationLabel& label, bool failed) {
-    watch_.recorder->ended(ticket, group_, label, failed);
+  void ended(FlightTicket ticket, const OperationLabel& label, bool failed,
+             FlightRecorder::Clock::time_point now) {
+    watch_.recorder->ended(ticket, group_, label, failed, now);
   }
 
   // Whether another rank has waited for this operation beyond its deadline.
