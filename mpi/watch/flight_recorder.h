@@ -76,6 +76,7 @@ class FlightRecorder {
   FlightGroup& add_group(std::uint64_t id, std::string name, std::vector<int> members);
   void group_ended(FlightGroup& group);
 
+  // `now` may be some milliseconds old: as precise as the caller needs it.
   FlightTicket queued(FlightGroup& group, const OperationLabel& label,
                       Clock::time_point now = Clock::now());
   void started(FlightTicket ticket, Clock::time_point now);
