@@ -5,6 +5,7 @@
 
 #include "mpi/blocks.h"
 #include "mpi/collective/combine.h"
+#include "mpi/collective/greeting.h"
 #include "src/device/pool.h"
 
 namespace trireme {
@@ -59,6 +60,7 @@ class HierarchicalAlgorithms : public Algorithms {
   }
   void all_reduce_in_type(Exchange& exchange, View data, ReduceOp op);
   void reduce_whole(Exchange& exchange, View data, ReduceOp op);
+  void reduce_aside(Exchange& exchange, View data, ReduceOp op);
   void reduce_parts(Exchange& exchange, View data, ReduceOp op);
   View block(const View& data, int host, std::int64_t count) const {
     return data.slice((host * layout_.per_host() + layout_.local_rank) * count, count);
@@ -70,6 +72,7 @@ class HierarchicalAlgorithms : public Algorithms {
   std::unique_ptr<Algorithms> local_;
   std::unique_ptr<Algorithms> across_;
   Pool pool_;
+  Scratch scratch_;
 };
 
 void HierarchicalAlgorithms::reduce_whole(Exchange& exchange, View data, ReduceOp op) {
@@ -86,11 +89,26 @@ void HierarchicalAlgorithms::reduce_parts(Exchange& exchange, View data, ReduceO
   in_host(exchange, [&](Exchange& own) { local_->all_gather(own, data); });
 }
 
-void HierarchicalAlgorithms::all_reduce_in_type(Exchange& exchange, View data, ReduceOp op) {
-  if (data.bytes() <= kWholeBytes) {
-    reduce_whole(exchange, data, op);
-    return;
+// A small one, whose labels come with its data: the caller's buffer is touched when all agree.
+void HierarchicalAlgorithms::reduce_aside(Exchange& exchange, View data, ReduceOp op) {
+  const bool widens = data.dtype == DType::bf16;
+  const DType dtype = widens ? DType::f32 : data.dtype;
+  const Buffer buffer = pool_.allocate(data.count * size_of(dtype));
+  const View aside = {buffer.data(), data.count, dtype, Device{}};
+  if (widens) {
+    widen(static_cast<const bf16*>(data.data), static_cast<float*>(aside.data), data.count);
+  } else {
+    copy_block(data, aside);
   }
+  reduce_whole(exchange, aside, op);
+  if (widens) {
+    narrow(static_cast<const float*>(aside.data), static_cast<bf16*>(data.data), data.count);
+  } else {
+    copy_block(aside, data);
+  }
+}
+
+void HierarchicalAlgorithms::all_reduce_in_type(Exchange& exchange, View data, ReduceOp op) {
   const std::int64_t rest = data.count % layout_.per_host();
   reduce_parts(exchange, data.slice(0, data.count - rest), op);
   if (rest > 0) {
@@ -104,6 +122,11 @@ void HierarchicalAlgorithms::all_reduce(Exchange& exchange, View data, ReduceOp 
     flat_->all_reduce(exchange, data, op);
     return;
   }
+  if (data.bytes() <= kWholeBytes) {
+    reduce_aside(exchange, data, op);
+    return;
+  }
+  greet(exchange, scratch_);
   if (data.dtype != DType::bf16) {
     all_reduce_in_type(exchange, data, op);
     return;
@@ -124,6 +147,7 @@ void HierarchicalAlgorithms::reduce_scatter(Exchange& exchange, View data, Reduc
     flat_->reduce_scatter(exchange, data, op);
     return;
   }
+  greet(exchange, scratch_);
   const std::int64_t count = data.count / exchange.size();
   const std::int64_t host_count = count * layout_.per_host();
   const Buffer buffer = pool_.allocate(layout_.hosts() * count * size_of(data.dtype));
@@ -139,6 +163,7 @@ void HierarchicalAlgorithms::reduce_scatter(Exchange& exchange, View data, Reduc
 }
 
 void HierarchicalAlgorithms::all_gather(Exchange& exchange, View data) {
+  greet(exchange, scratch_);
   const std::int64_t count = data.count / exchange.size();
   const std::int64_t host_count = count * layout_.per_host();
   const int own_host = exchange.rank() / layout_.per_host();
@@ -154,6 +179,7 @@ void HierarchicalAlgorithms::all_gather(Exchange& exchange, View data) {
 }
 
 void HierarchicalAlgorithms::broadcast(Exchange& exchange, View data, int root) {
+  greet(exchange, scratch_);
   const int root_host = root / layout_.per_host();
   const int root_local = root % layout_.per_host();
   if (layout_.local_rank == root_local) {

@@ -11,6 +11,9 @@
 //   broadcast       across from the root's host, then in each host
 //   barrier         in the host, then across
 //
+// But for the barrier and small all_reduces all of them start with a greeting over the whole group
+// (greeting.h), so that no data is touched unless all ranks run the same.
+//
 // all_to_all, and every sum where the tree order would not be kept, go over plain transfers.
 #pragma once
 
