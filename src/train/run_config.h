@@ -83,7 +83,7 @@ struct RunConfig {
   CheckpointConfig checkpoint;
   std::string reproducibility = "elastic";
   std::string comm_backend = "auto";
-  std::filesystem::path comm_tuning;  // table of `trireme bench coll --tune`; empty: none
+  std::filesystem::path comm_tuning;  // table of `trireme bench coll --write-tuning`; empty: none
   DeadlineConfig deadline;
   std::filesystem::path run_dir;
   std::string run_name;
