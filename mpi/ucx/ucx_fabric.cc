@@ -41,7 +41,12 @@ ConfigHandle configuration() {
   ucp_config_t* config = nullptr;
   ucx_check(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
   ConfigHandle handle(config);
-  set_default(config, "UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", only_tcp() ? "inf" : "500ms");
+  if (only_tcp()) {
+    set_default(config, "UCX_RNDV_THRESH", "RNDV_THRESH", "inf");
+    set_default(config, "UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "inf");
+  } else {
+    set_default(config, "UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "500ms");
+  }
   set_default(config, "UCX_TCP_KEEPIDLE", "KEEPIDLE", "1s");
   set_default(config, "UCX_TCP_KEEPINTVL", "KEEPINTVL", "1s");
   set_default(config, "UCX_TCP_KEEPCNT", "KEEPCNT", "2");

@@ -1,7 +1,7 @@
 // The UCX transport: UCP's tag-matched messages straight between the ranks, over RDMA where the
 // fabric has it, else over TCP: UCX_TLS and UCX_NET_DEVICES choose, as for every program that uses
-// UCX. Large messages (UCX_RNDV_THRESH) are moved by UCX's rendezvous from buffer to buffer: by RMA
-// where the fabric has it, by RMA put over TCP.
+// UCX. Large messages (UCX_RNDV_THRESH) are moved by UCX's rendezvous from buffer to buffer, by
+// RMA, where the fabric has it; over TCP they stream (ucx_fabric.h).
 //
 // A group has a worker of its own; a lock lets its driver and a split share it. A peer whose
 // connection breaks fails what waits for it, and check_peers(): ucx_fabric.h says when. That needs
