@@ -108,7 +108,8 @@ void bind(ConfigBinder& b, RunConfig& c) {
       .one_of({"elastic", "layout", "fast"});
   b.text("comm.backend", c.comm_backend, "transport between ranks").one_of(backend_names());
   b.path("comm.tuning", c.comm_tuning,
-         "table of `trireme bench coll --write-tuning FILE`: which backend for which operation and size");
+         "table of `trireme bench coll --write-tuning FILE`: which backend for which operation and "
+         "size");
   b.real("comm.deadline.start", c.deadline.start, "seconds before a wait at start is a hang")
       .above(0);
   b.real("comm.deadline.step", c.deadline.step, "the same within a step").above(0);
