@@ -50,6 +50,7 @@ ConfigHandle configuration() {
   set_default(config, "UCX_TCP_KEEPIDLE", "KEEPIDLE", "1s");
   set_default(config, "UCX_TCP_KEEPINTVL", "KEEPINTVL", "1s");
   set_default(config, "UCX_TCP_KEEPCNT", "KEEPCNT", "2");
+  set_default(config, "UCX_TCP_MAX_POLL", "MAX_POLL", "1");
   return handle;
 }
 
