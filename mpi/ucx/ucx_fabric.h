@@ -14,8 +14,8 @@
 //   TCP_KEEPIDLE 1 s, TCP_KEEPINTVL 1 s, TCP_KEEPCNT 2
 //                       when the kernel gives up a silent host: after 3 s (whole seconds are all
 //                       it takes; one probe alone would let one lost packet end the job).
-//   TCP_MAX_POLL 1      sockets looked at in one round. With more of them UCX 1.13 may meet the event
-//                       of a connection that an event before it closed, and ends the process
+//   TCP_MAX_POLL 1      sockets looked at in one round. With more of them UCX 1.13 may meet the
+//                       event of a connection that an event before it closed, and ends the process
 //                       (seen once in some hundred groups of 4 ranks: "conn_state != CLOSED").
 // Measured with UCX 1.13 between network namespaces: a killed process is noticed within 0.1 s; a
 // host whose cable is pulled within 3 s by the end that opened the connection, if it has nothing in

@@ -6,7 +6,7 @@ shift
 for pair in $TRIREME_HOSTS; do
   if [ "${pair%%=*}" = "$host" ]; then
     # shellcheck disable=SC2016  # the inner shell expands them
-    exec nsenter -t "${pair#*=}" -n -u -m -i -p -- sh -c 'cd "$0" && eval "$*"' "$PWD" "$@"
+    exec nsenter -t "${pair#*=}" -n -u -m -i -p -r -- sh -c 'cd "$0" && eval "$*"' "$PWD" "$@"
   fi
 done
 echo "enter_host.sh: there is no host '$host' among: $TRIREME_HOSTS" >&2

@@ -55,13 +55,21 @@ LAUNCHER_ENVIRONMENT = {
 }
 
 
+def host_namespaces():
+    """Flags of unshare. In a chroot it can't make mounts private; where none is shared it need
+    not."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        shared = any(" shared:" in mount for mount in mounts)
+    return HOST_NAMESPACES + ([] if shared else ["--propagation", "unchanged"])
+
+
 def reason_to_skip():
     if os.geteuid() != 0:
         return "hosts need root (network namespaces)"
     for tool in ("ip", "tc", "unshare", "nsenter", "mpirun"):
         if shutil.which(tool) is None:
             return f"hosts need the command '{tool}'"
-    probe = subprocess.run(["unshare", *HOST_NAMESPACES, "--fork", "ip", "link", "add", "br0",
+    probe = subprocess.run(["unshare", *host_namespaces(), "--fork", "ip", "link", "add", "br0",
                             "type", "bridge"], capture_output=True, text=True)
     return f"hosts can't be made here: {probe.stderr.strip()}" if probe.returncode else None
 
@@ -90,7 +98,7 @@ class Hosts:
                 ip addr add 10.77.0.254/24 dev br0
                 ip link set br0 up""")
             for name in self.names:
-                self.holders[name] = self._hold(HOST_NAMESPACES, self._setup(name))
+                self.holders[name] = self._hold(host_namespaces(), self._setup(name))
                 self._wire(name)
         except BaseException:
             self.close()
