@@ -254,7 +254,7 @@ void ShmGroup::check_peers() {
       continue;
     }
     if (std::find(seen_dead_.begin(), seen_dead_.end(), r) != seen_dead_.end()) {
-      throw CommError(describe(r) + " is dead");
+      throw CommError(describe(r) + " is dead: look at what it printed last, then relaunch");
     }
     seen_dead_.push_back(r);
   }

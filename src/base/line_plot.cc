@@ -7,7 +7,8 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "src/base/xml_text.h"
 
 namespace trireme {
 namespace {
@@ -44,44 +45,6 @@ struct Range {
     return {low - pad, high + pad};
   }
 };
-
-// XML carries neither bytes that are not UTF-8, nor most control characters, nor U+FFFE and U+FFFF.
-std::string carried(std::string_view text) {
-  using Json = nlohmann::json;
-  auto out = Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace))
-                 .get<std::string>();
-  for (const std::string_view no_character : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
-    for (std::size_t at = 0; (at = out.find(no_character, at)) != std::string::npos;) {
-      out.replace(at, no_character.size(), "\xEF\xBF\xBD");
-    }
-  }
-  std::replace_if(
-      out.begin(), out.end(), [](unsigned char c) { return c < 0x20; }, ' ');
-  return out;
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : carried(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 // 1000 -> 1k; few enough digits to stay narrow.
 std::string tick_text(double value) {
@@ -141,7 +104,7 @@ class Figure {
   void text(double x, double y, std::string_view anchor, std::string_view words,
             std::string_view more = "") {
     out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y,
-                        anchor, more, escaped(words));
+                        anchor, more, xml_text(words));
   }
 
   void line(double x1, double y1, double x2, double y2, std::string_view style) {

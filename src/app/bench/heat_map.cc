@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "src/base/check.h"
+#include "src/base/xml_text.h"
 
 namespace trireme {
 namespace {
@@ -44,27 +45,6 @@ std::string colour_at(double part) {
   const Colour& b = kRamp.at(low + 1);
   return fmt::format("#{:02x}{:02x}{:02x}", mix(a.red, b.red), mix(a.green, b.green),
                      mix(a.blue, b.blue));
-}
-
-// Printable ASCII as it is, anything else as a question mark: names of hosts are ASCII.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c >= 0x20 && c < 0x7F ? c : '?';
-    }
-  }
-  return out;
 }
 
 class Drawing {
@@ -105,7 +85,7 @@ class Drawing {
   void text(double x, double y, const char* anchor, const std::string& words,
             const char* more = "") {
     out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y,
-                        anchor, more, escaped(words));
+                        anchor, more, xml_text(words));
   }
 
   void names(std::size_t i) {
@@ -126,9 +106,9 @@ class Drawing {
     out_ += fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\">"
         "<title>{} to {}: {}</title></rect>\n",
-        x, y, cell_, cell_, known ? colour_at(part(value)) : "#dddddd", escaped(map_.labels[row]),
-        escaped(map_.labels[column]),
-        known ? fmt::format("{:.4g} {}", value, escaped(map_.value_label)) : "-");
+        x, y, cell_, cell_, known ? colour_at(part(value)) : "#dddddd", xml_text(map_.labels[row]),
+        xml_text(map_.labels[column]),
+        known ? fmt::format("{:.4g} {}", value, xml_text(map_.value_label)) : "-");
     if (known && cell_ >= kTextCell) {
       text(x + cell_ / 2, y + cell_ / 2 + 4, "middle", fmt::format("{:.3g}", value),
            part(value) > 0.55 ? "fill=\"white\"" : "fill=\"black\"");
