@@ -14,8 +14,8 @@ NN = DEVICE + ["src/kernels", "src/tensor"]
 PARALLEL = NN + ["src/nn", "src/optim", "mpi"]
 DATA = DEVICE + ["src/tensor", "io/h5"]
 CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
-TRAIN = PARALLEL + ["mpi/watch", "mpi/session", "src/parallel", "io/h5", "io/data",
-                    "io/checkpoint", "slurm"]
+TRAIN = PARALLEL + ["mpi/watch", "mpi/session", "src/parallel", "src/parallel/pipeline", "io/h5",
+                    "io/data", "io/checkpoint", "slurm"]
 ROOMS = {
     "src/base": [],
     "src/device": ["src/base"],
@@ -35,6 +35,7 @@ ROOMS = {
     "io/data": DATA,
     "io/checkpoint": CHECKPOINT,
     "src/parallel": PARALLEL,
+    "src/parallel/pipeline": DEVICE + ["src/tensor", "mpi"],
     "slurm": ["src/base"],
     "src/train": TRAIN,
     "src/app": TRAIN + ["src/train"],

@@ -1,0 +1,176 @@
+#include "src/parallel/pipeline/balance.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "src/base/check.h"
+
+namespace trireme {
+namespace {
+
+// cuts[k] is where piece k begins; one more, the number of units, at the end.
+using Cuts = std::vector<std::int64_t>;
+
+// Up to here two moves at a time are looked at: their number grows with the fourth power.
+constexpr int kFewPieces = 16;
+
+class Balance {
+ public:
+  Balance(const ModelCosts& costs, const PipelineShape& shape)
+      : costs_(costs),
+        pieces_(shape.virtual_stages()),
+        stages_(shape.stages),
+        units_(static_cast<std::int64_t>(costs.units.size())) {
+    sums_.push_back(0);
+    for (const double cost : costs.units) {
+      sums_.push_back(sums_.back() + cost);
+    }
+  }
+
+  Cuts solve() {
+    Cuts cuts = smallest_largest_piece();
+    while (improve(cuts, 1) || (pieces_ <= kFewPieces && improve(cuts, 2))) {
+    }
+    return cuts;
+  }
+
+  std::vector<double> loads(const Cuts& cuts) const {
+    std::vector<double> loads(static_cast<std::size_t>(stages_), 0.0);
+    for (int k = 0; k < pieces_; ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      loads[static_cast<std::size_t>(k % stages_)] += piece(k, cuts[at], cuts[at + 1]);
+    }
+    return loads;
+  }
+
+ private:
+  // Beside its units.
+  double extra(int rank) const {
+    return (rank == 0 ? costs_.embedding : 0) + (rank == stages_ - 1 ? costs_.head : 0);
+  }
+
+  // What a rank has beside its units is shared out over its pieces: they add up in any case.
+  double piece(int k, std::int64_t lo, std::int64_t hi) const {
+    return sums_[static_cast<std::size_t>(hi)] - sums_[static_cast<std::size_t>(lo)] +
+           extra(k % stages_) * stages_ / pieces_;
+  }
+
+  // best[k][n]: the largest of pieces 0..k over the first n units, in the best cut of them; from[k]
+  // [n]: where its piece k begins.
+  Cuts smallest_largest_piece() const {
+    const auto width = static_cast<std::size_t>(units_ + 1);
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    std::vector<double> before(width, kNone);
+    before[0] = 0;
+    std::vector<Cuts> from;
+    for (int k = 0; k < pieces_; ++k) {
+      std::vector<double> best(width, kNone);
+      from.emplace_back(width, 0);
+      for (std::int64_t n = k + 1; n <= units_; ++n) {
+        for (std::int64_t lo = k; lo < n; ++lo) {
+          const double largest = std::max(before[static_cast<std::size_t>(lo)], piece(k, lo, n));
+          if (largest < best[static_cast<std::size_t>(n)]) {
+            best[static_cast<std::size_t>(n)] = largest;
+            from.back()[static_cast<std::size_t>(n)] = lo;
+          }
+        }
+      }
+      before = std::move(best);
+    }
+    Cuts cuts(static_cast<std::size_t>(pieces_) + 1, units_);
+    for (auto k = static_cast<std::size_t>(pieces_); k-- > 0;) {
+      cuts[k] = from[k][static_cast<std::size_t>(cuts[k + 1])];
+    }
+    return cuts;
+  }
+
+  // Largest first: what is to be small.
+  std::vector<double> key(const Cuts& cuts) const {
+    std::vector<double> sorted = loads(cuts);
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    return sorted;
+  }
+
+  bool is_valid(const Cuts& cuts) const {
+    return std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) == cuts.end();
+  }
+
+  // Looks for a better cut within so many moves. One moves some neighbouring cuts by one unit to
+  // the left or right: a unit from a rank to another, however far apart.
+  void explore(const Cuts& from, int moves, Cuts& best, std::vector<double>& best_key) const {
+    for (int first = 1; first < pieces_; ++first) {
+      for (const int by : {-1, 1}) {
+        Cuts moved = from;
+        for (int last = first; last < pieces_; ++last) {
+          moved[static_cast<std::size_t>(last)] += by;
+          if (!is_valid(moved)) {
+            continue;
+          }
+          if (std::vector<double> moved_key = key(moved); moved_key < best_key) {
+            best_key = std::move(moved_key);
+            best = moved;
+          }
+          if (moves > 1) {
+            explore(moved, moves - 1, best, best_key);
+          }
+        }
+      }
+    }
+  }
+
+  // False where no cut within so many moves is better.
+  bool improve(Cuts& cuts, int moves) const {
+    Cuts best = cuts;
+    std::vector<double> best_key = key(cuts);
+    explore(cuts, moves, best, best_key);
+    std::swap(cuts, best);
+    return cuts != best;
+  }
+
+  const ModelCosts& costs_;
+  int pieces_;
+  int stages_;
+  std::int64_t units_;
+  std::vector<double> sums_;  // of the first n units
+};
+
+void check_enough(std::int64_t units, const PipelineShape& shape) {
+  if (units >= shape.virtual_stages()) {
+    return;
+  }
+  throw ConfigError(fmt::format(
+      "stages {} x virtual stages a rank {} = {} > {} residual layers (two a transformer layer): "
+      "take at most {} stages with {} virtual stages each, or a deeper model",
+      shape.stages, shape.chunks, shape.virtual_stages(), units,
+      std::max<std::int64_t>(units / shape.chunks, 1),
+      std::min<std::int64_t>(shape.chunks, std::max<std::int64_t>(units, 1))));
+}
+
+}  // namespace
+
+std::vector<UnitRange> balance_stages(const ModelCosts& costs, const PipelineShape& shape) {
+  check(shape.stages > 0 && shape.chunks > 0, "a pipeline has stages");
+  check_enough(static_cast<std::int64_t>(costs.units.size()), shape);
+  const Cuts cuts = Balance(costs, shape).solve();
+  std::vector<UnitRange> ranges;
+  for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+    ranges.push_back({cuts[k], cuts[k + 1]});
+  }
+  return ranges;
+}
+
+std::vector<double> rank_costs(const ModelCosts& costs, const std::vector<UnitRange>& ranges,
+                               int stages) {
+  PipelineShape shape;
+  shape.stages = stages;
+  shape.chunks = static_cast<int>(ranges.size()) / stages;
+  Cuts cuts;
+  for (const UnitRange& range : ranges) {
+    cuts.push_back(range.lo);
+  }
+  cuts.push_back(ranges.empty() ? 0 : ranges.back().hi);
+  return Balance(costs, shape).loads(cuts);
+}
+
+}  // namespace trireme
