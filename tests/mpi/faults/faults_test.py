@@ -1,0 +1,148 @@
+"""A rank dies or stops in the middle of every operation over every transport: whoever can speak
+names it, in time; the job ends; no process and no memory is left.
+    faults_test.py FAULT_RANKS BACKEND,... MPIRUN..."""
+import concurrent.futures
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+DEADLINE = 2
+# The contract, and what a busy test machine adds.
+NOTICED = 2
+SLACK = 10
+PROGRAM, BACKENDS, MPIRUN = sys.argv[1], sys.argv[2].split(","), sys.argv[3:]
+RANKS = {"hierarchical": 4}
+OPERATIONS = ["all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "send",
+              "recv"]
+# mpirun makes ranks end that do not when it asks them to: not before they have spoken.
+PATIENCE = ["--mca", "odls_base_sigkill_timeout", "4"]
+
+failures = []
+
+
+def expected_names(backend):
+    kinds = ["small", "large"] + (["in_place"] if backend in ("shm", "hierarchical") else [])
+    return {"barrier"} | {f"{o}/{k}" for o in OPERATIONS for k in kinds}
+
+
+def processes_of(folder):
+    """Ranks have their folder on their command line."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if words[0] == PROGRAM.encode() and folder.encode() in words:
+            found.append(int(pid))
+    return found
+
+
+def in_own_memory(words):
+    """Where the test may, with a /dev/shm of the job's own: what it leaves there is listed."""
+    if os.geteuid() != 0:
+        return words
+    script = ('mount -t tmpfs none /dev/shm || exit 99; "$@"; code=$?; '
+              'for each in $(ls -A /dev/shm); do echo "left behind: $each"; done; exit $code')
+    return ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", script, "sh", *words]
+
+
+class Run:
+    def __init__(self, backend, fault, victim):
+        self.backend, self.fault, self.victim = backend, fault, victim
+        self.ranks = RANKS.get(backend, 3)
+        self.reports = {}
+
+    def run(self):
+        with tempfile.TemporaryDirectory(prefix="trireme-faults-") as folder:
+            words = [*MPIRUN, *(PATIENCE if self.fault == "kill" else []), "-n", str(self.ranks), PROGRAM, self.backend, self.fault,
+                     str(self.victim), str(DEADLINE if self.fault == "stop" else 600), folder]
+            done = subprocess.run(in_own_memory(words), stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=100, check=False)
+            self.ended = time.monotonic()
+            self.code, self.output = done.returncode, done.stdout
+            for rank in range(self.ranks):
+                self.reports[rank] = self.read(os.path.join(folder, f"rank-{rank}"))
+            self.left = processes_of(folder)
+        return self
+
+    @staticmethod
+    def read(path):
+        """Operation: (seconds of the monotonic clock, kind, message)."""
+        if not os.path.exists(path):
+            return {}
+        with open(path, encoding="utf-8") as file:
+            lines = [line.rstrip("\n").split("\t") for line in file]
+        return {name: (int(at) * 1e-9, kind, text) for name, at, kind, text in lines}
+
+    def expect(self, holds, what, shown=""):
+        if not holds:
+            failures.append(f"{self.backend}, {self.fault} of rank {self.victim}: {what}\n{shown}")
+
+    def check(self):
+        self.expect("left behind" not in self.output, "memory was left", self.output)
+        self.expect(not self.left, f"processes were left: {self.left}", self.output)
+        end = self.reports[self.victim].get("end")
+        self.expect(end, "the victim never came so far", self.output)
+        if end:
+            self.check_fault(end[0])
+
+    def check_fault(self, end):
+        if self.fault == "stop":
+            self.expect(self.code == 85, f"exit code {self.code}", self.output)
+            self.check_messages(end, "hang", "did not answer within", DEADLINE + 5)
+        elif self.backend == "mpi":
+            # Its launcher's to notice and to say.
+            self.expect(self.code != 0, "exit code 0", self.output)
+            self.expect(f"process rank {self.victim} with PID" in self.output, "not named",
+                        self.output)
+            self.expect(self.ended - end < NOTICED + SLACK, f"took {self.ended - end:.1f} s")
+        else:
+            self.expect(self.code != 0, "exit code 0", self.output)
+            self.check_messages(end, "communication", "", NOTICED)
+
+    def check_messages(self, end, kind, word, limit):
+        names = expected_names(self.backend)
+        named = {name: set() for name in names}
+        latest = 0
+        for rank in set(range(self.ranks)) - {self.victim}:
+            for name, (at, its_kind, text) in self.reports[rank].items():
+                latest = max(latest, at - end)
+                self.expect(its_kind == kind, f"rank {rank}, {name}: {its_kind}", text)
+                if f"rank {self.victim} (host " in text and word in text:
+                    named[name].add(rank)
+                else:
+                    self.expect(self.by_neighbours(text), f"rank {rank}, {name}: nobody is named",
+                                text)
+        for name, ranks in named.items():
+            enough = 1 if self.may_be_told() else self.ranks - 1
+            self.expect(len(ranks) >= enough, f"{name}: only ranks {ranks} name the culprit",
+                        self.output)
+        print(f"{self.backend}, {self.fault} of rank {self.victim}: known after {latest:.2f} s")
+        self.expect(latest < limit + SLACK, f"known after {latest:.1f} s only")
+
+    def may_be_told(self):
+        """Ranks without a connection to the dead one may learn of it from others."""
+        return self.fault == "kill" and self.backend in ("ucx", "hierarchical")
+
+    def by_neighbours(self, text):
+        return self.may_be_told() and ("gave up" in text or "took its message back" in text)
+
+
+def main():
+    table = [(backend, fault, 0 if fault == "stop" and backend == "shm" else RANKS.get(backend, 3) - 1)
+             for fault in ("stop", "kill") for backend in BACKENDS]
+    # Most of the time all ranks wait.
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for run in pool.map(lambda row: Run(*row).run(), table):
+            run.check()
+    for text in failures:
+        print("FAILED:", text)
+    print("every fault was named" if not failures else f"{len(failures)} failures")
+    sys.exit(bool(failures))
+
+
+main()
