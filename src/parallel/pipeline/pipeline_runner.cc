@@ -1,0 +1,172 @@
+#include "src/parallel/pipeline/pipeline_runner.h"
+
+#include <deque>
+#include <map>
+
+#include "src/base/check.h"
+#include "src/base/stopwatch.h"
+#include "src/parallel/pipeline/pipeline_message.h"
+
+namespace trireme {
+namespace {
+
+using Kind = PipelineStep::Kind;
+
+// Receives posted while a step computes: from before and from behind.
+constexpr std::size_t kReceivesAhead = 2;
+
+struct Transfer {
+  Tensor tensor;
+  Pending pending;
+};
+
+}  // namespace
+
+// One run. What is under way when it ends early is given up, before its buffers go away.
+class PipelineRunner::Run {
+ public:
+  Run(PipelineRunner& runner, std::span<const PipelineStep> steps, StageWork& work)
+      : runner_(runner), steps_(steps), work_(work), stage_(runner.pp_.rank()) {}
+  ~Run() {
+    for (Transfer& receive : receives_) {
+      receive.pending.abandon();
+    }
+    for (Transfer& send : sends_) {
+      send.pending.abandon();
+    }
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void execute() {
+    for (const PipelineStep& step : steps_) {
+      settle_sends();
+      post_receives(1);
+      Tensor input = take_input(step);
+      post_receives(kReceivesAhead);
+      const double start = watch_.seconds();
+      Tensor output = compute(step, std::move(input));
+      const auto embedding = embedding_message(step, runner_.shape_, stage_);
+      Tensor embedded = embedding ? work_.embedding_gradient(step.micro_batch) : Tensor();
+      note({step, start, watch_.seconds()});
+      pass_on(message_out_of(step, runner_.shape_, stage_), std::move(output));
+      pass_on(embedding, std::move(embedded));
+    }
+    check(own_.empty() && receives_.empty(), "a schedule takes all that it is given");
+    const Stopwatch waiting;
+    for (Transfer& send : sends_) {
+      send.pending.wait();
+    }
+    runner_.timings_.wait_seconds += waiting.seconds();
+    runner_.timings_.seconds = watch_.seconds();
+  }
+
+ private:
+  // In the order of their steps, until so many are posted.
+  void post_receives(std::size_t count) {
+    for (; next_receive_ < steps_.size() && receives_.size() < count; ++next_receive_) {
+      const auto from = message_into(steps_[next_receive_], runner_.shape_, stage_);
+      if (from && from->peer != stage_) {
+        Tensor tensor(runner_.pool_, runner_.activation_, runner_.dtype_);
+        receives_.push_back({tensor, Pending()});
+        receives_.back().pending = runner_.pp_.recv(tensor.view(), from->peer, tag(*from));
+      }
+    }
+  }
+
+  // Waits for it.
+  Tensor take_input(const PipelineStep& step) {
+    const auto from = message_into(step, runner_.shape_, stage_);
+    if (!from) {
+      return Tensor();
+    }
+    if (from->peer == stage_) {
+      const auto own = own_.extract(from->message);
+      check(!own.empty(), "a step comes after the one that it needs");
+      return std::move(own.mapped());
+    }
+    const Stopwatch waiting;
+    receives_.front().pending.wait();
+    runner_.timings_.wait_seconds += waiting.seconds();
+    Tensor input = std::move(receives_.front().tensor);
+    receives_.pop_front();
+    return input;
+  }
+
+  Tensor compute(const PipelineStep& step, Tensor input) {
+    const std::int64_t m = step.micro_batch;
+    switch (step.kind) {
+      case Kind::forward:
+        return work_.forward(step.chunk, m, std::move(input));
+      case Kind::backward:
+        return work_.backward(step.chunk, m, std::move(input));
+      case Kind::backward_input:
+        return work_.backward_input(step.chunk, m, std::move(input));
+      case Kind::backward_weight:
+        work_.backward_weight(step.chunk, m);
+        break;
+      case Kind::tie:
+        work_.tie(m, std::move(input));
+        break;
+    }
+    return Tensor();
+  }
+
+  void pass_on(const std::optional<Addressed>& to, Tensor tensor) {
+    check(to.has_value() != tensor.empty(), "a stage gives a tensor where the next one needs it");
+    if (!to) {
+      return;
+    }
+    check(tensor.shape() == runner_.activation_ && tensor.dtype() == runner_.dtype_,
+          "what moves between stages is of one shape and type");
+    if (to->peer == stage_) {
+      own_.emplace(to->message, std::move(tensor));
+      return;
+    }
+    sends_.push_back({std::move(tensor), Pending()});
+    Transfer& send = sends_.back();
+    send.pending = runner_.pp_.send(send.tensor.view(), to->peer, tag(*to));
+  }
+
+  // Lets go of what has left, and throws for what could not.
+  void settle_sends() {
+    std::erase_if(sends_, [](Transfer& send) {
+      const bool done = send.pending.done();
+      if (done) {
+        send.pending.wait();
+      }
+      return done;
+    });
+  }
+
+  void note(const TimedStep& timed) {
+    runner_.timings_.compute_seconds += timed.end - timed.start;
+    runner_.timings_.timeline.push_back(timed);
+  }
+
+  int tag(const Addressed& to) const { return tag_of(to.message, runner_.shape_, kPipelineTags); }
+
+  PipelineRunner& runner_;
+  std::span<const PipelineStep> steps_;
+  StageWork& work_;
+  int stage_;
+  Stopwatch watch_;
+  std::deque<Transfer> receives_;          // posted, in the order of their steps
+  std::size_t next_receive_ = 0;           // the first step that was not looked at
+  std::deque<Transfer> sends_;             // under way
+  std::map<PipelineMessage, Tensor> own_;  // from this rank to itself
+};
+
+PipelineRunner::PipelineRunner(Communicator& pp, Pool& pool, const PipelineShape& shape,
+                               const Shape& activation, DType dtype)
+    : pp_(pp), pool_(pool), shape_(shape), activation_(activation), dtype_(dtype) {
+  check(pp.size() == shape.stages, "every rank of the group is a stage");
+}
+
+void PipelineRunner::run(std::span<const PipelineStep> steps, StageWork& work) {
+  timings_.seconds = timings_.compute_seconds = timings_.wait_seconds = 0;
+  timings_.timeline.clear();
+  Run(*this, steps, work).execute();
+}
+
+}  // namespace trireme

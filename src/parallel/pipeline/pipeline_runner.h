@@ -1,0 +1,54 @@
+// PipelineRunner: runs one rank's part of a schedule: calls its StageWork step by step and moves
+// activations and gradients between the stages while it computes. Receives are posted ahead of the
+// step that needs them; sends are not waited for before the end of the run, and hold their tensors
+// until they have left: stages that send to each other at the same time don't wait for each other.
+// Owned by the training loop, used by its thread alone.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "mpi/communicator.h"
+#include "src/parallel/pipeline/schedule.h"
+#include "src/parallel/pipeline/simulation.h"
+#include "src/parallel/pipeline/stage_work.h"
+
+namespace trireme {
+
+// What a tag can be, of Communicator::send().
+inline constexpr int kPipelineTags = 16383;
+
+class PipelineRunner {
+ public:
+  struct Timings {               // of the last run
+    double seconds = 0;          // all of it
+    double compute_seconds = 0;  // inside StageWork
+    double wait_seconds = 0;     // for other stages: the bubble, and what transfers add to it
+    // The steps as they ran, in seconds since the run's start; what lies between two was waiting.
+    std::vector<TimedStep> timeline;
+  };
+
+  // `pp` is the group of the stages, in their order; `pool` holds what is received, best of
+  // pp.memory(). Both outlive the runner. activation: [B,T,C] of every tensor that moves.
+  // shape.micro_batches is not looked at.
+  PipelineRunner(Communicator& pp, Pool& pool, const PipelineShape& shape, const Shape& activation,
+                 DType dtype);
+
+  // All ranks run the same schedule at the same time, each its own stage's steps. When it returns,
+  // everything sent has left. An error passes through, and fails the group's operations.
+  void run(std::span<const PipelineStep> steps, StageWork& work);
+
+  const Timings& timings() const { return timings_; }
+
+ private:
+  class Run;
+
+  Communicator& pp_;
+  Pool& pool_;
+  PipelineShape shape_;
+  Shape activation_;
+  DType dtype_;
+  Timings timings_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,68 @@
+#include "src/parallel/pipeline/pipeline_message.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "mpi/collective/transport.h"
+#include "src/base/error.h"
+#include "src/parallel/pipeline/pipeline_runner.h"
+#include "tests/parallel/pipeline/schedule_grid.h"
+
+namespace trireme {
+namespace {
+
+// Between two ranks, in one direction.
+using Line = std::pair<int, int>;
+
+// Whatever one step sends, exactly one step receives: on the rank it was addressed to, from the
+// rank that it came from.
+TEST(PipelineMessage, WhatOneStepSendsAnotherTakes) {
+  for (const GridPoint& point : schedule_grid(5, 10)) {
+    const PipelineShape& shape = point.shape;
+    std::map<Line, std::map<PipelineMessage, int>> balance;
+    for (int stage = 0; stage < shape.stages; ++stage) {
+      for (const PipelineStep& step : make_schedule(point.schedule, shape, stage)) {
+        if (const auto in = message_into(step, shape, stage)) {
+          balance[{in->peer, stage}][in->message] -= 1;
+        }
+        if (const auto out = message_out_of(step, shape, stage)) {
+          balance[{stage, out->peer}][out->message] += 1;
+        }
+        if (const auto out = embedding_message(step, shape, stage)) {
+          balance[{stage, out->peer}][out->message] += 1;
+        }
+      }
+    }
+    for (const auto& [line, messages] : balance) {
+      for (const auto& [message, sum] : messages) {
+        ASSERT_EQ(sum, 0) << point.text() << ": " << line.first << " to " << line.second
+                          << ", micro-batch " << message.micro_batch << ", chunk " << message.chunk;
+      }
+    }
+  }
+}
+
+TEST(PipelineMessage, TagsAreTheirOwn) {
+  EXPECT_EQ(kPipelineTags, kMaxUserTag + 1);
+  const PipelineShape shape{4, 3, 24, true};
+  std::map<int, PipelineMessage> seen;
+  for (int stage = 0; stage < shape.stages; ++stage) {
+    for (const PipelineStep& step : make_schedule(PipelineSchedule::interleaved, shape, stage)) {
+      if (const auto in = message_into(step, shape, stage)) {
+        const int tag = tag_of(in->message, shape, kPipelineTags);
+        EXPECT_GE(tag, 0);
+        EXPECT_LE(tag, kMaxUserTag);
+        EXPECT_EQ(seen.try_emplace(tag, in->message).first->second, in->message);
+      }
+    }
+  }
+  EXPECT_GT(seen.size(), 24U * 3 * 2);
+  const PipelineShape many{2, 5461, 1};
+  EXPECT_LE(tag_of({PipelineMessage::Kind::embedding, 5460, 1'000'000}, many, kPipelineTags),
+            kMaxUserTag);
+  EXPECT_THROW((void)tag_of({}, {2, 5462, 1}, kPipelineTags), InternalError);
+}
+
+}  // namespace
+}  // namespace trireme
