@@ -52,8 +52,7 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
           .stream = stream,
           .pool = pool,
           .parameters = *loaded.parameters,
-          .dropout = {},
-          .gradient_ready = {}};
+          .dropout = {}};
   context.status.phase = "evaluate";
   const EvaluationPlan plan{options.sequence > 0 ? options.sequence : loaded.sequence,
                             options.micro_batch, options.samples};

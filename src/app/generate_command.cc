@@ -64,8 +64,7 @@ void generate(const GenerateOptions& options, AppContext& context) {
           .stream = stream,
           .pool = pool,
           .parameters = *loaded.parameters,
-          .dropout = {},
-          .gradient_ready = {}};
+          .dropout = {}};
   context.status.phase = "generate";
   std::vector<std::int32_t> ids;
   tokenizer->encode(options.prompt, ids);

@@ -46,6 +46,10 @@ struct EmbeddingForward {
   ConstView ids;            // i32 [B,T]
   ConstView token;          // T [V,C]
   ConstView position = {};  // T [positions,C], or empty
+  // Of a vocabulary shared between ranks: token holds the rows of ids from first_id on, and the
+  // rows of `out` whose ids are not among them become zero.
+  bool partial = false;
+  std::int64_t first_id = 0;
 };
 
 // dtoken is added to (the tied output matrix may have left its part there); dposition overwritten:
@@ -56,8 +60,10 @@ struct EmbeddingBackward {
   std::int64_t channels = 0;
   ConstView dout;       // T [B,T,C]
   ConstView ids;        // i32 [B,T]
-  View dtoken;          // f32 [V,C]
+  View dtoken = {};     // f32 [V,C], or empty
   View dposition = {};  // f32 [positions,C], or empty
+  bool partial = false;  // as above: rows of other ids are left out of dtoken
+  std::int64_t first_id = 0;
 };
 
 // LayerNorm (Ba et al., 2016) and RMSNorm (Zhang and Sennrich, 2019) over rows. When `residual` is
@@ -158,6 +164,25 @@ struct CrossEntropy {
   View losses;        // f32 [R]
   float scale = 0;
   bool forward_only = false;
+};
+
+// Cross entropy over a vocabulary that ranks share, in two calls with an exchange between them.
+// First, of each row of this rank's logits: the maximum, the sum of exp(logit - maximum), and the
+// logit of the target, or 0 where another rank has it.
+struct SoftmaxPart {
+  std::int64_t rows = 0;
+  std::int64_t vocabulary = 0;  // ids that this rank holds
+  std::int64_t first_id = 0;    // the first of them
+  ConstView logits;             // T [R,V]
+  ConstView targets;            // i32 [R], ids of the whole vocabulary
+  View statistics;              // f64 [R,3]
+};
+// Then losses and gradients as of CrossEntropy, from all ranks' statistics, taken in rank order.
+struct CrossEntropyOfParts {
+  CrossEntropy own;  // vocabulary and logits: this rank's; targets: ids of the whole vocabulary
+  std::int64_t first_id = 0;
+  std::int64_t parts = 1;
+  ConstView statistics;  // f64 [parts,R,3]
 };
 
 // AdamW (Loshchilov and Hutter, 2019), decoupled decay:

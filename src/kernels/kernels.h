@@ -48,19 +48,21 @@ struct Kernels {
                           ConstView up);
   void (*dropout)(Stream&, const Dropout&);
   void (*cross_entropy)(Stream&, const CrossEntropy&);
+  void (*softmax_part)(Stream&, const SoftmaxPart&);
+  void (*cross_entropy_of_parts)(Stream&, const CrossEntropyOfParts&);
 
   void (*adamw)(Stream&, const AdamW&);
   // *result (a double on the host) = the sum of x[i]^2 over an f32 view, in double, over blocks of
   // kSumBlock elements, each summed in a fixed order, the blocks added in order.
   void (*sum_of_squares)(Stream&, double* result, ConstView x);
-  // y += x, both f32.
+  // y += x, both f32 or both bf16.
   void (*add)(Stream&, View y, ConstView x);
   // y = x, converting between f32 and bf16 (nearest, ties to even).
   void (*cast)(Stream&, View y, ConstView x);
   void (*fill)(Stream&, View y, float value);
 };
 
-inline constexpr std::int64_t kSumBlock = 65536;
+inline constexpr std::int64_t kSumBlock = 4096;
 
 // The best table for the device. On the CPU the environment variable TRIREME_KERNELS =
 // reference|baseline|avx2|avx512 overrides the choice; ConfigError for another word, or for an

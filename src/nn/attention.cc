@@ -43,31 +43,35 @@ struct Attention::Span {
   View fresh;                 // the rows of this pass
 };
 
-Attention::Attention(const ModelConfig& config, std::int64_t layer, const Linear& project_in,
-                     const Linear& project_out, Tensor frequencies)
-    : layer_(layer),
-      heads_(config.heads),
-      kv_heads_(config.kv_heads),
-      head_dim_(config.head_dim),
-      width_(config.qkv_width()),
+// What attention makes of queries, keys and values.
+struct Attention::Output {
+  Tensor heads;  // T [B,T,H D]
+  Tensor lse;    // f32 [B,H,T], or empty
+};
+
+Attention::Attention(const AttentionHeads& heads, const Linear& project_in,
+                     const Linear& project_out, Tensor frequencies, bool lean)
+    : shape_(heads),
       project_in_(project_in),
       project_out_(project_out),
-      frequencies_(std::move(frequencies)) {}
+      frequencies_(std::move(frequencies)),
+      lean_(lean) {}
 
-Attention::Span Attention::training_span(const Tensor& x, const Tensor& packed) const {
-  return {x.shape()[0], x.shape()[1], 0, x.shape()[1], packed.view(), packed.view()};
+Attention::Span Attention::training_span(const Tensor& packed) const {
+  const std::int64_t time = packed.shape()[1];
+  return {packed.shape()[0], time, 0, time, packed.view(), packed.view()};
 }
 
 Attention::Span Attention::cached_span(const Tensor& x, const Run& run) const {
   const KeyValueCache& cache = *run.cache;
   const std::int64_t time = x.shape()[1];
-  const View all = cache.rows(layer_);
+  const View all = cache.rows(shape_.layer);
   return {1,
           time,
           cache.length(),
           cache.capacity(),
           all,
-          all.slice(cache.length() * width_, time * width_)};
+          all.slice(cache.length() * shape_.width(), time * shape_.width())};
 }
 
 // Queries and keys lie side by side, so that one call turns both.
@@ -78,10 +82,10 @@ void Attention::rotate(const Span& span, const View& rows, bool backward, Run& r
   Rope rope;
   rope.batch = span.batch;
   rope.time = span.time;
-  rope.heads = heads_ + kv_heads_;
-  rope.head_dim = head_dim_;
+  rope.heads = shape_.heads + shape_.kv_heads;
+  rope.head_dim = shape_.head_dim;
   rope.first_position = span.first;
-  rope.stride = width_;
+  rope.stride = shape_.width();
   rope.x = rows;
   rope.inverse_frequency = frequencies_.view();
   rope.backward = backward;
@@ -96,24 +100,36 @@ View tail(const View& view, std::int64_t first) { return view.slice(first, view.
 }  // namespace
 
 AttentionForward Attention::arguments(const Span& span, const View& out, const View& lse) const {
-  const std::int64_t keys = heads_ * head_dim_;
-  const std::int64_t values = keys + kv_heads_ * head_dim_;
+  const std::int64_t keys = shape_.heads * shape_.head_dim;
+  const std::int64_t values = keys + shape_.kv_heads * shape_.head_dim;
   AttentionForward call;
   call.batch = span.batch;
   call.time = span.time;
   call.kv_time = span.first + span.time;
-  call.heads = heads_;
-  call.kv_heads = kv_heads_;
-  call.head_dim = head_dim_;
+  call.heads = shape_.heads;
+  call.kv_heads = shape_.kv_heads;
+  call.head_dim = shape_.head_dim;
   call.q = span.fresh;
   call.k = tail(span.all, keys);
   call.v = tail(span.all, values);
-  call.q_stride = width_;
-  call.kv_stride = width_;
+  call.q_stride = shape_.width();
+  call.kv_stride = shape_.width();
   call.kv_batch_rows = span.capacity;
   call.out = out;
   call.lse = lse;
   return call;
+}
+
+Attention::Output Attention::attend(const Span& span, DType dtype, bool for_backward,
+                                    Run& run) const {
+  Output output;
+  output.heads = Tensor(run.pool, {span.batch, span.time, shape_.heads * shape_.head_dim}, dtype);
+  if (for_backward) {
+    output.lse = Tensor(run.pool, {span.batch, shape_.heads, span.time}, DType::f32);
+  }
+  run.kernels.attention_forward(run.stream,
+                                arguments(span, output.heads.view(), output.lse.view()));
+  return output;
 }
 
 Tensor Attention::forward(const Tensor& x, Saved& saved, Run& run) const {
@@ -121,55 +137,94 @@ Tensor Attention::forward(const Tensor& x, Saved& saved, Run& run) const {
   const std::int64_t time = x.shape()[1];
   Tensor packed;
   if (run.cache == nullptr) {
-    packed = Tensor(run.pool, {batch, time, width_}, x.dtype());
+    packed = Tensor(run.pool, {batch, time, shape_.width()}, x.dtype());
   }
-  const Span span = run.cache == nullptr ? training_span(x, packed) : cached_span(x, run);
+  const Span span = run.cache == nullptr ? training_span(packed) : cached_span(x, run);
   project_in_.forward(x.view(), span.fresh, run);
   rotate(span, span.fresh, false, run);
+  const Output output = attend(span, x.dtype(), saved.keeps() && !lean_, run);
 
-  const Tensor out(run.pool, {batch, time, heads_ * head_dim_}, x.dtype());
-  Tensor lse;
-  if (saved.keeps()) {
-    lse = Tensor(run.pool, {batch, heads_, time}, DType::f32);
-  }
-  run.kernels.attention_forward(run.stream, arguments(span, out.view(), lse.view()));
-
-  Tensor y(run.pool, {batch, time, project_out_.out}, x.dtype());
-  project_out_.forward(out.view(), y.view(), run);
-  for (const Tensor& tensor : {x, packed, out, lse}) {
-    saved.push(tensor);
+  Tensor y(run.shared_pool(), {batch, time, project_out_.out}, x.dtype());
+  project_out_.forward(output.heads.view(), y.view(), run);
+  saved.push(packed);
+  if (!lean_) {
+    saved.push(output.heads);
+    saved.push(output.lse);
   }
   return y;
 }
 
-Tensor Attention::backward(const Tensor& dy, Saved& saved, Run& run) const {
-  const Tensor lse = saved.pop();
-  const Tensor out = saved.pop();
-  const Tensor packed = saved.pop();
-  Tensor x = saved.pop();
-  project_out_.backward_weight(dy.view(), out.view(), run);
-  project_out_.announce(run);
-
-  const Tensor dpacked(run.pool, packed.shape(), packed.dtype());
-  const Span span = training_span(x, packed);
+Tensor Attention::backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const {
+  Tensor dpacked;
   {
-    const Tensor dout(run.pool, out.shape(), out.dtype());
+    Output output;
+    if (!lean_) {
+      output.lse = saved.pop();
+      output.heads = saved.pop();
+    }
+    const Tensor packed = saved.pop();
+    if (lean_) {
+      output = attend(training_span(packed), packed.dtype(), true, run);
+    }
+    run.weight_gradient([this, dy, heads = output.heads](Run& then) {
+      project_out_.backward_weight(dy.view(), heads.view(), then);
+      project_out_.announce(then);
+    });
+    dpacked = packed_gradient(dy, packed, output, run);
+  }
+  return input_gradient(dpacked, x, run);
+}
+
+// Through the output's projection, attention itself and the rotation.
+Tensor Attention::packed_gradient(const Tensor& dy, const Tensor& packed, const Output& output,
+                                  Run& run) const {
+  Tensor dpacked(run.pool, packed.shape(), packed.dtype());
+  const Span span = training_span(packed);
+  {
+    const Tensor dout(run.pool, output.heads.shape(), output.heads.dtype());
     project_out_.backward_input(dy.view(), dout.view(), run);
     AttentionBackward call;
-    call.forward = arguments(span, out.view(), lse.view());
+    call.forward = arguments(span, output.heads.view(), output.lse.view());
     call.dout = dout.view();
     call.dq = dpacked.view();
-    call.dk = tail(dpacked.view(), heads_ * head_dim_);
-    call.dv = tail(dpacked.view(), (heads_ + kv_heads_) * head_dim_);
+    call.dk = tail(dpacked.view(), shape_.heads * shape_.head_dim);
+    call.dv = tail(dpacked.view(), (shape_.heads + shape_.kv_heads) * shape_.head_dim);
     run.kernels.attention_backward(run.stream, call);
   }
   rotate(span, dpacked.view(), true, run);
+  return dpacked;
+}
 
-  project_in_.backward_weight(dpacked.view(), x.view(), run);
-  project_in_.announce(run);
-  // x has served its last purpose: its place is taken by its gradient.
-  project_in_.backward_input(dpacked.view(), x.view(), run);
-  return x;
+namespace {
+
+// Ranks that hold the same key-value heads have a summand each of their gradient [elements], f32.
+// Every rank of the group puts its own where its heads are, and all are summed at once.
+void sum_copies(const View& gradient, int copies, Run& run) {
+  const std::int64_t slots = run.group->size() / copies;
+  const Tensor all(run.group->pool(), {slots, gradient.count}, DType::f32);
+  const View own = all.view().slice(run.group->rank() / copies * gradient.count, gradient.count);
+  run.kernels.fill(run.stream, all.view(), 0);
+  run.kernels.cast(run.stream, own, gradient);
+  run.group->sum(all.view());
+  run.kernels.cast(run.stream, gradient, own);
+}
+
+}  // namespace
+
+Tensor Attention::input_gradient(const Tensor& dpacked, const Tensor& x, Run& run) const {
+  if (shape_.kv_copies == 1) {
+    return project_in_.backward_entry(dpacked, x, run);
+  }
+  Tensor dx(run.shared_pool(), x.shape(), x.dtype());
+  project_in_.backward_input(dpacked.view(), dx.view(), run);
+  run.group->start_sum(dx.view());
+  run.weight_gradient([this, dpacked, x](Run& then) {
+    project_in_.backward_weight(dpacked.view(), x.view(), then);
+    // The parameters behind the queries are keys and values.
+    sum_copies(then.gradients->gradient(project_in_.weight + 1, 2), shape_.kv_copies, then);
+    project_in_.announce(then);
+  });
+  return dx;
 }
 
 }  // namespace trireme

@@ -13,30 +13,45 @@ namespace trireme {
 // Llama 3 does where the config says so. f32 [D/2].
 Tensor rope_frequencies(const ModelConfig& config, Pool& pool);
 
+// The heads of one rank, of all ranks that compute the layer together.
+struct AttentionHeads {
+  std::int64_t layer = 0;  // whose rows of a key-value cache
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  // So many neighbouring ranks hold the same key-value heads, and sum the gradients of these.
+  int kv_copies = 1;
+  // Of a packed row.
+  std::int64_t width() const { return (heads + 2 * kv_heads) * head_dim; }
+};
+
 class Attention : public Branch {
  public:
-  // frequencies: as above, or empty for no rotation. layer: whose rows of a key-value cache.
-  Attention(const ModelConfig& config, std::int64_t layer, const Linear& project_in,
-            const Linear& project_out, Tensor frequencies);
+  // frequencies: as above, or empty for no rotation. lean: the heads' output is not kept for
+  // backward, but made again.
+  Attention(const AttentionHeads& heads, const Linear& project_in, const Linear& project_out,
+            Tensor frequencies, bool lean);
 
   Tensor forward(const Tensor& x, Saved& saved, Run& run) const override;
-  Tensor backward(const Tensor& dy, Saved& saved, Run& run) const override;
+  Tensor backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const override;
 
  private:
   struct Span;  // which tokens a pass works on, and where their packed rows lie
-  Span training_span(const Tensor& x, const Tensor& packed) const;
+  struct Output;
+  Span training_span(const Tensor& packed) const;
   Span cached_span(const Tensor& x, const Run& run) const;
   void rotate(const Span& span, const View& rows, bool backward, Run& run) const;
   AttentionForward arguments(const Span& span, const View& out, const View& lse) const;
+  Output attend(const Span& span, DType dtype, bool for_backward, Run& run) const;
+  Tensor packed_gradient(const Tensor& dy, const Tensor& packed, const Output& output,
+                         Run& run) const;
+  Tensor input_gradient(const Tensor& dpacked, const Tensor& x, Run& run) const;
 
-  std::int64_t layer_;
-  std::int64_t heads_;
-  std::int64_t kv_heads_;
-  std::int64_t head_dim_;
-  std::int64_t width_;  // of a packed row
+  AttentionHeads shape_;
   Linear project_in_;
   Linear project_out_;
   Tensor frequencies_;
+  bool lean_;
 };
 
 }  // namespace trireme

@@ -7,7 +7,7 @@ namespace trireme {
 
 Residual Embedding::forward(const MicroBatch& micro_batch, Run& run) const {
   const ParameterStore& store = run.parameters;
-  const Tensor out(run.pool, {micro_batch.batch, micro_batch.time, channels},
+  const Tensor out(run.shared_pool(), {micro_batch.batch, micro_batch.time, channels},
                    store.compute_dtype());
   EmbeddingForward call;
   call.batch = micro_batch.batch;
@@ -17,10 +17,16 @@ Residual Embedding::forward(const MicroBatch& micro_batch, Run& run) const {
   call.out = out.view();
   call.ids = micro_batch.ids;
   call.token = store.compute(token);
+  call.partial = !run.alone();
+  call.first_id = vocabulary.first;
   if (position != kNoParameter) {
     call.position = store.compute(position);
   }
   run.kernels.embedding_forward(run.stream, call);
+  if (!run.alone()) {
+    // Every row is zero on all ranks but one: the sum is exact.
+    run.group->sum(out.view());
+  }
   const ResidualDropout drop{dropout, 0};
   if (drops(drop, run)) {
     apply_dropout(drop, out, out, run);
@@ -28,32 +34,49 @@ Residual Embedding::forward(const MicroBatch& micro_batch, Run& run) const {
   return {out, {}};
 }
 
+namespace {
+
+EmbeddingBackward arguments(const MicroBatch& micro_batch, const Tensor& d) {
+  EmbeddingBackward call;
+  call.batch = micro_batch.batch;
+  call.time = micro_batch.time;
+  call.channels = d.shape()[2];
+  call.dout = d.view();
+  call.ids = micro_batch.ids;
+  return call;
+}
+
+}  // namespace
+
 void Embedding::backward(const MicroBatch& micro_batch, const Tensor& d, Run& run) const {
-  const ParameterStore& store = run.parameters;
   const ResidualDropout drop{dropout, 0};
   if (drops(drop, run)) {
     apply_dropout(drop, d, d, run);
   }
-  if (!tied) {
-    run.kernels.fill(run.stream, store.gradient(token), 0);
+  if (position == kNoParameter) {
+    return;
   }
-  EmbeddingBackward call;
-  call.batch = micro_batch.batch;
-  call.time = micro_batch.time;
-  call.channels = channels;
-  call.dout = d.view();
-  call.ids = micro_batch.ids;
-  call.dtoken = store.gradient(token);
-  if (position != kNoParameter) {
-    call.dposition = store.gradient(position);
-  }
-  run.kernels.embedding_backward(run.stream, call);
-  if (run.gradient_ready) {
-    if (position != kNoParameter) {
-      run.gradient_ready(position);
+  run.weight_gradient([this, micro_batch, d](Run& then) {
+    EmbeddingBackward call = arguments(micro_batch, d);
+    call.dposition = then.gradients->gradient(position);
+    then.kernels.embedding_backward(then.stream, call);
+    then.gradients->ready(position);
+  });
+}
+
+void Embedding::backward_tokens(const MicroBatch& micro_batch, const Tensor& d, bool first,
+                                Run& run) const {
+  run.weight_gradient([this, micro_batch, d, first](Run& then) {
+    EmbeddingBackward call = arguments(micro_batch, d);
+    call.dtoken = then.gradients->gradient(token);
+    call.partial = !then.alone();
+    call.first_id = vocabulary.first;
+    if (first) {
+      then.kernels.fill(then.stream, call.dtoken, 0);
     }
-    run.gradient_ready(token);
-  }
+    then.kernels.embedding_backward(then.stream, call);
+    then.gradients->ready(token);
+  });
 }
 
 }  // namespace trireme

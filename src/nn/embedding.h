@@ -7,16 +7,19 @@
 namespace trireme {
 
 struct Embedding {
-  ParameterId token = kNoParameter;     // [V,C]
+  ParameterId token = kNoParameter;     // [V,C], or of a group's vocabulary this rank's rows
   ParameterId position = kNoParameter;  // [context,C]; kNoParameter: rotary positions
-  bool tied = false;                    // the head has already left its part in token's gradient
+  IndexRange vocabulary;                // ids whose rows lie here
   std::int64_t channels = 0;
   float dropout = 0;
 
   // Positions start at the length of run.cache, if there is one.
   Residual forward(const MicroBatch& micro_batch, Run& run) const;
-  // d [B,T,C] is used up.
+  // d [B,T,C], the gradient of the stream: turned in place into that of the rows' sums, and what
+  // the positions make of it.
   void backward(const MicroBatch& micro_batch, const Tensor& d, Run& run) const;
+  // Adds the tokens' part to the gradient of `token`, or, with `first`, makes it alone.
+  void backward_tokens(const MicroBatch& micro_batch, const Tensor& d, bool first, Run& run) const;
 };
 
 }  // namespace trireme

@@ -1,5 +1,6 @@
 // GPT-2 (Radford et al., 2019): LayerNorm, learned positions, GELU, biases. Matrices of the blocks
-// are stored [in,out], as Hugging Face's Conv1D does.
+// are stored [in,out], as Hugging Face's Conv1D does: a tensor-parallel rank holds columns of the
+// first matrix of a branch and rows of the second.
 #include "src/nn/attention.h"
 #include "src/nn/mlp.h"
 #include "src/nn/model_parts.h"
@@ -8,59 +9,93 @@
 namespace trireme {
 namespace {
 
-Norm layer_norm(const ModelConfig& c, ParameterDeclarer& declare, const std::string& name) {
+class Gpt2Builder : public FamilyBuilder {
+ public:
+  Gpt2Builder(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
+      : c_(config),
+        declare_(config, slice, store),
+        lean_(slice.recompute.kind == Recompute::Kind::selective) {}
+
+  std::string token_name() const override { return "transformer.wte.weight"; }
+  ParameterId positions() override {
+    return declare_.common_matrix("transformer.wpe.weight", {c_.context, c_.hidden});
+  }
+  std::unique_ptr<Layer> attention_layer(std::int64_t block) override;
+  std::unique_ptr<Layer> mlp_layer(std::int64_t block) override;
+  Norm final_norm() override { return layer_norm("transformer.ln_f"); }
+
+ private:
+  std::string name(std::int64_t block) const { return fmt::format("transformer.h.{}.", block); }
+  ResidualDropout dropout(std::int64_t layer) const {
+    return {static_cast<float>(c_.dropout), static_cast<std::uint32_t>(layer + 1)};
+  }
+  Norm layer_norm(const std::string& name);
+  Linear columns_of(const std::string& name, std::int64_t out, std::vector<IndexRange> columns);
+  Linear rows_of(const std::string& name, std::int64_t in, IndexRange rows);
+
+  const ModelConfig& c_;
+  ParameterDeclarer declare_;
+  bool lean_;
+};
+
+Norm Gpt2Builder::layer_norm(const std::string& name) {
   Norm norm;
-  norm.weight = declare.ones(name + ".weight", c.hidden);
-  norm.bias = declare.zeros(name + ".bias", c.hidden);
-  norm.epsilon = static_cast<float>(c.norm_epsilon);
+  norm.weight = declare_.ones(name + ".weight", c_.hidden);
+  norm.bias = declare_.zeros(name + ".bias", c_.hidden);
+  norm.epsilon = static_cast<float>(c_.norm_epsilon);
   return norm;
 }
 
-Linear conv1d(ParameterDeclarer& declare, const std::string& name, std::int64_t in,
-              std::int64_t out, bool into_residual) {
+// From the stream to some of `out` channels.
+Linear Gpt2Builder::columns_of(const std::string& name, std::int64_t out,
+                               std::vector<IndexRange> columns) {
+  const Place place = Place::of_columns({c_.hidden, out}, columns);
   Linear linear;
-  linear.weight = into_residual ? declare.residual_matrix(name + ".weight", in, out)
-                                : declare.matrix(name + ".weight", in, out);
-  linear.bias = declare.zeros(name + ".bias", out);
-  linear.in = in;
-  linear.out = out;
+  linear.weight = declare_.matrix(name + ".weight", place);
+  linear.bias = declare_.zeros(name + ".bias", Place::of_columns({out}, std::move(columns)));
+  linear.in = c_.hidden;
+  linear.out = place.width();
   return linear;
 }
 
-void add_block(const ModelConfig& c, std::int64_t i, ParameterDeclarer& declare,
-               std::vector<std::unique_ptr<Layer>>& layers) {
-  const std::string name = fmt::format("transformer.h.{}.", i);
-  const auto dropout = static_cast<float>(c.dropout);
-  const auto site = static_cast<std::uint32_t>(2 * i + 1);
+// From some of `in` channels into the stream.
+Linear Gpt2Builder::rows_of(const std::string& name, std::int64_t in, IndexRange rows) {
+  Linear linear;
+  linear.weight = declare_.residual_matrix(name + ".weight", Place::of_rows({in, c_.hidden}, rows));
+  linear.bias = declare_.zeros(name + ".bias", c_.hidden);
+  linear.adds_bias = declare_.share().rank == 0;
+  linear.in = rows.count;
+  linear.out = c_.hidden;
+  return linear;
+}
 
-  const Norm norm_1 = layer_norm(c, declare, name + "ln_1");
-  const Linear attend = conv1d(declare, name + "attn.c_attn", c.hidden, c.qkv_width(), false);
-  const Linear merge = conv1d(declare, name + "attn.c_proj", c.attention_width(), c.hidden, true);
-  auto attention = std::make_unique<Attention>(c, i, attend, merge, Tensor());
-  layers.push_back(std::make_unique<ResidualLayer>(norm_1, std::move(attention),
-                                                   ResidualDropout{dropout, site}));
+std::unique_ptr<Layer> Gpt2Builder::attention_layer(std::int64_t block) {
+  const TensorShare& share = declare_.share();
+  const Norm norm = layer_norm(name(block) + "ln_1");
+  const Linear attend =
+      columns_of(name(block) + "attn.c_attn", c_.qkv_width(), declare_.packed_columns());
+  const Linear merge =
+      rows_of(name(block) + "attn.c_proj", c_.attention_width(), declare_.query_rows());
+  const AttentionHeads heads{block, share.heads.count, share.kv_heads.count, c_.head_dim, 1};
+  return std::make_unique<ResidualLayer>(
+      norm, std::make_unique<Attention>(heads, attend, merge, Tensor(), lean_), dropout(2 * block),
+      lean_);
+}
 
-  const Norm norm_2 = layer_norm(c, declare, name + "ln_2");
-  const Linear expand = conv1d(declare, name + "mlp.c_fc", c.hidden, c.ffn, false);
-  const Linear project = conv1d(declare, name + "mlp.c_proj", c.ffn, c.hidden, true);
-  auto mlp = std::make_unique<GeluMlp>(expand, project);
-  layers.push_back(
-      std::make_unique<ResidualLayer>(norm_2, std::move(mlp), ResidualDropout{dropout, site + 1}));
+std::unique_ptr<Layer> Gpt2Builder::mlp_layer(std::int64_t block) {
+  const IndexRange ffn = declare_.share().ffn;
+  const Norm norm = layer_norm(name(block) + "ln_2");
+  const Linear expand = columns_of(name(block) + "mlp.c_fc", c_.ffn, {ffn});
+  const Linear project = rows_of(name(block) + "mlp.c_proj", c_.ffn, ffn);
+  return std::make_unique<ResidualLayer>(norm, std::make_unique<GeluMlp>(expand, project, lean_),
+                                         dropout(2 * block + 1), lean_);
 }
 
 }  // namespace
 
-ModelParts build_gpt2(const ModelConfig& c, ParameterStore& store) {
-  ParameterDeclarer declare(c, store);
-  ModelParts parts;
-  parts.embedding.token = declare.matrix("transformer.wte.weight", c.vocab, c.hidden);
-  parts.embedding.position = declare.matrix("transformer.wpe.weight", c.context, c.hidden);
-  for (std::int64_t i = 0; i < c.layers; ++i) {
-    add_block(c, i, declare, parts.layers);
-  }
-  parts.head.norm = layer_norm(c, declare, "transformer.ln_f");
-  finish_parts(c, declare, parts);
-  return parts;
+std::unique_ptr<FamilyBuilder> gpt2_builder(const ModelConfig& config, const ModelSlice& slice,
+                                            ParameterStore& store) {
+  return std::make_unique<Gpt2Builder>(config, slice, store);
 }
 
 }  // namespace trireme

@@ -42,59 +42,82 @@ struct Head::Chunks {
   }
 };
 
-CrossEntropy Head::entropy(const Chunks& chunks, std::int64_t first,
-                           const ConstView& targets) const {
-  CrossEntropy call;
+// The losses of a chunk, and, unless call.forward_only, in place of the logits their gradient.
+void Head::entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, Run& run) const {
   call.rows = chunks.count(first);
   call.vocabulary = chunks.vocabulary;
   call.logits = chunks.logits_of(first);
-  call.targets = targets.slice(first, call.rows);
+  call.targets = call.targets.slice(first, call.rows);
   call.losses = chunks.losses.view().slice(first, call.rows);
-  return call;
+  if (run.alone()) {
+    run.kernels.cross_entropy(run.stream, call);
+    return;
+  }
+  const std::int64_t parts = run.group->size();
+  const Tensor statistics(run.group->pool(), {parts, call.rows, 3}, DType::f64);
+  SoftmaxPart part;
+  part.rows = call.rows;
+  part.vocabulary = call.vocabulary;
+  part.first_id = vocabulary.first;
+  part.logits = call.logits;
+  part.targets = call.targets;
+  part.statistics = statistics.view().slice(run.group->rank() * 3 * call.rows, 3 * call.rows);
+  run.kernels.softmax_part(run.stream, part);
+  run.group->gather(statistics.view());
+  run.kernels.cross_entropy_of_parts(run.stream,
+                                     {call, vocabulary.first, parts, statistics.view()});
 }
 
 Head::Result Head::forward_backward(Residual stream, const ConstView& targets, float scale,
                                     Run& run) const {
-  Saved saved;
-  const Tensor y = norm.forward(stream, saved, run);
+  Norm::Result normalized = norm.forward(stream, run);
+  const Tensor& y = normalized.y;
+  // Alone, rows that have served their last purpose give their place to their gradient.
+  const Tensor dy = run.alone() ? y : Tensor(run.group->pool(), y.shape(), y.dtype());
   double loss = 0;
   {
     const Chunks chunks(*this, y, run);
+    CrossEntropy call;
+    call.targets = targets;
+    call.scale = scale;
     for (std::int64_t first = 0; first < chunks.rows; first += chunks.at_once) {
       const View rows = chunks.rows_of(y, first);
-      CrossEntropy call = entropy(chunks, first, targets);
-      call.scale = scale;
-      output.forward(rows, call.logits, run);
-      run.kernels.cross_entropy(run.stream, call);
-      output.backward_weight(call.logits, rows, run, first > 0);
-      // The rows have served their last purpose: their gradient takes their place.
-      output.backward_input(call.logits, rows, run);
+      const View logits = chunks.logits_of(first);
+      output.forward(rows, logits, run);
+      entropy(chunks, first, call, run);
+      output.backward_weight(logits, rows, run, first > 0);
+      output.backward_input(logits, chunks.rows_of(dy, first), run);
     }
     loss = sum_of(chunks.losses.view());
+  }
+  if (!run.alone()) {
+    run.group->start_sum(dy.view());
   }
   if (!tied) {
     output.announce(run);
   }
-  norm.backward(y.view(), {}, y.view(), saved, run);
-  return {loss, y};
+  if (!run.alone()) {
+    run.group->finish();
+  }
+  return {loss, norm.backward(dy, {}, normalized.kept, run)};
 }
 
 double Head::loss(Residual stream, const ConstView& targets, Run& run) const {
-  Saved nothing = Saved::nothing();
-  const Tensor y = norm.forward(stream, nothing, run);
+  const Tensor y = norm.forward(stream, run).y;
   const Chunks chunks(*this, y, run);
+  CrossEntropy call;
+  call.targets = targets;
+  call.forward_only = true;
   for (std::int64_t first = 0; first < chunks.rows; first += chunks.at_once) {
-    CrossEntropy call = entropy(chunks, first, targets);
-    call.forward_only = true;
-    output.forward(chunks.rows_of(y, first), call.logits, run);
-    run.kernels.cross_entropy(run.stream, call);
+    output.forward(chunks.rows_of(y, first), chunks.logits_of(first), run);
+    entropy(chunks, first, call, run);
   }
   return sum_of(chunks.losses.view());
 }
 
 Tensor Head::last_logits(Residual stream, Run& run) const {
-  Saved nothing = Saved::nothing();
-  const Tensor y = norm.forward(stream, nothing, run);
+  check(run.alone(), "logits of a group are never gathered");
+  const Tensor y = norm.forward(stream, run).y;
   Tensor logits(run.pool, {output.out}, DType::f32);
   output.forward(y.view().slice(y.elements() - output.in, output.in), logits.view(), run);
   return logits;

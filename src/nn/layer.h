@@ -1,8 +1,11 @@
 // The two interfaces that a model is composed of. A Layer maps the residual stream to the residual
 // stream; a Branch is what a residual layer adds to it (attention, MLP). Both hold ids of
 // parameters and sizes, never state: any number of micro-batches can be in flight. Backward is
-// explicit: it pops from Saved what forward pushed, overwrites the gradients of its parameters in
-// the bound buffer and calls run.gradient_ready once for each, when final.
+// explicit: it pops from Saved what forward pushed, leaves the gradients of its parameters in
+// run.gradients and says so once for each, when final.
+//
+// In a tensor-parallel group the stream is the same on all ranks, and a branch computes on its part
+// of heads or channels: what it returns is a summand, of which the layer makes the sum.
 #pragma once
 
 #include "src/nn/run.h"
@@ -21,17 +24,18 @@ class Layer {
  public:
   virtual ~Layer() = default;
   virtual Residual forward(Residual stream, Saved& saved, Run& run) const = 0;
-  // d [B,T,C]: the gradient of the stream behind the layer, turned in place into the one before it.
-  virtual void backward(const Tensor& d, Saved& saved, Run& run) const = 0;
+  // d [B,T,C]: the gradient of the stream behind the layer; it is used up. Returns the one before.
+  virtual Tensor backward(Tensor d, Saved& saved, Run& run) const = 0;
 };
 
 class Branch {
  public:
   virtual ~Branch() = default;
-  // x [B,T,C] -> [B,T,C]
+  // x [B,T,C] -> [B,T,C], from the run's shared pool
   virtual Tensor forward(const Tensor& x, Saved& saved, Run& run) const = 0;
-  // dy [B,T,C] -> dx [B,T,C]; dy is left as it was.
-  virtual Tensor backward(const Tensor& dy, Saved& saved, Run& run) const = 0;
+  // dy [B,T,C] and the x of forward, which may be used up -> dx [B,T,C]. In a group the sum of dx
+  // over the ranks has been started and not finished.
+  virtual Tensor backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const = 0;
 };
 
 }  // namespace trireme

@@ -3,8 +3,8 @@
 namespace trireme {
 
 // All weights of W at once: they lie joined.
-View Linear::part(const View& flat, const ParameterStore& store) const {
-  return flat.slice(store[weight].offset, in * out);
+View Linear::product_weight(const ParameterStore& store) const {
+  return store.compute(weight, weights);
 }
 
 void Linear::forward(const ConstView& x, const View& y, Run& run, const View& before) const {
@@ -14,10 +14,10 @@ void Linear::forward(const ConstView& x, const View& y, Run& run, const View& be
   product.n = out;
   product.k = in;
   product.a = x;
-  product.b = part(store.computes(), store);
+  product.b = product_weight(store);
   product.transpose_b = transposed;
   product.c = y;
-  if (bias != kNoParameter) {
+  if (bias != kNoParameter && adds_bias) {
     product.bias = store.compute(bias);
   }
   if (!before.empty()) {
@@ -29,7 +29,6 @@ void Linear::forward(const ConstView& x, const View& y, Run& run, const View& be
 
 void Linear::backward_weight(const ConstView& dy, const ConstView& x, Run& run,
                              bool accumulate) const {
-  const ParameterStore& store = run.parameters;
   Matmul product;
   product.m = transposed ? out : in;
   product.n = transposed ? in : out;
@@ -37,11 +36,11 @@ void Linear::backward_weight(const ConstView& dy, const ConstView& x, Run& run,
   product.a = transposed ? dy : x;
   product.b = transposed ? x : dy;
   product.transpose_a = true;
-  product.c = part(store.gradients(), store);
+  product.c = run.gradients->gradient(weight, weights);
   product.accumulate = accumulate;
   run.kernels.matmul(run.stream, product);
   if (bias != kNoParameter) {
-    run.kernels.column_sum(run.stream, {product.k, out, dy, store.gradient(bias)});
+    run.kernels.column_sum(run.stream, {product.k, out, dy, run.gradients->gradient(bias)});
   }
 }
 
@@ -65,7 +64,7 @@ Matmul input_product(const Linear& linear, const ConstView& dy, const ConstView&
 
 void Linear::backward_input(const ConstView& dy, const View& dx, Run& run,
                             const View& before) const {
-  Matmul product = input_product(*this, dy, part(run.parameters.computes(), run.parameters), dx);
+  Matmul product = input_product(*this, dy, product_weight(run.parameters), dx);
   if (!before.empty()) {
     product.aux = before;
     product.epilogue = Epilogue::gelu_backward;
@@ -74,21 +73,38 @@ void Linear::backward_input(const ConstView& dy, const View& dx, Run& run,
 }
 
 void Linear::backward_input_add(const ConstView& dy, const View& dx, Run& run) const {
-  Matmul product = input_product(*this, dy, part(run.parameters.computes(), run.parameters), dx);
+  Matmul product = input_product(*this, dy, product_weight(run.parameters), dx);
   product.accumulate = true;
   run.kernels.matmul(run.stream, product);
 }
 
 void Linear::announce(Run& run) const {
-  if (!run.gradient_ready) {
-    return;
-  }
   if (bias != kNoParameter) {
-    run.gradient_ready(bias);
+    run.gradients->ready(bias);
   }
   for (int i = weights - 1; i >= 0; --i) {
-    run.gradient_ready(weight + i);
+    run.gradients->ready(weight + i);
   }
+}
+
+Tensor Linear::backward_entry(const Tensor& dy, const Tensor& x, Run& run) const {
+  const bool at_once = run.alone() && run.later == nullptr;
+  Tensor dx = x;
+  if (!at_once) {
+    dx = Tensor(run.shared_pool(), x.shape(), x.dtype());
+    backward_input(dy.view(), dx.view(), run);
+  }
+  if (!run.alone()) {
+    run.group->start_sum(dx.view());
+  }
+  run.weight_gradient([this, dy, x](Run& then) {
+    backward_weight(dy.view(), x.view(), then);
+    announce(then);
+  });
+  if (at_once) {
+    backward_input(dy.view(), dx.view(), run);
+  }
+  return dx;
 }
 
 }  // namespace trireme

@@ -1,9 +1,11 @@
 // Linear: y = x W + bias and its gradients, over the rows of x. W is stored [in,out] (GPT-2's
 // Conv1D) or, transposed, [out,in]. Several parameters that lie joined in the store (queries, keys,
-// values) may make up one W.
+// values) may make up one W. In a tensor-parallel group W is this rank's part of the columns or of
+// the rows of the whole.
 #pragma once
 
 #include "src/nn/run.h"
+#include "src/tensor/tensor.h"
 
 namespace trireme {
 
@@ -16,6 +18,7 @@ struct Linear {
   std::int64_t in = 0;
   std::int64_t out = 0;
   bool transposed = false;
+  bool adds_bias = true;  // false: another rank of the group adds it to the sum
 
   // x T [R,in] -> y T or f32 [R,out]. With `before` T [R,out]: before = x W + bias, y =
   // gelu(before).
@@ -27,11 +30,14 @@ struct Linear {
   void backward_input(const ConstView& dy, const View& dx, Run& run, const View& before = {}) const;
   // dx += dy W^T, dx f32 [R,in].
   void backward_input_add(const ConstView& dy, const View& dx, Run& run) const;
-  // Tells run.gradient_ready of W and bias.
+  // Tells run.gradients that those of W and bias are final.
   void announce(Run& run) const;
+  // The end of a branch's backward: the gradients of W and bias, and that of x, which may take x's
+  // place. In a group its sum is started, and goes on while W's is computed.
+  Tensor backward_entry(const Tensor& dy, const Tensor& x, Run& run) const;
 
  private:
-  View part(const View& flat, const ParameterStore& store) const;
+  View product_weight(const ParameterStore& store) const;
 };
 
 }  // namespace trireme

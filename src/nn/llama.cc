@@ -1,5 +1,6 @@
 // Llama (Touvron et al., 2023): RMSNorm, rotary positions, SwiGLU, grouped queries, no biases.
-// Matrices are stored [out,in], as torch.nn.Linear does. Queries, keys and values are parameters of
+// Matrices are stored [out,in], as torch.nn.Linear does: a tensor-parallel rank holds rows of the
+// first matrices of a branch and columns of the last. Queries, keys and values are parameters of
 // their own, joined in the store so that one product makes all three.
 #include "src/nn/attention.h"
 #include "src/nn/mlp.h"
@@ -8,13 +9,6 @@
 
 namespace trireme {
 namespace {
-
-Norm rms_norm(const ModelConfig& c, ParameterDeclarer& declare, const std::string& name) {
-  Norm norm;
-  norm.weight = declare.ones(name + ".weight", c.hidden);
-  norm.epsilon = static_cast<float>(c.norm_epsilon);
-  return norm;
-}
 
 Linear linear_of(ParameterId weight, std::int64_t in, std::int64_t out) {
   Linear linear;
@@ -25,60 +19,88 @@ Linear linear_of(ParameterId weight, std::int64_t in, std::int64_t out) {
   return linear;
 }
 
-Linear project_qkv(const ModelConfig& c, ParameterDeclarer& declare, const std::string& name) {
-  const std::int64_t kv_width = c.kv_heads * c.head_dim;
-  Linear linear =
-      linear_of(declare.matrix(name + "self_attn.q_proj.weight", c.attention_width(), c.hidden),
-                c.hidden, c.qkv_width());
-  declare.joined_matrix(name + "self_attn.k_proj.weight", kv_width, c.hidden);
-  declare.joined_matrix(name + "self_attn.v_proj.weight", kv_width, c.hidden);
+class LlamaBuilder : public FamilyBuilder {
+ public:
+  LlamaBuilder(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
+      : c_(config),
+        declare_(config, slice, store),
+        frequencies_(rope_frequencies(config, store.pool())),
+        lean_(slice.recompute.kind == Recompute::Kind::selective) {}
+
+  std::string token_name() const override { return "model.embed_tokens.weight"; }
+  ParameterId positions() override { return kNoParameter; }
+  std::unique_ptr<Layer> attention_layer(std::int64_t block) override;
+  std::unique_ptr<Layer> mlp_layer(std::int64_t block) override;
+  Norm final_norm() override { return rms_norm("model.norm"); }
+
+ private:
+  std::string name(std::int64_t block) const { return fmt::format("model.layers.{}.", block); }
+  ResidualDropout dropout(std::int64_t layer) const {
+    return {static_cast<float>(c_.dropout), static_cast<std::uint32_t>(layer + 1)};
+  }
+  Norm rms_norm(const std::string& name);
+  Linear project_qkv(const std::string& name);
+
+  const ModelConfig& c_;
+  ParameterDeclarer declare_;
+  Tensor frequencies_;
+  bool lean_;
+};
+
+Norm LlamaBuilder::rms_norm(const std::string& name) {
+  Norm norm;
+  norm.weight = declare_.ones(name + ".weight", c_.hidden);
+  norm.epsilon = static_cast<float>(c_.norm_epsilon);
+  return norm;
+}
+
+Linear LlamaBuilder::project_qkv(const std::string& name) {
+  const Place queries = Place::of_rows({c_.attention_width(), c_.hidden}, declare_.query_rows());
+  Place keys = Place::of_rows({c_.kv_heads * c_.head_dim, c_.hidden}, declare_.key_rows());
+  keys.primary = declare_.keeps_keys();
+  Linear linear = linear_of(declare_.matrix(name + "self_attn.q_proj.weight", queries), c_.hidden,
+                            queries.rows.count + 2 * keys.rows.count);
+  declare_.joined_matrix(name + "self_attn.k_proj.weight", keys);
+  declare_.joined_matrix(name + "self_attn.v_proj.weight", keys);
   linear.weights = 3;
   return linear;
 }
 
-std::unique_ptr<Branch> build_mlp(const ModelConfig& c, ParameterDeclarer& declare,
-                                  const std::string& name) {
-  const ParameterId gate = declare.matrix(name + "mlp.gate_proj.weight", c.ffn, c.hidden);
-  const ParameterId up = declare.matrix(name + "mlp.up_proj.weight", c.ffn, c.hidden);
-  const ParameterId down = declare.residual_matrix(name + "mlp.down_proj.weight", c.hidden, c.ffn);
-  return std::make_unique<SwigluMlp>(linear_of(gate, c.hidden, c.ffn),
-                                     linear_of(up, c.hidden, c.ffn),
-                                     linear_of(down, c.ffn, c.hidden));
+std::unique_ptr<Layer> LlamaBuilder::attention_layer(std::int64_t block) {
+  const TensorShare& share = declare_.share();
+  const Norm norm = rms_norm(name(block) + "input_layernorm");
+  const Linear attend = project_qkv(name(block));
+  const Place output =
+      Place::of_columns({c_.hidden, c_.attention_width()}, {declare_.query_rows()});
+  const Linear merge =
+      linear_of(declare_.residual_matrix(name(block) + "self_attn.o_proj.weight", output),
+                output.width(), c_.hidden);
+  const AttentionHeads heads{block, share.heads.count, share.kv_heads.count, c_.head_dim,
+                             share.kv_copies};
+  return std::make_unique<ResidualLayer>(
+      norm, std::make_unique<Attention>(heads, attend, merge, frequencies_, lean_),
+      dropout(2 * block), lean_);
 }
 
-void add_block(const ModelConfig& c, std::int64_t i, const Tensor& frequencies,
-               ParameterDeclarer& declare, std::vector<std::unique_ptr<Layer>>& layers) {
-  const std::string name = fmt::format("model.layers.{}.", i);
-  const auto dropout = static_cast<float>(c.dropout);
-  const auto site = static_cast<std::uint32_t>(2 * i + 1);
-
-  const Norm norm_1 = rms_norm(c, declare, name + "input_layernorm");
-  const Linear attend = project_qkv(c, declare, name);
-  const Linear merge = linear_of(
-      declare.residual_matrix(name + "self_attn.o_proj.weight", c.hidden, c.attention_width()),
-      c.attention_width(), c.hidden);
-  auto attention = std::make_unique<Attention>(c, i, attend, merge, frequencies);
-  layers.push_back(std::make_unique<ResidualLayer>(norm_1, std::move(attention),
-                                                   ResidualDropout{dropout, site}));
-
-  const Norm norm_2 = rms_norm(c, declare, name + "post_attention_layernorm");
-  layers.push_back(std::make_unique<ResidualLayer>(norm_2, build_mlp(c, declare, name),
-                                                   ResidualDropout{dropout, site + 1}));
+std::unique_ptr<Layer> LlamaBuilder::mlp_layer(std::int64_t block) {
+  const IndexRange ffn = declare_.share().ffn;
+  const Norm norm = rms_norm(name(block) + "post_attention_layernorm");
+  const Place entry = Place::of_rows({c_.ffn, c_.hidden}, ffn);
+  const Place exit = Place::of_columns({c_.hidden, c_.ffn}, {ffn});
+  const ParameterId gate = declare_.matrix(name(block) + "mlp.gate_proj.weight", entry);
+  const ParameterId up = declare_.matrix(name(block) + "mlp.up_proj.weight", entry);
+  const ParameterId down = declare_.residual_matrix(name(block) + "mlp.down_proj.weight", exit);
+  auto mlp = std::make_unique<SwigluMlp>(linear_of(gate, c_.hidden, ffn.count),
+                                         linear_of(up, c_.hidden, ffn.count),
+                                         linear_of(down, ffn.count, c_.hidden), lean_);
+  return std::make_unique<ResidualLayer>(norm, std::move(mlp), dropout(2 * block + 1), lean_);
 }
 
 }  // namespace
 
-ModelParts build_llama(const ModelConfig& c, ParameterStore& store) {
-  ParameterDeclarer declare(c, store);
-  ModelParts parts;
-  parts.embedding.token = declare.matrix("model.embed_tokens.weight", c.vocab, c.hidden);
-  const Tensor frequencies = rope_frequencies(c, store.pool());
-  for (std::int64_t i = 0; i < c.layers; ++i) {
-    add_block(c, i, frequencies, declare, parts.layers);
-  }
-  parts.head.norm = rms_norm(c, declare, "model.norm");
-  finish_parts(c, declare, parts);
-  return parts;
+std::unique_ptr<FamilyBuilder> llama_builder(const ModelConfig& config, const ModelSlice& slice,
+                                             ParameterStore& store) {
+  return std::make_unique<LlamaBuilder>(config, slice, store);
 }
 
 }  // namespace trireme

@@ -7,6 +7,9 @@ namespace {
 Tensor like(const Tensor& x, std::int64_t channels, Run& run) {
   return {run.pool, {x.shape()[0], x.shape()[1], channels}, x.dtype()};
 }
+Tensor shared_like(const Tensor& x, std::int64_t channels, Run& run) {
+  return {run.shared_pool(), {x.shape()[0], x.shape()[1], channels}, x.dtype()};
+}
 
 }  // namespace
 
@@ -14,27 +17,30 @@ Tensor GeluMlp::forward(const Tensor& x, Saved& saved, Run& run) const {
   const Tensor before = like(x, expand_.out, run);
   const Tensor after = like(x, expand_.out, run);
   expand_.forward(x.view(), after.view(), run, before.view());
-  Tensor y = like(x, project_.out, run);
+  Tensor y = shared_like(x, project_.out, run);
   project_.forward(after.view(), y.view(), run);
-  for (const Tensor& tensor : {x, before, after}) {
-    saved.push(tensor);
+  saved.push(before);
+  if (!lean_) {
+    saved.push(after);
   }
   return y;
 }
 
 // Each tensor that has served its last purpose gives its place to its own gradient.
-Tensor GeluMlp::backward(const Tensor& dy, Saved& saved, Run& run) const {
-  const Tensor after = saved.pop();
+Tensor GeluMlp::backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const {
+  Tensor after = lean_ ? Tensor() : saved.pop();
   const Tensor before = saved.pop();
-  Tensor x = saved.pop();
-  project_.backward_weight(dy.view(), after.view(), run);
-  project_.announce(run);
-  const Tensor& dbefore = after;
+  if (lean_) {
+    after = like(x, expand_.out, run);
+    run.kernels.gelu_forward(run.stream, after.view(), before.view());
+  }
+  run.weight_gradient([this, dy, after](Run& then) {
+    project_.backward_weight(dy.view(), after.view(), then);
+    project_.announce(then);
+  });
+  const Tensor dbefore = run.later == nullptr ? std::move(after) : like(x, expand_.out, run);
   project_.backward_input(dy.view(), dbefore.view(), run, before.view());
-  expand_.backward_weight(dbefore.view(), x.view(), run);
-  expand_.announce(run);
-  expand_.backward_input(dbefore.view(), x.view(), run);
-  return x;
+  return expand_.backward_entry(dbefore, x, run);
 }
 
 Tensor SwigluMlp::forward(const Tensor& x, Saved& saved, Run& run) const {
@@ -44,46 +50,63 @@ Tensor SwigluMlp::forward(const Tensor& x, Saved& saved, Run& run) const {
   gate_.forward(x.view(), gate.view(), run);
   up_.forward(x.view(), up.view(), run);
   run.kernels.swiglu_forward(run.stream, product.view(), gate.view(), up.view());
-  Tensor y = like(x, down_.out, run);
+  Tensor y = shared_like(x, down_.out, run);
   down_.forward(product.view(), y.view(), run);
-  for (const Tensor& tensor : {x, gate, up, product}) {
-    saved.push(tensor);
+  saved.push(gate);
+  saved.push(up);
+  if (!lean_) {
+    saved.push(product);
   }
   return y;
 }
 
-Tensor SwigluMlp::backward(const Tensor& dy, Saved& saved, Run& run) const {
-  const Tensor product = saved.pop();
+Tensor SwigluMlp::backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const {
+  Tensor product = lean_ ? Tensor() : saved.pop();
   const Tensor up = saved.pop();
   const Tensor gate = saved.pop();
-  const Tensor x = saved.pop();
-  down_.backward_weight(dy.view(), product.view(), run);
-  down_.announce(run);
-  const Tensor& dproduct = product;
+  if (lean_) {
+    product = like(x, gate_.out, run);
+    run.kernels.swiglu_forward(run.stream, product.view(), gate.view(), up.view());
+  }
+  run.weight_gradient([this, dy, product](Run& then) {
+    down_.backward_weight(dy.view(), product.view(), then);
+    down_.announce(then);
+  });
+  const Tensor dproduct = run.later == nullptr ? std::move(product) : like(x, gate_.out, run);
   down_.backward_input(dy.view(), dproduct.view(), run);
 
   const Tensor dgate = like(x, gate_.out, run);
   const Tensor dup = like(x, up_.out, run);
   run.kernels.swiglu_backward(run.stream, dgate.view(), dup.view(), dproduct.view(), gate.view(),
                               up.view());
-  up_.backward_weight(dup.view(), x.view(), run);
-  up_.announce(run);
-  gate_.backward_weight(dgate.view(), x.view(), run);
-  gate_.announce(run);
-  return input_gradient(dgate, dup, x, run);
+  const bool at_once = run.alone() && run.later == nullptr;
+  Tensor dx;
+  if (!at_once) {
+    dx = input_gradient(dgate, dup, shared_like(x, gate_.in, run), run);
+  }
+  if (!run.alone()) {
+    run.group->start_sum(dx.view());
+  }
+  run.weight_gradient([this, dgate, dup, x](Run& then) {
+    up_.backward_weight(dup.view(), x.view(), then);
+    up_.announce(then);
+    gate_.backward_weight(dgate.view(), x.view(), then);
+    gate_.announce(then);
+  });
+  return at_once ? input_gradient(dgate, dup, x, run) : dx;
 }
 
-// The sum of two products, in f32, then in x's type and place.
-Tensor SwigluMlp::input_gradient(const Tensor& dgate, const Tensor& dup, const Tensor& x,
+// The sum of two products, in f32, then in the type and place given.
+Tensor SwigluMlp::input_gradient(const Tensor& dgate, const Tensor& dup, const Tensor& place,
                                  Run& run) const {
-  const bool narrow = x.dtype() != DType::f32;
-  const Tensor sum = narrow ? Tensor(run.pool, x.shape(), DType::f32) : x;
+  const bool narrow = place.dtype() != DType::f32;
+  const Tensor sum = narrow ? Tensor(run.pool, place.shape(), DType::f32) : place;
   gate_.backward_input(dgate.view(), sum.view(), run);
   up_.backward_input_add(dup.view(), sum.view(), run);
   if (narrow) {
-    run.kernels.cast(run.stream, x.view(), sum.view());
+    run.kernels.cast(run.stream, place.view(), sum.view());
   }
-  return x;
+  return place;
 }
 
 }  // namespace trireme

@@ -1,4 +1,5 @@
-// The two MLPs: GPT-2's with GELU, and Llama's with SwiGLU (Shazeer, 2020).
+// The two MLPs: GPT-2's with GELU, and Llama's with SwiGLU (Shazeer, 2020). With `lean` what is
+// cheap to compute again is not kept for backward.
 #pragma once
 
 #include "src/nn/layer.h"
@@ -9,29 +10,33 @@ namespace trireme {
 // y = project(gelu(expand(x)))
 class GeluMlp : public Branch {
  public:
-  GeluMlp(const Linear& expand, const Linear& project) : expand_(expand), project_(project) {}
+  GeluMlp(const Linear& expand, const Linear& project, bool lean)
+      : expand_(expand), project_(project), lean_(lean) {}
   Tensor forward(const Tensor& x, Saved& saved, Run& run) const override;
-  Tensor backward(const Tensor& dy, Saved& saved, Run& run) const override;
+  Tensor backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const override;
 
  private:
   Linear expand_;
   Linear project_;
+  bool lean_;
 };
 
 // y = down(silu(gate(x)) up(x))
 class SwigluMlp : public Branch {
  public:
-  SwigluMlp(const Linear& gate, const Linear& up, const Linear& down)
-      : gate_(gate), up_(up), down_(down) {}
+  SwigluMlp(const Linear& gate, const Linear& up, const Linear& down, bool lean)
+      : gate_(gate), up_(up), down_(down), lean_(lean) {}
   Tensor forward(const Tensor& x, Saved& saved, Run& run) const override;
-  Tensor backward(const Tensor& dy, Saved& saved, Run& run) const override;
+  Tensor backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const override;
 
  private:
-  Tensor input_gradient(const Tensor& dgate, const Tensor& dup, const Tensor& x, Run& run) const;
+  Tensor input_gradient(const Tensor& dgate, const Tensor& dup, const Tensor& place,
+                        Run& run) const;
 
   Linear gate_;
   Linear up_;
   Linear down_;
+  bool lean_;
 };
 
 }  // namespace trireme

@@ -4,10 +4,8 @@
 
 namespace trireme {
 
-Model::Model(const ModelConfig& config, ParameterStore& store)
-    : config_(config),
-      parts_(config.family == Family::gpt2 ? build_gpt2(config, store)
-                                           : build_llama(config, store)) {}
+Model::Model(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
+    : config_(config), slice_(slice), parts_(build_parts(config_, slice_, store)) {}
 
 // An id beyond the vocabulary would read beyond the embedding.
 void Model::check_ids(const ConstView& ids) const {
@@ -30,36 +28,97 @@ void Model::check_context(const MicroBatch& micro_batch) const {
   }
 }
 
-Residual Model::forward(const MicroBatch& micro_batch, Saved& saved, Run& run) const {
-  check(micro_batch.ids.count == micro_batch.batch * micro_batch.time, "ids are [B,T]");
-  check_ids(micro_batch.ids);
-  Residual stream = parts_.embedding.forward(micro_batch, run);
+namespace {
+
+// The stream as one tensor, rounded as the norm that reads it next would round it.
+Tensor summed(Residual stream, Run& run) {
+  if (stream.delta.empty()) {
+    return stream.x;
+  }
+  run.kernels.add(run.stream, stream.delta.view(), stream.x.view());
+  return stream.delta;
+}
+
+}  // namespace
+
+Residual Model::stream_of(const MicroBatch& micro_batch, Tensor input, Saved& saved,
+                          Run& run) const {
+  check_context(micro_batch);
+  check(parts_.embedding.has_value() == input.empty(),
+        "a slice takes the stream of the one before");
+  Residual stream{std::move(input), {}};
+  if (parts_.embedding) {
+    check(micro_batch.ids.count == micro_batch.batch * micro_batch.time, "ids are [B,T]");
+    check_ids(micro_batch.ids);
+    stream = parts_.embedding->forward(micro_batch, run);
+  }
+  if (parts_.head && !micro_batch.targets.empty()) {
+    check_ids(micro_batch.targets);
+  }
   for (const auto& layer : parts_.layers) {
     stream = layer->forward(std::move(stream), saved, run);
   }
   return stream;
 }
 
-double Model::forward_backward(const MicroBatch& micro_batch, float gradient_scale,
-                               Run& run) const {
-  check_context(micro_batch);
-  check_ids(micro_batch.targets);
-  Saved saved;
-  Head::Result head = parts_.head.forward_backward(forward(micro_batch, saved, run),
-                                                   micro_batch.targets, gradient_scale, run);
-  for (auto layer = parts_.layers.rbegin(); layer != parts_.layers.rend(); ++layer) {
-    (*layer)->backward(head.d, saved, run);
+Tensor Model::forward(const MicroBatch& micro_batch, Tensor input, Saved& saved, Run& run) const {
+  Residual stream = stream_of(micro_batch, std::move(input), saved, run);
+  if (!parts_.head) {
+    return summed(std::move(stream), run);
   }
-  parts_.embedding.backward(micro_batch, head.d, run);
-  check(saved.empty(), "backward pops all that forward pushed");
-  return head.loss;
+  saved.push(stream.x);
+  saved.push(stream.delta);
+  return {};
 }
 
-double Model::evaluate(const MicroBatch& micro_batch, Run& run) const {
-  check_context(micro_batch);
-  check_ids(micro_batch.targets);
+Model::Backward Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale,
+                                Saved& saved, Run& run) const {
+  check(parts_.head.has_value() == d.empty(), "a slice takes the gradient of the one behind");
+  Backward result{0, std::move(d)};
+  if (parts_.head) {
+    Residual stream;
+    stream.delta = saved.pop();
+    stream.x = saved.pop();
+    Head::Result head =
+        parts_.head->forward_backward(std::move(stream), micro_batch.targets, gradient_scale, run);
+    result = {head.loss, std::move(head.d)};
+  }
+  for (auto layer = parts_.layers.rbegin(); layer != parts_.layers.rend(); ++layer) {
+    result.d = (*layer)->backward(std::move(result.d), saved, run);
+  }
+  check(saved.empty(), "backward pops all that forward pushed");
+  if (parts_.embedding) {
+    parts_.embedding->backward(micro_batch, result.d, run);
+    if (parts_.embedding_is_copy) {
+      return result;
+    }
+    const bool joins_head = parts_.head && parts_.head->tied;
+    parts_.embedding->backward_tokens(micro_batch, result.d, !joins_head, run);
+    result.d = {};
+  }
+  return result;
+}
+
+void Model::add_tied_gradient(const MicroBatch& micro_batch, const Tensor& d, Run& run) const {
+  check(is_tied_last(), "the output matrix is the embedding of another slice");
+  check_ids(micro_batch.ids);
+  parts_.tied_gradient->backward_tokens(micro_batch, d, false, run);
+}
+
+Model::Evaluated Model::evaluate(const MicroBatch& micro_batch, Tensor input, Run& run) const {
   Saved nothing = Saved::nothing();
-  return parts_.head.loss(forward(micro_batch, nothing, run), micro_batch.targets, run);
+  Residual stream = stream_of(micro_batch, std::move(input), nothing, run);
+  if (!parts_.head) {
+    return {0, summed(std::move(stream), run)};
+  }
+  return {parts_.head->loss(std::move(stream), micro_batch.targets, run), {}};
+}
+
+double Model::forward_backward(const MicroBatch& micro_batch, float gradient_scale,
+                               Run& run) const {
+  Saved saved;
+  forward(micro_batch, {}, saved, run);
+  return backward(micro_batch, {}, gradient_scale, saved, run).loss;
 }
 
 Tensor Model::decode(const ConstView& ids, KeyValueCache& cache, Run& run) const {
@@ -76,7 +135,7 @@ Tensor Model::decode(const ConstView& ids, KeyValueCache& cache, Run& run) const
   tokens.time = ids.count;
   tokens.ids = ids;
   Saved nothing = Saved::nothing();
-  Tensor logits = parts_.head.last_logits(forward(tokens, nothing, decoding), decoding);
+  Tensor logits = parts_.head->last_logits(stream_of(tokens, {}, nothing, decoding), decoding);
   cache.advance(ids.count);
   return logits;
 }

@@ -1,7 +1,14 @@
-// Model: a transformer as a list of layers between an embedding and a head. Holds ids of parameters
-// and sizes; the values, gradients and activations live in the store and the pool of the Run.
-// Construct it before ParameterStore::allocate(): the constructor declares the parameters, in model
-// order. Many micro-batches may be in flight; calls are not for several threads at once.
+// Model: a transformer, or a slice of one: a list of layers, with an embedding before the first and
+// a head behind the last. Holds ids of parameters and sizes; the values, gradients and activations
+// live in the store, the sink and the pool of the Run. Construct it before
+// ParameterStore::allocate(): the constructor declares the parameters, in model order. Many
+// micro-batches may be in flight; calls are not for several threads at once.
+//
+// A micro-batch passes through slices like this; d are gradients, [B,T,C] like the stream:
+//
+//   ids -> [first slice] -- stream --> [slice] -- stream --> [last slice] <- targets
+//            |     <---------- d ---------  <--------- d ---------  |
+//            +---- d of the embedding, if it is tied to the head ---> add_tied_gradient
 #pragma once
 
 #include "src/nn/key_value_cache.h"
@@ -11,28 +18,55 @@ namespace trireme {
 
 class Model {
  public:
-  // config: complete and valid.
-  Model(const ModelConfig& config, ParameterStore& store);
+  // config: complete and valid. ConfigError if its heads can't be shared as the slice asks.
+  Model(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store);
+  Model(const ModelConfig& config, ParameterStore& store)
+      : Model(config, ModelSlice::whole(config), store) {}
 
   const ModelConfig& config() const { return config_; }
+  const ModelSlice& slice() const { return slice_; }
 
-  // Returns the sum of the losses of all tokens, in double, added in their order. Overwrites every
-  // gradient in the bound buffer with that of gradient_scale x the sum; gradient_scale is 1 /
-  // tokens of the global batch. ConfigError if time is longer than the context.
+  // input: T [B,T,C], the stream from the slice before; empty at the first. Returns the stream for
+  // the slice behind; the last one keeps it for backward and returns nothing. The micro-batch's
+  // data stays alive until its backward is done. ConfigError if time is longer than the context.
+  Tensor forward(const MicroBatch& micro_batch, Tensor input, Saved& saved, Run& run) const;
+  struct Backward {
+    double loss = 0;  // of the last slice: the sum over all tokens, in double, in their order
+    Tensor d;         // for the slice before; of the first, if tied: for add_tied_gradient
+  };
+  // d: of the stream that forward returned; empty at the last slice, whose gradients are those of
+  // gradient_scale x loss (1 / tokens of the global batch). Overwrites every gradient of the slice.
+  Backward backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale, Saved& saved,
+                    Run& run) const;
+  // Whether embedding and head are one matrix on two slices, of which this is one.
+  bool is_tied_first() const { return parts_.embedding_is_copy; }
+  bool is_tied_last() const { return parts_.tied_gradient.has_value(); }
+  // Of the last slice, after its backward: completes the gradient of the output matrix.
+  void add_tied_gradient(const MicroBatch& micro_batch, const Tensor& d, Run& run) const;
+
+  struct Evaluated {
+    double loss = 0;  // of the last slice, as above
+    Tensor stream;    // of the others
+  };
+  // Keeps nothing for backward.
+  Evaluated evaluate(const MicroBatch& micro_batch, Tensor input, Run& run) const;
+
+  // Of a whole model: forward and backward, or the loss alone.
   double forward_backward(const MicroBatch& micro_batch, float gradient_scale, Run& run) const;
-  // The same sum, keeping nothing for backward.
-  double evaluate(const MicroBatch& micro_batch, Run& run) const;
-
-  // Appends ids, i32 [T], to the sequence in the cache and returns the logits of the token that
-  // follows them: f32 [V]. ConfigError if the cache has no room for T more.
+  double evaluate(const MicroBatch& micro_batch, Run& run) const {
+    return evaluate(micro_batch, {}, run).loss;
+  }
+  // Of a whole model: appends ids, i32 [T], to the sequence in the cache and returns the logits of
+  // the token that follows them: f32 [V]. ConfigError if the cache has no room for T more.
   Tensor decode(const ConstView& ids, KeyValueCache& cache, Run& run) const;
 
  private:
-  Residual forward(const MicroBatch& micro_batch, Saved& saved, Run& run) const;
+  Residual stream_of(const MicroBatch& micro_batch, Tensor input, Saved& saved, Run& run) const;
   void check_ids(const ConstView& ids) const;
   void check_context(const MicroBatch& micro_batch) const;
 
   ModelConfig config_;
+  ModelSlice slice_;
   ModelParts parts_;
 };
 

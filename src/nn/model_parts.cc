@@ -3,69 +3,172 @@
 #include <cmath>
 
 #include "src/nn/model_size.h"
+#include "src/nn/recomputed.h"
 
 namespace trireme {
 namespace {
 
-Parameter normal_matrix(const std::string& name, std::int64_t rows, std::int64_t columns,
-                        double deviation) {
+Parameter normal_matrix(const std::string& name, const Place& place, double deviation) {
   Parameter parameter;
   parameter.name = name;
-  parameter.shape = {rows, columns};
+  parameter.place = place;
   parameter.initializer = {Initializer::Kind::normal, static_cast<float>(deviation)};
   parameter.decays = true;
   return parameter;
 }
 
-Parameter constant_vector(const std::string& name, std::int64_t elements, Initializer::Kind kind) {
+Parameter constant_vector(const std::string& name, const Place& place, Initializer::Kind kind) {
   Parameter parameter;
   parameter.name = name;
-  parameter.shape = {elements};
+  parameter.place = place;
   parameter.initializer = {kind, 0};
   return parameter;
 }
 
 }  // namespace
 
-ParameterId ParameterDeclarer::matrix(const std::string& name, std::int64_t rows,
-                                      std::int64_t columns) {
-  return store_.add(normal_matrix(name, rows, columns, config_.initializer_range));
+Place ParameterDeclarer::common(const Shape& shape) const {
+  Place place = Place::all(shape);
+  place.primary = share_.rank == 0;
+  return place;
 }
 
-ParameterId ParameterDeclarer::joined_matrix(const std::string& name, std::int64_t rows,
-                                             std::int64_t columns) {
-  Parameter parameter = normal_matrix(name, rows, columns, config_.initializer_range);
+ParameterId ParameterDeclarer::matrix(const std::string& name, const Place& place) {
+  return store_.add(normal_matrix(name, place, config_.initializer_range));
+}
+
+ParameterId ParameterDeclarer::joined_matrix(const std::string& name, const Place& place) {
+  Parameter parameter = normal_matrix(name, place, config_.initializer_range);
   parameter.joined = true;
   return store_.add(std::move(parameter));
 }
 
-ParameterId ParameterDeclarer::residual_matrix(const std::string& name, std::int64_t rows,
-                                               std::int64_t columns) {
+ParameterId ParameterDeclarer::residual_matrix(const std::string& name, const Place& place) {
   const double branches = 2.0 * static_cast<double>(config_.layers);
-  return store_.add(
-      normal_matrix(name, rows, columns, config_.initializer_range / std::sqrt(branches)));
+  return store_.add(normal_matrix(name, place, config_.initializer_range / std::sqrt(branches)));
 }
 
 ParameterId ParameterDeclarer::ones(const std::string& name, std::int64_t elements) {
-  return store_.add(constant_vector(name, elements, Initializer::Kind::ones));
+  return store_.add(constant_vector(name, common({elements}), Initializer::Kind::ones));
 }
 
 ParameterId ParameterDeclarer::zeros(const std::string& name, std::int64_t elements) {
-  return store_.add(constant_vector(name, elements, Initializer::Kind::zeros));
+  return store_.add(constant_vector(name, common({elements}), Initializer::Kind::zeros));
 }
 
-void finish_parts(const ModelConfig& config, ParameterDeclarer& declare, ModelParts& parts) {
-  parts.embedding.tied = config.tie_embeddings;
-  parts.embedding.channels = config.hidden;
-  parts.embedding.dropout = static_cast<float>(config.dropout);
-  parts.head.tied = config.tie_embeddings;
-  parts.head.rows_at_once = logits_rows(config);
-  parts.head.output.weight = config.tie_embeddings
-                                 ? parts.embedding.token
-                                 : declare.matrix("lm_head.weight", config.vocab, config.hidden);
-  parts.head.output.in = config.hidden;
-  parts.head.output.out = config.vocab;
-  parts.head.output.transposed = true;
+ParameterId ParameterDeclarer::zeros(const std::string& name, const Place& place) {
+  return store_.add(constant_vector(name, place, Initializer::Kind::zeros));
+}
+
+ParameterId ParameterDeclarer::common_matrix(const std::string& name, const Shape& shape) {
+  return matrix(name, common(shape));
+}
+
+ParameterId ParameterDeclarer::vocabulary_matrix(const std::string& name, bool trained) {
+  Parameter parameter =
+      normal_matrix(name, Place::of_rows({config_.vocab, config_.hidden}, share_.vocabulary),
+                    config_.initializer_range);
+  parameter.trained = trained;
+  return store_.add(std::move(parameter));
+}
+
+std::vector<IndexRange> ParameterDeclarer::packed_columns() const {
+  const std::int64_t keys = config_.attention_width();
+  const std::int64_t values = keys + config_.kv_heads * config_.head_dim;
+  const IndexRange kv = key_rows();
+  return {query_rows(), {keys + kv.first, kv.count}, {values + kv.first, kv.count}};
+}
+
+namespace {
+
+// Joins what the family makes into the slice's parts.
+class Assembler {
+ public:
+  Assembler(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
+      : config_(config),
+        slice_(slice),
+        declare_(config, slice, store),
+        family_(config.family == Family::gpt2 ? gpt2_builder(config, slice, store)
+                                              : llama_builder(config, slice, store)) {}
+
+  ModelParts build() {
+    check(0 <= slice_.first && slice_.first < slice_.end && slice_.end <= 2 * config_.layers,
+          "a slice holds residual layers of the model");
+    ModelParts parts;
+    const bool split = config_.tie_embeddings && slice_.embeds() != slice_.has_head(config_);
+    if (slice_.embeds()) {
+      parts.embedding = embedding(declare_.vocabulary_matrix(family_->token_name(), !split));
+      parts.embedding->position = family_->positions();
+      parts.embedding_is_copy = split;
+    }
+    add_layers(parts.layers);
+    if (slice_.has_head(config_)) {
+      parts.head = head(parts.embedding);
+      if (split) {
+        parts.tied_gradient = embedding(parts.head->output.weight);
+      }
+    }
+    return parts;
+  }
+
+ private:
+  Embedding embedding(ParameterId token) const {
+    Embedding embedding;
+    embedding.token = token;
+    embedding.vocabulary = declare_.share().vocabulary;
+    embedding.channels = config_.hidden;
+    embedding.dropout = static_cast<float>(config_.dropout);
+    return embedding;
+  }
+
+  Head head(const std::optional<Embedding>& embedding) {
+    Head head;
+    head.norm = family_->final_norm();
+    head.tied = config_.tie_embeddings;
+    head.rows_at_once = logits_rows(config_);
+    head.vocabulary = declare_.share().vocabulary;
+    head.output.weight = head.tied && embedding
+                             ? embedding->token
+                             : declare_.vocabulary_matrix(
+                                   head.tied ? family_->token_name() : "lm_head.weight", true);
+    head.output.in = config_.hidden;
+    head.output.out = head.vocabulary.count;
+    head.output.transposed = true;
+    return head;
+  }
+
+  std::unique_ptr<Layer> layer(std::int64_t number) {
+    return number % 2 == 0 ? family_->attention_layer(number / 2) : family_->mlp_layer(number / 2);
+  }
+
+  // A block that is recomputed is one layer; a slice may begin or end in the middle of one.
+  void add_layers(std::vector<std::unique_ptr<Layer>>& layers) {
+    const Recompute& recompute = slice_.recompute;
+    for (std::int64_t number = slice_.first; number < slice_.end;) {
+      const std::int64_t block = number / 2;
+      const std::int64_t end = std::min(2 * block + 2, slice_.end);
+      std::vector<std::unique_ptr<Layer>> of_block;
+      for (; number < end; ++number) {
+        of_block.push_back(layer(number));
+      }
+      if (recompute.kind == Recompute::Kind::full && block % recompute.every == 0) {
+        layers.push_back(std::make_unique<RecomputedLayers>(std::move(of_block)));
+      } else {
+        std::move(of_block.begin(), of_block.end(), std::back_inserter(layers));
+      }
+    }
+  }
+
+  const ModelConfig& config_;
+  const ModelSlice& slice_;
+  ParameterDeclarer declare_;
+  std::unique_ptr<FamilyBuilder> family_;
+};
+
+}  // namespace
+
+ModelParts build_parts(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store) {
+  return Assembler(config, slice, store).build();
 }
 
 }  // namespace trireme

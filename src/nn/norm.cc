@@ -2,6 +2,24 @@
 
 namespace trireme {
 
+void Norm::Kept::push(Saved& saved) const {
+  saved.push(x);
+  if (!mean.empty()) {
+    saved.push(mean);
+  }
+  saved.push(rstd);
+}
+
+Norm::Kept Norm::pop(Saved& saved) const {
+  Kept kept;
+  kept.rstd = saved.pop();
+  if (bias != kNoParameter) {
+    kept.mean = saved.pop();
+  }
+  kept.x = saved.pop();
+  return kept;
+}
+
 NormForward Norm::arguments(const ConstView& x, const View& y, const Run& run) const {
   NormForward norm;
   norm.channels = run.parameters[weight].elements();
@@ -24,16 +42,16 @@ void normalize(const NormForward& norm, bool layer_norm, Run& run) {
 
 }  // namespace
 
-Tensor Norm::forward(Residual& stream, Saved& saved, Run& run) const {
-  Tensor y(run.pool, stream.x.shape(), stream.x.dtype());
-  NormForward norm = arguments(stream.x.view(), y.view(), run);
-  Tensor mean;
+Norm::Result Norm::forward(Residual& stream, Run& run) const {
+  Result result;
+  result.y = Tensor(run.pool, stream.x.shape(), stream.x.dtype());
+  NormForward norm = arguments(stream.x.view(), result.y.view(), run);
   if (bias != kNoParameter) {
-    mean = Tensor(run.pool, {norm.rows}, DType::f32);
-    norm.mean = mean.view();
+    result.kept.mean = Tensor(run.pool, {norm.rows}, DType::f32);
   }
-  const Tensor rstd(run.pool, {norm.rows}, DType::f32);
-  norm.rstd = rstd.view();
+  result.kept.rstd = Tensor(run.pool, {norm.rows}, DType::f32);
+  norm.mean = result.kept.mean.view();
+  norm.rstd = result.kept.rstd.view();
   if (!stream.delta.empty()) {
     norm.residual = stream.delta.view();
     norm.sum = stream.delta.view();
@@ -43,44 +61,66 @@ Tensor Norm::forward(Residual& stream, Saved& saved, Run& run) const {
     stream.x = std::move(stream.delta);
     stream.delta = {};
   }
-  saved.push(stream.x);
-  if (!mean.empty()) {
-    saved.push(mean);
-  }
-  saved.push(rstd);
+  result.kept.x = stream.x;
+  return result;
+}
+
+Tensor Norm::again(const Kept& kept, Run& run) const {
+  Tensor y(run.pool, kept.x.shape(), kept.x.dtype());
+  NormForward norm = arguments(kept.x.view(), y.view(), run);
+  norm.mean = kept.mean.view();
+  norm.rstd = kept.rstd.view();
+  normalize(norm, bias != kNoParameter, run);
   return y;
 }
 
-void Norm::backward(const View& dy, const ConstView& dresidual, const View& dx, Saved& saved,
-                    Run& run) const {
-  const ParameterStore& store = run.parameters;
-  const bool layer_norm = bias != kNoParameter;
-  const Tensor rstd = saved.pop();
-  const Tensor mean = layer_norm ? saved.pop() : Tensor();
-  const Tensor x = saved.pop();
+NormBackward Norm::arguments(const Tensor& dy, const Tensor& dresidual, const Kept& kept,
+                             const Run& run) const {
   NormBackward norm;
-  norm.channels = store[weight].elements();
-  norm.rows = x.elements() / norm.channels;
-  norm.dy = dy;
-  norm.x = x.view();
-  norm.weight = store.compute(weight);
-  norm.mean = mean.view();
-  norm.rstd = rstd.view();
-  norm.dresidual = dresidual;
-  norm.dx = dx;
-  norm.dweight = store.gradient(weight);
-  if (layer_norm) {
-    norm.dbias = store.gradient(bias);
-    run.kernels.layer_norm_backward(run.stream, norm);
+  norm.channels = run.parameters[weight].elements();
+  norm.rows = kept.x.elements() / norm.channels;
+  norm.dy = dy.view();
+  norm.x = kept.x.view();
+  norm.weight = run.parameters.compute(weight);
+  norm.mean = kept.mean.view();
+  norm.rstd = kept.rstd.view();
+  norm.dresidual = dresidual.view();
+  return norm;
+}
+
+// The kernel makes all gradients at once: those of weight and bias wait in tensors of their own if
+// they are asked for later.
+Tensor Norm::backward(const Tensor& dy, const Tensor& dresidual, const Kept& kept, Run& run) const {
+  const bool layer_norm = bias != kNoParameter;
+  NormBackward norm = arguments(dy, dresidual, kept, run);
+  Tensor dx = dresidual.empty() ? dy : dresidual;
+  Tensor dweight;
+  Tensor dbias;
+  if (run.later == nullptr) {
+    norm.dweight = run.gradients->gradient(weight);
+    norm.dbias = layer_norm ? run.gradients->gradient(bias) : View{};
   } else {
-    run.kernels.rms_norm_backward(run.stream, norm);
+    dx = Tensor(run.pool, dy.shape(), dy.dtype());
+    dweight = Tensor(run.pool, {norm.channels}, DType::f32);
+    dbias = layer_norm ? Tensor(run.pool, {norm.channels}, DType::f32) : Tensor();
+    norm.dweight = dweight.view();
+    norm.dbias = dbias.view();
   }
-  if (run.gradient_ready) {
-    if (layer_norm) {
-      run.gradient_ready(bias);
+  norm.dx = dx.view();
+  (layer_norm ? run.kernels.layer_norm_backward : run.kernels.rms_norm_backward)(run.stream, norm);
+  run.weight_gradient([this, dweight, dbias](Run& then) {
+    if (!dweight.empty()) {
+      then.kernels.cast(then.stream, then.gradients->gradient(weight), dweight.view());
     }
-    run.gradient_ready(weight);
-  }
+    if (!dbias.empty()) {
+      then.kernels.cast(then.stream, then.gradients->gradient(bias), dbias.view());
+    }
+    if (bias != kNoParameter) {
+      then.gradients->ready(bias);
+    }
+    then.gradients->ready(weight);
+  });
+  return dx;
 }
 
 }  // namespace trireme

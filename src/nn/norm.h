@@ -11,15 +11,32 @@ struct Norm {
   ParameterId bias = kNoParameter;  // kNoParameter: RMSNorm
   float epsilon = 1e-5F;
 
-  // Adds stream.delta into stream.x (in delta's storage, leaving delta empty) and returns the
-  // normalized stream, [B,T,C].
-  Tensor forward(Residual& stream, Saved& saved, Run& run) const;
-  // dx = norm'(dy) + dresidual, all T [B,T,C]; dresidual may be empty; dx may be either.
-  void backward(const View& dy, const ConstView& dresidual, const View& dx, Saved& saved,
-                Run& run) const;
+  // What backward needs.
+  struct Kept {
+    Tensor x;     // [B,T,C], the stream
+    Tensor mean;  // f32 [B*T]; empty for RMSNorm
+    Tensor rstd;  // f32 [B*T]
+    void push(Saved& saved) const;
+  };
+  struct Result {
+    Tensor y;  // [B,T,C]
+    Kept kept;
+  };
+
+  // Adds stream.delta into stream.x (in delta's storage, leaving delta empty) and normalizes it.
+  Result forward(Residual& stream, Run& run) const;
+  // What Kept::push pushed.
+  Kept pop(Saved& saved) const;
+  // Makes y of forward again, the same bits.
+  Tensor again(const Kept& kept, Run& run) const;
+  // norm'(dy) + dresidual, T [B,T,C]; dresidual may be empty. May take the place of dy or of
+  // dresidual, where reuse allows.
+  Tensor backward(const Tensor& dy, const Tensor& dresidual, const Kept& kept, Run& run) const;
 
  private:
   NormForward arguments(const ConstView& x, const View& y, const Run& run) const;
+  NormBackward arguments(const Tensor& dy, const Tensor& dresidual, const Kept& kept,
+                         const Run& run) const;
 };
 
 }  // namespace trireme

@@ -8,17 +8,20 @@
 
 #include "src/base/digest.h"
 #include "src/base/philox.h"
+#include "src/kernels/kernels.h"
 
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kAlignment = 64;
+// Shards are cut at multiples of it, so that the blocks of every sum stay whole.
+constexpr std::int64_t kAlignment = kSumBlock;
 
-// Two normal numbers from two uniform ones (Box and Muller, 1958), in double: the same on every
-// machine whose libm rounds log, cos and sin alike, which checkpoints make moot after step 0.
-void fill_normal(float* x, std::int64_t n, PhiloxKey key, float deviation) {
+// Elements [first, first + n) of a logical tensor, to x [n]. Two normal numbers from two uniform
+// ones (Box and Muller, 1958), in double: the same on every machine whose libm rounds log, cos and
+// sin alike, which checkpoints make moot after step 0.
+void fill_normal(float* x, std::int64_t first, std::int64_t n, PhiloxKey key, float deviation) {
 #pragma omp parallel for schedule(static)
-  for (std::int64_t block = 0; block < (n + 3) / 4; ++block) {
+  for (std::int64_t block = first / 4; block < (first + n + 3) / 4; ++block) {
     const PhiloxCounter bits = philox(
         {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0}, key);
     for (std::int64_t pair = 0; pair < 2; ++pair) {
@@ -26,11 +29,11 @@ void fill_normal(float* x, std::int64_t n, PhiloxKey key, float deviation) {
       const double u = (bits[i] + 0.5) * 0x1p-32;
       const double angle = 2 * std::numbers::pi * (bits[i + 1] * 0x1p-32);
       const double radius = deviation * std::sqrt(-2 * std::log(u));
-      const std::int64_t at = block * 4 + 2 * pair;
-      if (at < n) {
+      const std::int64_t at = block * 4 + 2 * pair - first;
+      if (at >= 0 && at < n) {
         x[at] = static_cast<float>(radius * std::cos(angle));
       }
-      if (at + 1 < n) {
+      if (at + 1 >= 0 && at + 1 < n) {
         x[at + 1] = static_cast<float>(radius * std::sin(angle));
       }
     }
@@ -76,7 +79,11 @@ void ParameterStore::initialize(std::uint64_t seed) {
       case Initializer::Kind::normal: {
         const std::uint64_t name =
             xxh3(parameter.name.data(), static_cast<std::int64_t>(parameter.name.size()));
-        fill_normal(x, n, philox_key(mix64(seed) ^ name), parameter.initializer.deviation);
+        const PhiloxKey key = philox_key(mix64(seed) ^ name);
+        for (const HeldRun& run : runs_of(parameter.place, 0, n)) {
+          fill_normal(x + run.held_first, run.whole_first, run.elements, key,
+                      parameter.initializer.deviation);
+        }
         break;
       }
     }
@@ -102,6 +109,14 @@ std::vector<ParameterId> ParameterStore::ids_by_name() const {
   std::sort(ids.begin(), ids.end(),
             [this](ParameterId a, ParameterId b) { return (*this)[a].name < (*this)[b].name; });
   return ids;
+}
+
+std::int64_t ParameterStore::joined_elements(ParameterId first, int count) const {
+  std::int64_t elements = 0;
+  for (ParameterId id = first; id < first + count; ++id) {
+    elements += (*this)[id].elements();
+  }
+  return elements;
 }
 
 std::int64_t ParameterStore::parameter_elements() const {

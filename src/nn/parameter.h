@@ -1,16 +1,16 @@
-// ParameterStore: all parameters of a rank. They lie in flat buffers, one behind the other in model
-// order (embeddings, layers from the first to the last, output), each at a multiple of 64 elements
-// unless it is joined to the one before: gradient buckets, optimizer shards and checkpoints are
-// plain ranges of them. The gaps stay zero.
+// ParameterStore: the parameters of a model, or of the part of one that a rank holds. They lie in
+// flat buffers, one behind the other in model order (embeddings, layers from the first to the last,
+// output), each at a multiple of kSumBlock elements unless it is joined to the one before: gradient
+// buckets, optimizer shards and checkpoints are plain ranges of them. The gaps stay zero.
 //
 //   values    f32   the master copy that the optimizer updates
 //   computes  bf16  what the layers multiply with; with f32 compute it is `values` itself
-//   gradients f32   owned by whoever calls bind_gradients (one buffer a micro-batch in flight)
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "src/tensor/place.h"
 #include "src/tensor/tensor.h"
 
 namespace trireme {
@@ -23,12 +23,14 @@ struct Initializer {
 
 struct Parameter {
   std::string name;  // Hugging Face's: transformer.h.0.attn.c_attn.weight
-  Shape shape;
+  Place place;       // the part of the logical tensor that lies here
   Initializer initializer;
   bool decays = false;      // whether weight decay applies: matrices only
   bool joined = false;      // lies without a gap behind the one before: parts of one matrix
+  bool trained = true;      // false: a copy; another rank has the gradient and makes the update
   std::int64_t offset = 0;  // first element in the flat buffers
-  std::int64_t elements() const { return shape.elements(); }
+  Shape shape() const { return place.shape(); }
+  std::int64_t elements() const { return shape().elements(); }
 };
 
 // An index into the store, valid for its lifetime.
@@ -41,7 +43,8 @@ class ParameterStore {
   // Before allocate(): declares one more parameter.
   ParameterId add(Parameter parameter);
   void allocate();
-  // Sets every value from the counter-based RNG keyed by (seed, name, element).
+  // Sets every value from the counter-based RNG keyed by (seed, name, element of the logical
+  // tensor).
   void initialize(std::uint64_t seed);
   // Makes computes from values; for after a load. The optimizer keeps them in step itself.
   void refresh_computes();
@@ -56,6 +59,8 @@ class ParameterStore {
   // Elements of a flat buffer, gaps included; and of the parameters alone.
   std::int64_t flat_elements() const { return flat_elements_; }
   std::int64_t parameter_elements() const;
+  // Of `count` parameters joined from `first` on.
+  std::int64_t joined_elements(ParameterId first, int count) const;
 
   Pool& pool() const { return pool_; }
   DType compute_dtype() const { return compute_dtype_; }
@@ -63,10 +68,10 @@ class ParameterStore {
   View computes() const { return compute_dtype_ == DType::f32 ? values_.view() : computes_.view(); }
   View value(ParameterId id) const { return part(values(), id); }
   View compute(ParameterId id) const { return part(computes(), id); }
-  // The buffer that backward writes to: f32 [flat_elements].
-  void bind_gradients(View flat) { gradients_ = flat; }
-  View gradients() const { return gradients_; }
-  View gradient(ParameterId id) const { return part(gradients_, id); }
+  // Of `count` parameters joined from `first` on.
+  View compute(ParameterId first, int count) const {
+    return computes().slice((*this)[first].offset, joined_elements(first, count));
+  }
 
  private:
   View part(const View& flat, ParameterId id) const {
@@ -79,7 +84,6 @@ class ParameterStore {
   std::int64_t flat_elements_ = 0;
   Tensor values_;
   Tensor computes_;
-  View gradients_;
 };
 
 }  // namespace trireme

@@ -18,8 +18,15 @@ void apply_dropout(const ResidualDropout& dropout, const Tensor& x, const Tensor
 
 Residual ResidualLayer::forward(Residual stream, Saved& saved, Run& run) const {
   {
-    const Tensor normalized = norm_.forward(stream, saved, run);
-    stream.delta = branch_->forward(normalized, saved, run);
+    const Norm::Result normalized = norm_.forward(stream, run);
+    stream.delta = branch_->forward(normalized.y, saved, run);
+    if (!lean_) {
+      saved.push(normalized.y);
+    }
+    normalized.kept.push(saved);
+  }
+  if (!run.alone()) {
+    run.group->sum(stream.delta.view());
   }
   if (drops(dropout_, run)) {
     apply_dropout(dropout_, stream.delta, stream.delta, run);
@@ -27,14 +34,22 @@ Residual ResidualLayer::forward(Residual stream, Saved& saved, Run& run) const {
   return stream;
 }
 
-void ResidualLayer::backward(const Tensor& d, Saved& saved, Run& run) const {
+Tensor ResidualLayer::backward(Tensor d, Saved& saved, Run& run) const {
   Tensor dy = d;
   if (drops(dropout_, run)) {
     dy = Tensor(run.pool, d.shape(), d.dtype());
     apply_dropout(dropout_, d, dy, run);
   }
-  const Tensor dnormalized = branch_->backward(dy, saved, run);
-  norm_.backward(dnormalized.view(), d.view(), d.view(), saved, run);
+  const Norm::Kept kept = norm_.pop(saved);
+  Tensor dnormalized;
+  {
+    Tensor normalized = lean_ ? norm_.again(kept, run) : saved.pop();
+    dnormalized = branch_->backward(dy, std::move(normalized), saved, run);
+  }
+  if (!run.alone()) {
+    run.group->finish();
+  }
+  return norm_.backward(dnormalized, d, kept, run);
 }
 
 }  // namespace trireme

@@ -21,16 +21,19 @@ inline bool drops(const ResidualDropout& dropout, const Run& run) {
 
 class ResidualLayer : public Layer {
  public:
-  ResidualLayer(const Norm& norm, std::unique_ptr<Branch> branch, const ResidualDropout& dropout)
-      : norm_(norm), branch_(std::move(branch)), dropout_(dropout) {}
+  // lean: the normalized stream is not kept for backward, but made again.
+  ResidualLayer(const Norm& norm, std::unique_ptr<Branch> branch, const ResidualDropout& dropout,
+                bool lean)
+      : norm_(norm), branch_(std::move(branch)), dropout_(dropout), lean_(lean) {}
 
   Residual forward(Residual stream, Saved& saved, Run& run) const override;
-  void backward(const Tensor& d, Saved& saved, Run& run) const override;
+  Tensor backward(Tensor d, Saved& saved, Run& run) const override;
 
  private:
   Norm norm_;
   std::unique_ptr<Branch> branch_;
   ResidualDropout dropout_;
+  bool lean_;
 };
 
 }  // namespace trireme

@@ -2,18 +2,26 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "src/kernels/kernels.h"
+#include "src/nn/gradient_sink.h"
 #include "src/nn/parameter.h"
+#include "src/nn/tensor_group.h"
 
 namespace trireme {
 
 class KeyValueCache;
+struct Run;
 
 struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
 };
+
+// Weight gradients put off: what backward_input leaves to backward_weight, in order. They keep the
+// tensors that they need alive.
+using WeightGradients = std::vector<std::function<void(Run&)>>;
 
 struct Run {
   const Kernels& kernels;
@@ -24,10 +32,29 @@ struct Run {
   bool training = false;
   DropoutKey dropout{};
   std::int64_t first_sample = 0;  // of this micro-batch, within the step's global batch
-  // Called by backward when a parameter's gradient is final, in backward order. May be empty.
-  std::function<void(ParameterId)> gradient_ready{};
+  // Where backward leaves gradients.
+  GradientSink* gradients = nullptr;
+  // If given, backward computes the gradients of activations alone, and puts those of weights off
+  // to here.
+  WeightGradients* later = nullptr;
+  // Ranks that hold the other parts of this one's layers; none: the layers are whole.
+  TensorGroup* group = nullptr;
   // Decoding only: the tokens before this pass.
   KeyValueCache* cache = nullptr;
+
+  bool alone() const { return group == nullptr || group->size() == 1; }
+  // For a tensor that the group sums or gathers.
+  Pool& shared_pool() { return alone() ? pool : group->pool(); }
+
+  // Runs `work`, which makes gradients of weights: now, or later.
+  template <class Work>
+  void weight_gradient(Work work) {
+    if (later != nullptr) {
+      later->emplace_back(std::move(work));
+    } else {
+      work(*this);
+    }
+  }
 };
 
 // One micro-batch of token sequences. Pointers are borrowed for the call.

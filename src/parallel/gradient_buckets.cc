@@ -26,7 +26,8 @@ std::vector<GradientBucket> cut_into_buckets(const ParameterStore& parameters,
     open.first = first;
     open.elements += end - first;
     end = first;
-    if (open.elements >= full) {
+    // Joined parameters have one gradient.
+    if (open.elements >= full && !parameters[id].joined) {
       close();
     }
   }

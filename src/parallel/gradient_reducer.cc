@@ -42,7 +42,7 @@ void GradientReducer::begin_step() {
   timings_ = {};
 }
 
-View GradientReducer::begin_micro_batch(std::int64_t m) {
+void GradientReducer::begin_micro_batch(std::int64_t m) {
   check(next_leaf_ != kNone && m == next_leaf_ && m < leaves_.hi,
         "micro-batches come in order, within a step");
   if (m > leaves_.lo) {
@@ -62,12 +62,15 @@ View GradientReducer::begin_micro_batch(std::int64_t m) {
     missing_.push_back(static_cast<int>(bucket.parameters.size()));
   }
   next_bucket_ = 0;
-  const View current = buffers_[static_cast<std::size_t>(height_ - 1)].view(DType::f32);
-  parameters_.bind_gradients(current);
-  return current;
 }
 
-void GradientReducer::gradient_ready(ParameterId id) {
+View GradientReducer::gradient(ParameterId first, int count) {
+  return buffers_[static_cast<std::size_t>(height_ - 1)]
+      .view(DType::f32)
+      .slice(parameters_[first].offset, parameters_.joined_elements(first, count));
+}
+
+void GradientReducer::ready(ParameterId id) {
   const auto index = static_cast<std::size_t>(id);
   check(index < is_ready_.size() && !is_ready_[index],
         "a gradient is ready once a parameter and micro-batch");
@@ -122,9 +125,7 @@ View GradientReducer::finish_step() {
   timings_.exposed_seconds = watch.seconds();
   reductions_.clear();
   next_leaf_ = kNone;
-  const View sum = buffers_.front().view(DType::f32);
-  parameters_.bind_gradients(sum);
-  return sum;
+  return buffers_.front().view(DType::f32);
 }
 
 void GradientReducer::check_complete() const {

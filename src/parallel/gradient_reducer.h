@@ -6,8 +6,8 @@
 //
 //   reducer.begin_step();
 //   for m in reducer.micro_batches():            numbers within the global batch
-//     reducer.begin_micro_batch(m);              binds the buffer that backward overwrites
-//     model.forward_backward(...);               run.gradient_ready -> reducer.gradient_ready(id)
+//     reducer.begin_micro_batch(m);
+//     model.forward_backward(...);               with run.gradients = &reducer
 //   View gradient = reducer.finish_step();       summed over all micro-batches of all ranks
 //
 // elastic: the canonical tree over the micro-batches (reduction_tree.h), so that every number of
@@ -20,7 +20,7 @@
 
 #include "mpi/communicator.h"
 #include "src/kernels/kernels.h"
-#include "src/nn/parameter.h"
+#include "src/nn/gradient_sink.h"
 #include "src/parallel/gradient_buckets.h"
 #include "src/parallel/reduction_tree.h"
 #include "src/parallel/reproducibility.h"
@@ -29,7 +29,7 @@ namespace trireme {
 
 inline constexpr std::int64_t kDefaultBucketBytes = std::int64_t{25} << 20;
 
-class GradientReducer {
+class GradientReducer : public GradientSink {
  public:
   struct Options {
     std::int64_t micro_batches = 1;  // a step, over all ranks
@@ -44,7 +44,7 @@ class GradientReducer {
   // `dp` is the group of ranks that share the global batch. All arguments outlive the reducer.
   GradientReducer(ParameterStore& parameters, Communicator& dp, const Kernels& kernels,
                   Stream& stream, Pool& pool, const Options& options);
-  ~GradientReducer();
+  ~GradientReducer() override;
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
@@ -52,11 +52,13 @@ class GradientReducer {
   LeafRange micro_batches() const { return leaves_; }
 
   void begin_step();
-  // Micro-batches come in rising order. Binds the store's gradients to the view it returns.
-  View begin_micro_batch(std::int64_t m);
+  // Micro-batches come in rising order.
+  void begin_micro_batch(std::int64_t m);
+  using GradientSink::gradient;
+  View gradient(ParameterId first, int count) override;
   // Once a parameter and micro-batch, in any order; the same order on all ranks is fastest.
-  void gradient_ready(ParameterId id);
-  // f32 [flat_elements], also bound to the store; valid until the next begin_step().
+  void ready(ParameterId id) override;
+  // f32 [flat_elements]; valid until the next begin_step().
   View finish_step();
 
   const Timings& timings() const { return timings_; }

@@ -70,7 +70,7 @@ std::vector<double> TrainStep::run_micro_batches(std::int64_t step, StepResult& 
           .training = true,
           .dropout = {config.train.seed, static_cast<std::uint32_t>(step)},
           .first_sample = 0,
-          .gradient_ready = [this](ParameterId id) { parts_.reducer.gradient_ready(id); }};
+          .gradients = &parts_.reducer};
   std::vector<double> losses;
   const auto waited_before = parts_.loader.wait_time();
   parts_.reducer.begin_step();

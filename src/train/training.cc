@@ -139,8 +139,7 @@ double Loop::validation_loss() {
           .stream = p_.stream,
           .pool = p_.pool,
           .parameters = p_.parameters,
-          .dropout = {},
-          .gradient_ready = {}};
+          .dropout = {}};
   const RunConfig& c = p_.config;
   return evaluate(p_.model, *p_.validation,
                   {c.data.sequence, c.train.micro_batch, c.train.eval_samples}, *p_.dp, run)

@@ -10,7 +10,7 @@ namespace {
 
 struct StateTensor {
   std::string name;
-  const Shape* shape;
+  const Shape* shape;  // of the logical tensor
   View data;  // f32, whole
 };
 
@@ -19,10 +19,10 @@ std::vector<StateTensor> tensors_of(const ParameterStore& parameters,
   std::vector<StateTensor> tensors;
   for (ParameterId id = 0; id < parameters.count(); ++id) {
     const Parameter& p = parameters[id];
-    tensors.push_back({p.name, &p.shape, parameters.value(id)});
+    tensors.push_back({p.name, &p.place.whole, parameters.value(id)});
     if (optimizer != nullptr) {
-      tensors.push_back({"optimizer.m." + p.name, &p.shape, optimizer->m(id)});
-      tensors.push_back({"optimizer.v." + p.name, &p.shape, optimizer->v(id)});
+      tensors.push_back({"optimizer.m." + p.name, &p.place.whole, optimizer->m(id)});
+      tensors.push_back({"optimizer.v." + p.name, &p.place.whole, optimizer->v(id)});
     }
   }
   return tensors;

@@ -83,9 +83,9 @@ TEST_P(GoldenTest, LossAndGradients) {
   for (const ParameterId id : tiny_.store.ids_by_name()) {
     const json& parameter = golden_.at("parameters")[index++];
     ASSERT_EQ(tiny_.store[id].name, parameter.at("name"));
-    ASSERT_EQ(tiny_.store[id].shape.to_vector(),
+    ASSERT_EQ(tiny_.store[id].shape().to_vector(),
               parameter.at("shape").get<std::vector<std::int64_t>>());
-    const auto* actual = as<float>(tiny_.store.gradient(id));
+    const auto* actual = as<float>(tiny_.sink.gradient(id));
     double difference = 0;
     double norm = 0;
     for (std::int64_t i = 0; i < tiny_.store[id].elements(); ++i, ++expected) {

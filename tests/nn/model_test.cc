@@ -87,16 +87,17 @@ TEST_P(ModelTest, EveryGradientIsAnnouncedOnceWhenFinal) {
   TinyModel tiny(config(), DType::f32, kernels());
   const Tokens tokens(2, 11, config().vocab, 3);
   std::map<ParameterId, std::vector<float>> announced;
-  tiny.run.gradient_ready = [&](ParameterId id) {
-    const auto* g = as<float>(tiny.store.gradient(id));
+  FlatGradients sink(tiny.store, tiny.gradients.view(), [&](ParameterId id) {
+    const auto* g = as<float>(tiny.sink.gradient(id));
     const bool first =
         announced.emplace(id, std::vector<float>(g, g + tiny.store[id].elements())).second;
     EXPECT_TRUE(first) << tiny.store[id].name;
-  };
+  });
+  tiny.run.gradients = &sink;
   tiny.model.forward_backward(tokens.micro_batch, 1, tiny.run);
   ASSERT_EQ(announced.size(), static_cast<std::size_t>(tiny.store.count()));
   for (const auto& [id, then] : announced) {
-    const auto* now = as<float>(tiny.store.gradient(id));
+    const auto* now = as<float>(tiny.sink.gradient(id));
     EXPECT_EQ(std::memcmp(then.data(), now, then.size() * sizeof(float)), 0) << tiny.store[id].name;
   }
 }
@@ -112,7 +113,7 @@ Outcome outcome(const ModelConfig& config, DType compute, const Kernels& kernels
   const Tokens tokens(3, 13, config.vocab, 1);
   Outcome result{tiny.model.forward_backward(tokens.micro_batch, 0.125F, tiny.run), {}};
   for (ParameterId id = 0; id < tiny.store.count(); ++id) {
-    const auto* g = as<float>(tiny.store.gradient(id));
+    const auto* g = as<float>(tiny.sink.gradient(id));
     result.gradients.insert(result.gradients.end(), g, g + tiny.store[id].elements());
   }
   return result;
@@ -246,7 +247,7 @@ TEST(HeadTest, ChunksOfLogitsAddUp) {
         head.forward_backward({x, {}}, tokens.micro_batch.targets, 0.5F, whole.run);
     losses.push_back(result.loss);
     EXPECT_EQ(head.loss({x, {}}, tokens.micro_batch.targets, whole.run), result.loss);
-    const auto* g = as<float>(store.gradient(0));
+    const auto* g = as<float>(whole.sink.gradient(0));
     gradients.emplace_back(g, g + store[0].elements());
     const auto* d = as<float>(result.d.view());
     gradients.back().insert(gradients.back().end(), d, d + result.d.elements());

@@ -23,7 +23,7 @@ inline std::uint64_t fnv1a(const std::string& text) {
 inline float hashed_weight(const Parameter& parameter, std::int64_t element) {
   const std::uint64_t bits = mix64(fnv1a(parameter.name) + static_cast<std::uint64_t>(element));
   const double u = static_cast<double>(bits >> 40) * 0x1p-23 - 1;
-  if (parameter.shape.rank() == 2) {
+  if (parameter.place.whole.rank() == 2) {
     return static_cast<float>(u / 4);
   }
   return static_cast<float>(parameter.name.ends_with(".bias") ? u / 16 : 1 + u / 8);
@@ -60,26 +60,33 @@ struct TinyModel {
   ParameterStore store;
   Model model;
   Tensor gradients;
+  FlatGradients sink;
   Stream stream;
   Run run;
 
   TinyModel(const ModelConfig& config, DType compute, const Kernels& kernels, int threads = 1)
+      : TinyModel(config, ModelSlice::whole(config), compute, kernels, threads) {}
+  TinyModel(const ModelConfig& config, const ModelSlice& slice, DType compute,
+            const Kernels& kernels, int threads = 1)
       : store(parameter_pool, compute),
-        model(config, store),
+        model(config, slice, store),
+        gradients(parameter_pool, {store.flat_elements()}, DType::f32),
+        sink(store, gradients.view()),
         stream(Device{}, threads),
         run{kernels, stream, pool, store} {
+    run.gradients = &sink;
     store.allocate();
     for (ParameterId id = 0; id < store.count(); ++id) {
       auto* x = as<float>(store.value(id));
-      for (std::int64_t i = 0; i < store[id].elements(); ++i) {
-        x[i] = hashed_weight(store[id], i);
+      for (const HeldRun& part : runs_of(store[id].place, 0, store[id].elements())) {
+        for (std::int64_t i = 0; i < part.elements; ++i) {
+          x[part.held_first + i] = hashed_weight(store[id], part.whole_first + i);
+        }
       }
     }
     store.refresh_computes();
-    gradients = Tensor(parameter_pool, {store.flat_elements()}, DType::f32);
     // Whatever is not overwritten shows.
     std::fill_n(as<float>(gradients.view()), gradients.elements(), 1e30F);
-    store.bind_gradients(gradients.view());
   }
   TinyModel(const TinyModel&) = delete;
   TinyModel& operator=(const TinyModel&) = delete;

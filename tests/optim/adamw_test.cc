@@ -43,7 +43,7 @@ TEST_P(AdamWTest, FollowsTheFormulaAndDecaysMatricesAlone) {
   const std::vector<float> after = contents(tiny.store.values());
   for (ParameterId id = 0; id < tiny.store.count(); ++id) {
     const Parameter& p = tiny.store[id];
-    EXPECT_EQ(p.decays, p.shape.rank() == 2) << p.name;
+    EXPECT_EQ(p.decays, p.shape().rank() == 2) << p.name;
     for (std::int64_t i = 0; i < p.elements(); i += 7) {
       const auto at = static_cast<std::size_t>(p.offset + i);
       // The first step's m / (1 - beta1) is g, v / (1 - beta2) is g^2.

@@ -37,8 +37,8 @@ TEST(GradientBuckets, CoverEverythingOnce) {
 
 TEST(GradientBuckets, LargeParametersStandAlone) {
   Pool pool{Device{}};
-  const auto store = make_parameters(pool, {64, 100000, 64, 64});
-  const auto buckets = cut_into_buckets(*store, 64 * 4 * 3);
+  const auto store = make_parameters(pool, {kSumBlock, 100000, kSumBlock, kSumBlock});
+  const auto buckets = cut_into_buckets(*store, kSumBlock * 4 * 3);
   ASSERT_EQ(buckets.size(), 3U);
   EXPECT_EQ(buckets[0].parameters, (std::vector<ParameterId>{3, 2}));
   EXPECT_EQ(buckets[1].parameters, std::vector<ParameterId>{1});
@@ -47,8 +47,8 @@ TEST(GradientBuckets, LargeParametersStandAlone) {
 
 TEST(GradientBuckets, CloseWhenFull) {
   Pool pool{Device{}};
-  const auto store = make_parameters(pool, {64, 64, 64, 64, 64});
-  const auto buckets = cut_into_buckets(*store, 64 * 4 * 2);
+  const auto store = make_parameters(pool, {kSumBlock, kSumBlock, kSumBlock, kSumBlock, kSumBlock});
+  const auto buckets = cut_into_buckets(*store, kSumBlock * 4 * 2);
   ASSERT_EQ(buckets.size(), 3U);
   EXPECT_EQ(buckets[0].parameters.size(), 2U);
   EXPECT_EQ(buckets[2].parameters.size(), 1U);

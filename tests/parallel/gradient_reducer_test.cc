@@ -66,14 +66,13 @@ std::vector<float> run_rank(Communicator& comm, const Plan& plan) {
     reducer.begin_step();
     const LeafRange own = reducer.micro_batches();
     for (std::int64_t m = own.lo; m < own.hi; ++m) {
-      const View flat = reducer.begin_micro_batch(m);
-      EXPECT_EQ(flat.data, store->gradients().data);
+      reducer.begin_micro_batch(m);
       for (const ParameterId id : order_of(plan.order, comm.rank())) {
-        const View part = store->gradient(id);
+        const View part = reducer.gradient(id);
         for (std::int64_t i = 0; i < part.count; ++i) {
           as<float>(part)[i] = gradient(step, m, id, i);
         }
-        reducer.gradient_ready(id);
+        reducer.ready(id);
       }
     }
     const View sum = reducer.finish_step();
@@ -165,16 +164,16 @@ TEST(GradientReducer, BuffersFollowTheHeightOfTheTree) {
   Stream stream(Device{}, 1);
   const Kernels kernels = adding_kernels();
   SelfCommunicator comm;
-  const auto store = make_parameters(pool, {64});
+  const auto store = make_parameters(pool, {kSumBlock});
   const auto buffers_used = [&](std::int64_t micro_batches, Reproducibility how) {
     GradientReducer reducer(*store, comm, kernels, stream, pool, {micro_batches, how, 1 << 20});
     reducer.begin_step();
     for (std::int64_t m = 0; m < micro_batches; ++m) {
       reducer.begin_micro_batch(m);
-      reducer.gradient_ready(0);
+      reducer.ready(0);
     }
     (void)reducer.finish_step();
-    return reducer.buffer_bytes() / (64 * 4);
+    return reducer.buffer_bytes() / (kSumBlock * 4);
   };
   EXPECT_EQ(buffers_used(1, Reproducibility::elastic), 1);
   EXPECT_EQ(buffers_used(8, Reproducibility::elastic), 4);
@@ -198,21 +197,21 @@ TEST(GradientReducer, ReducesWhileBackwardRuns) {
   Stream stream(Device{}, 1);
   const Kernels kernels = adding_kernels();
   Recorder comm;
-  const auto store = make_parameters(pool, {64, 64, 64});
+  const auto store = make_parameters(pool, {kSumBlock, kSumBlock, kSumBlock});
   GradientReducer reducer(*store, comm, kernels, stream, pool,
-                          {2, Reproducibility::elastic, 64 * 4});
+                          {2, Reproducibility::elastic, kSumBlock * 4});
   reducer.begin_step();
   reducer.begin_micro_batch(0);
   for (const ParameterId id : {2, 1, 0}) {
-    reducer.gradient_ready(id);
+    reducer.ready(id);
   }
   EXPECT_TRUE(comm.counts.empty()) << "only the whole step's sum goes out";
   reducer.begin_micro_batch(1);
-  reducer.gradient_ready(2);
+  reducer.ready(2);
   EXPECT_EQ(comm.counts.size(), 1U) << "at once";
-  reducer.gradient_ready(0);
+  reducer.ready(0);
   EXPECT_EQ(comm.counts.size(), 1U) << "in bucket order";
-  reducer.gradient_ready(1);
+  reducer.ready(1);
   EXPECT_EQ(comm.counts.size(), 3U);
   (void)reducer.finish_step();
 }
@@ -222,16 +221,16 @@ TEST(GradientReducer, NoticesWhatBackwardForgot) {
   Stream stream(Device{}, 1);
   const Kernels kernels = adding_kernels();
   SelfCommunicator comm;
-  const auto store = make_parameters(pool, {64, 64});
+  const auto store = make_parameters(pool, {kSumBlock, kSumBlock});
   GradientReducer reducer(*store, comm, kernels, stream, pool, {2});
   EXPECT_THROW(reducer.begin_micro_batch(0), InternalError) << "before begin_step";
   EXPECT_THROW((void)reducer.finish_step(), InternalError) << "before begin_step";
   reducer.begin_step();
   EXPECT_THROW(reducer.begin_micro_batch(1), InternalError) << "out of order";
   reducer.begin_micro_batch(0);
-  reducer.gradient_ready(1);
-  EXPECT_THROW(reducer.gradient_ready(1), InternalError) << "twice";
-  EXPECT_THROW(reducer.gradient_ready(2), InternalError) << "no such parameter";
+  reducer.ready(1);
+  EXPECT_THROW(reducer.ready(1), InternalError) << "twice";
+  EXPECT_THROW(reducer.ready(2), InternalError) << "no such parameter";
   try {
     reducer.begin_micro_batch(1);
     FAIL() << "a gradient is missing";
@@ -258,7 +257,7 @@ TEST(GradientReducer, ErrorsEndTheStepOnAllRanks) {
       if (comm.rank() == 1 && id == 2) {
         throw DataError("a flipped byte");
       }
-      reducer.gradient_ready(id);
+      reducer.ready(id);
     }
     try {
       (void)reducer.finish_step();
@@ -289,13 +288,13 @@ TEST(GradientReducer, CountsTheTimeItWaits) {
   Stream stream(Device{}, 1);
   const Kernels kernels = adding_kernels();
   SlowCommunicator comm;
-  const auto store = make_parameters(pool, {64, 64});
+  const auto store = make_parameters(pool, {kSumBlock, kSumBlock});
   GradientReducer reducer(*store, comm, kernels, stream, pool,
-                          {1, Reproducibility::elastic, 64 * 4});
+                          {1, Reproducibility::elastic, kSumBlock * 4});
   reducer.begin_step();
   reducer.begin_micro_batch(0);
-  reducer.gradient_ready(1);
-  reducer.gradient_ready(0);
+  reducer.ready(1);
+  reducer.ready(0);
   EXPECT_EQ(reducer.timings().exposed_seconds, 0);
   (void)reducer.finish_step();
   EXPECT_GE(reducer.timings().exposed_seconds, 0.04);

@@ -15,7 +15,7 @@ inline std::unique_ptr<ParameterStore> make_parameters(Pool& pool,
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     Parameter parameter;
     parameter.name = fmt::format("p{}", i);
-    parameter.shape = Shape{sizes[i]};
+    parameter.place = Place::all({sizes[i]});
     store->add(std::move(parameter));
   }
   store->allocate();

@@ -89,7 +89,7 @@ class StepBench {
             .parameters = parameters_,
             .training = true,
             .dropout = {},
-            .gradient_ready = [this](ParameterId id) { reducer_->gradient_ready(id); }};
+            .gradients = reducer_.get()};
     const Stopwatch watch;
     reducer_->begin_step();
     const LeafRange leaves = reducer_->micro_batches();

@@ -4,22 +4,29 @@
 namespace trireme::reference {
 
 void embedding_forward(Stream&, const EmbeddingForward& p) {
-  check_ids(p.ids, p.batch * p.time, p.token.count / p.channels);
+  const std::int64_t held = p.token.count / p.channels;
+  if (!p.partial) {
+    check_ids(p.ids, p.batch * p.time, held);
+  }
   for (std::int64_t row = 0; row < p.batch * p.time; ++row) {
-    const std::int64_t id = as<std::int32_t>(p.ids)[row];
+    const std::int64_t id = as<std::int32_t>(p.ids)[row] - p.first_id;
     const std::int64_t position = p.first_position + row % p.time;
+    const bool here = id >= 0 && id < held;
     for (std::int64_t c = 0; c < p.channels; ++c) {
       const double shift = p.position.empty() ? 0 : at(p.position, position * p.channels + c);
-      put(p.out, row * p.channels + c, at(p.token, id * p.channels + c) + shift);
+      put(p.out, row * p.channels + c, here ? at(p.token, id * p.channels + c) + shift : 0);
     }
   }
 }
 
 void embedding_backward(Stream&, const EmbeddingBackward& p) {
-  check_ids(p.ids, p.batch * p.time, p.dtoken.count / p.channels);
+  const std::int64_t held = p.dtoken.count / p.channels;
+  if (!p.partial && !p.dtoken.empty()) {
+    check_ids(p.ids, p.batch * p.time, held);
+  }
   for (std::int64_t row = 0; row < p.batch * p.time; ++row) {
-    const std::int64_t id = as<std::int32_t>(p.ids)[row];
-    for (std::int64_t c = 0; c < p.channels; ++c) {
+    const std::int64_t id = as<std::int32_t>(p.ids)[row] - p.first_id;
+    for (std::int64_t c = 0; id >= 0 && id < held && c < p.channels; ++c) {
       const std::int64_t i = id * p.channels + c;
       put(p.dtoken, i, at(p.dtoken, i) + at(p.dout, row * p.channels + c));
     }

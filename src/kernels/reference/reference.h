@@ -51,6 +51,8 @@ void swiglu_forward(Stream&, View y, ConstView gate, ConstView up);
 void swiglu_backward(Stream&, View dgate, View dup, ConstView dy, ConstView gate, ConstView up);
 void dropout(Stream&, const Dropout&);
 void cross_entropy(Stream&, const CrossEntropy&);
+void softmax_part(Stream&, const SoftmaxPart&);
+void cross_entropy_of_parts(Stream&, const CrossEntropyOfParts&);
 void adamw(Stream&, const AdamW&);
 void sum_of_squares(Stream&, double* result, ConstView x);
 void add(Stream&, View y, ConstView x);

@@ -71,7 +71,88 @@ float row_loss(const CrossEntropy& p, T* x, std::int64_t target) {
   return static_cast<float>(-log_chosen);
 }
 
+// A part's three numbers in SoftmaxPart::statistics.
+constexpr std::int64_t kStatistics = 3;
+
+template <class T>
+void row_statistics(const SoftmaxPart& p, const T* x, std::int64_t target, double* statistics) {
+  const Softmax s = softmax_of(x, p.vocabulary);
+  statistics[0] = static_cast<double>(s.maximum);
+  statistics[1] = s.sum;
+  statistics[2] = 0;
+  if (target >= p.first_id && target < p.first_id + p.vocabulary) {
+    const T chosen[kLanes] = {x[target - p.first_id]};
+    statistics[2] = static_cast<double>(load(chosen)[0]);
+  }
+}
+
+// The softmax over all parts, and the target's logit, of row r.
+struct Joined {
+  Softmax softmax;
+  double chosen = 0;
+};
+Joined join(const double* statistics, std::int64_t parts, std::int64_t rows, std::int64_t r) {
+  Joined joined;
+  double most = statistics[r * kStatistics];
+  for (std::int64_t p = 1; p < parts; ++p) {
+    const double maximum = statistics[(p * rows + r) * kStatistics];
+    most = maximum > most ? maximum : most;
+  }
+  joined.softmax.maximum = static_cast<float>(most);
+  for (std::int64_t p = 0; p < parts; ++p) {
+    const double* part = statistics + (p * rows + r) * kStatistics;
+    joined.softmax.sum += part[1] * __builtin_exp(part[0] - most);
+    joined.chosen += part[2];
+  }
+  return joined;
+}
+
+template <class T>
+float row_loss_of_parts(const CrossEntropyOfParts& p, T* x, std::int64_t target, const Joined& j) {
+  const double log_chosen =
+      j.chosen - static_cast<double>(j.softmax.maximum) - __builtin_log(j.softmax.sum);
+  if (!p.own.forward_only) {
+    scale_to_softmax(x, p.own.vocabulary, j.softmax, p.own.scale);
+    const std::int64_t own = target - p.first_id;
+    if (own >= 0 && own < p.own.vocabulary) {
+      const double slope = (__builtin_exp(log_chosen) - 1) * static_cast<double>(p.own.scale);
+      store(x + own, splat(static_cast<float>(slope)), Part{1});
+    }
+  }
+  return static_cast<float>(-log_chosen);
+}
+
 }  // namespace
+
+void softmax_part(Stream& stream, const SoftmaxPart& p) {
+  by_type(p.logits.dtype, [&]<class T>(T) {
+    const T* logits = as<T>(p.logits);
+    const std::int32_t* targets = as<std::int32_t>(p.targets);
+    double* statistics = as<double>(p.statistics);
+    each_range(
+        stream, p.rows, 1, p.rows * p.vocabulary, [=, &p](std::int64_t first, std::int64_t last) {
+          for (std::int64_t r = first; r < last; ++r) {
+            row_statistics(p, logits + r * p.vocabulary, targets[r], statistics + r * kStatistics);
+          }
+        });
+  });
+}
+
+void cross_entropy_of_parts(Stream& stream, const CrossEntropyOfParts& p) {
+  by_type(p.own.logits.dtype, [&]<class T>(T) {
+    T* logits = as<T>(p.own.logits);
+    const std::int32_t* targets = as<std::int32_t>(p.own.targets);
+    const double* statistics = as<double>(p.statistics);
+    float* losses = as<float>(p.own.losses);
+    each_range(stream, p.own.rows, 1, p.own.rows * p.own.vocabulary,
+               [=, &p](std::int64_t first, std::int64_t last) {
+                 for (std::int64_t r = first; r < last; ++r) {
+                   losses[r] = row_loss_of_parts(p, logits + r * p.own.vocabulary, targets[r],
+                                                 join(statistics, p.parts, p.own.rows, r));
+                 }
+               });
+  });
+}
 
 void cross_entropy(Stream& stream, const CrossEntropy& p) {
   check_ids(p.targets, p.rows, p.vocabulary);

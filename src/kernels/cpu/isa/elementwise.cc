@@ -66,10 +66,12 @@ void sum_of_squares(Stream& stream, double* result, ConstView x) {
 }
 
 void add(Stream& stream, View y, ConstView x) {
-  float* to = as<float>(y);
-  const float* from = as<float>(x);
-  each_vector(stream, y.count, [=](std::int64_t i, auto part) {
-    store(to + i, load(to + i, part) + load(from + i, part), part);
+  by_type(y.dtype, [&]<class T>(T) {
+    T* to = as<T>(y);
+    const T* from = as<T>(x);
+    each_vector(stream, y.count, [=](std::int64_t i, auto part) {
+      store(to + i, load(to + i, part) + load(from + i, part), part);
+    });
   });
 }
 

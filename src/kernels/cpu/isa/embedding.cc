@@ -5,14 +5,19 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// dtoken[ids[r], first..last] += dout[r, first..last] for all rows in order.
+// dtoken[ids[r], first..last] += dout[r, first..last] for all rows in order, of ids held here.
 template <class T>
 void scatter(const EmbeddingBackward& p, std::int64_t first, std::int64_t last) {
   const std::int32_t* ids = as<std::int32_t>(p.ids);
   const std::int64_t width = p.channels;
+  const std::int64_t held = p.dtoken.count / width;
   for (std::int64_t r = 0; r < p.batch * p.time; ++r) {
+    const std::int64_t row = ids[r] - p.first_id;
+    if (row < 0 || row >= held) {
+      continue;
+    }
     const T* from = as<T>(p.dout) + r * width + first;
-    float* to = as<float>(p.dtoken) + ids[r] * width + first;
+    float* to = as<float>(p.dtoken) + row * width + first;
     each_vector(last - first, [=](std::int64_t i, auto part) {
       store(to + i, load(to + i, part) + load(from + i, part), part);
     });
@@ -37,10 +42,19 @@ void sum_positions(const EmbeddingBackward& p, std::int64_t first, std::int64_t 
   }
 }
 
+// out[r,:] = 0
+template <class T>
+void clear_row(T* out, std::int64_t width) {
+  each_vector(width, [=](std::int64_t i, auto part) { store(out + i, Floats{}, part); });
+}
+
 }  // namespace
 
 void embedding_forward(Stream& stream, const EmbeddingForward& p) {
-  check_ids(p.ids, p.batch * p.time, p.token.count / p.channels);
+  const std::int64_t held = p.token.count / p.channels;
+  if (!p.partial) {
+    check_ids(p.ids, p.batch * p.time, held);
+  }
   by_type(p.out.dtype, [&]<class T>(T) {
     const std::int64_t width = p.channels;
     const std::int64_t rows = p.batch * p.time;
@@ -50,7 +64,12 @@ void embedding_forward(Stream& stream, const EmbeddingForward& p) {
     const T* position = as<T>(p.position);
     each_range(stream, rows, 1, rows * width, [=, &p](std::int64_t first, std::int64_t last) {
       for (std::int64_t r = first; r < last; ++r) {
-        const T* word = token + ids[r] * width;
+        const std::int64_t row = ids[r] - p.first_id;
+        if (row < 0 || row >= held) {
+          clear_row(out + r * width, width);
+          continue;
+        }
+        const T* word = token + row * width;
         const T* place =
             position == nullptr ? nullptr : position + (p.first_position + r % p.time) * width;
         each_vector(width, [=](std::int64_t i, auto part) {
@@ -65,11 +84,15 @@ void embedding_forward(Stream& stream, const EmbeddingForward& p) {
 // The tokens' part is split over channels, a cache line at least to each thread: rows that share an
 // id then meet on one thread, in order.
 void embedding_backward(Stream& stream, const EmbeddingBackward& p) {
-  check_ids(p.ids, p.batch * p.time, p.dtoken.count / p.channels);
+  if (!p.partial && !p.dtoken.empty()) {
+    check_ids(p.ids, p.batch * p.time, p.dtoken.count / p.channels);
+  }
   const std::int64_t elements = p.batch * p.time * p.channels;
   by_type(p.dout.dtype, [&]<class T>(T) {
-    each_range(stream, p.channels, 16, elements,
-               [&](std::int64_t first, std::int64_t last) { scatter<T>(p, first, last); });
+    if (!p.dtoken.empty()) {
+      each_range(stream, p.channels, 16, elements,
+                 [&](std::int64_t first, std::int64_t last) { scatter<T>(p, first, last); });
+    }
     if (!p.dposition.empty()) {
       each_range(stream, p.dposition.count / p.channels, 1, elements,
                  [&](std::int64_t first, std::int64_t last) { sum_positions<T>(p, first, last); });

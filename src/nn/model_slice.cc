@@ -1,0 +1,44 @@
+#include "src/nn/model_slice.h"
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+// Degrees that share the heads evenly.
+std::string degrees_that_work(const ModelConfig& c) {
+  std::vector<std::int64_t> degrees;
+  for (std::int64_t n = 1; n <= c.heads; ++n) {
+    if (c.heads % n == 0 && (c.kv_heads % n == 0 || n % c.kv_heads == 0)) {
+      degrees.push_back(n);
+    }
+  }
+  return fmt::format("{}", fmt::join(degrees, ", "));
+}
+
+}  // namespace
+
+TensorShare tensor_share(const ModelConfig& c, int rank, int ranks) {
+  if (c.heads % ranks != 0) {
+    throw ConfigError(
+        fmt::format("heads {} % parallel.tp {} = {}: every rank of a tensor-parallel group holds "
+                    "equally many heads; tp that works here: {}",
+                    c.heads, ranks, c.heads % ranks, degrees_that_work(c)));
+  }
+  if (c.kv_heads % ranks != 0 && ranks % c.kv_heads != 0) {
+    throw ConfigError(
+        fmt::format("kv_heads {} can't be shared by parallel.tp {}: one has to be a multiple of "
+                    "the other; tp that works here: {}",
+                    c.kv_heads, ranks, degrees_that_work(c)));
+  }
+  TensorShare share;
+  share.rank = rank;
+  share.heads = share_of(c.heads, rank, ranks);
+  share.kv_copies = ranks > c.kv_heads ? static_cast<int>(ranks / c.kv_heads) : 1;
+  share.kv_heads = share_of(c.kv_heads, rank / share.kv_copies, ranks / share.kv_copies);
+  share.ffn = share_of(c.ffn, rank, ranks);
+  share.vocabulary = share_of(c.vocab, rank, ranks);
+  return share;
+}
+
+}  // namespace trireme
