@@ -114,7 +114,7 @@ std::vector<HeldBlock> blocks_of(const Place& place, std::int64_t first, std::in
     const bool whole = count == place.whole.elements();
     return {
         {whole ? Extent::whole(place.whole) : Extent::flat(place.rows.first * width + first, count),
-         first, count}};
+         first, whole ? width : count}};
   }
   // What is left of the row it starts in, whole rows, what there is of the row it ends in.
   std::vector<HeldBlock> blocks;

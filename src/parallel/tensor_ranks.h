@@ -1,0 +1,38 @@
+// TensorRanks: the tensor-parallel group of a rank, over a communicator. Sums are taken in tree
+// order, in place; every rank gets the same bits. Owned by the training loop, used by its thread;
+// the communicator and the pool, which should be of its memory(), outlive it.
+#pragma once
+
+#include <vector>
+
+#include "mpi/communicator.h"
+#include "src/base/stopwatch.h"
+#include "src/nn/tensor_group.h"
+
+namespace trireme {
+
+class TensorRanks : public TensorGroup {
+ public:
+  TensorRanks(Communicator& tp, Pool& pool) : tp_(tp), pool_(pool) {}
+  ~TensorRanks() override;
+  TensorRanks(const TensorRanks&) = delete;
+  TensorRanks& operator=(const TensorRanks&) = delete;
+
+  int rank() const override { return tp_.rank(); }
+  int size() const override { return tp_.size(); }
+  Pool& pool() override { return pool_; }
+  void start_sum(View data) override;
+  void finish() override;
+  void gather(View data) override;
+
+  // How long calls have waited since the last take: exposed communication.
+  double take_waited_seconds();
+
+ private:
+  Communicator& tp_;
+  Pool& pool_;
+  std::vector<Pending> started_;
+  double waited_seconds_ = 0;
+};
+
+}  // namespace trireme
