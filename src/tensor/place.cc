@@ -104,8 +104,7 @@ std::vector<HeldRun> runs_of(const Place& place, std::int64_t first, std::int64_
 
 std::vector<HeldBlock> blocks_of(const Place& place, std::int64_t first, std::int64_t count) {
   const std::int64_t width = place.width();
-  const std::int64_t end = first + count;
-  check(first >= 0 && count >= 0 && end <= place.rows.count * width,
+  check(first >= 0 && count >= 0 && first + count <= place.rows.count * width,
         "a range lies within what is held");
   if (count == 0) {
     return {};
@@ -123,8 +122,8 @@ std::vector<HeldBlock> blocks_of(const Place& place, std::int64_t first, std::in
   const std::int64_t row = (first + head) / width;
   add_boxes(place, {first / width, head > 0 ? 1 : 0}, {first % width, head}, blocks);
   add_boxes(place, {row, full}, {0, width}, blocks);
-  add_boxes(place, {row + full, end > (row + full) * width ? 1 : 0},
-            {0, end - (row + full) * width}, blocks);
+  const std::int64_t tail = count - head - full * width;
+  add_boxes(place, {row + full, tail > 0 ? 1 : 0}, {0, tail}, blocks);
   return blocks;
 }
 
