@@ -1,0 +1,189 @@
+// Tensor-parallel ranks together compute what one rank computes alone: losses and gradients, put
+// together from the ranks' parts, agree to rounding, and what all ranks hold is the same on all.
+#include "src/parallel/tensor_ranks.h"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include <gtest/gtest.h>
+
+#include "mpi/thread/thread_world.h"
+#include "tests/nn/tiny_model.h"
+#include "tests/support/message_of.h"
+
+namespace trireme {
+namespace {
+
+struct Case {
+  std::string name;
+  ModelConfig config;
+  int ranks = 2;
+  Recompute recompute = {};
+  bool later = false;
+};
+
+// Gradients as logical tensors; of elements that several ranks hold, every rank's.
+struct Outcome {
+  std::vector<double> losses;  // a rank
+  std::vector<double> evaluated;
+  std::map<std::string, std::vector<float>> gradients;
+  std::map<std::string, std::vector<int>> holders;
+  bool copies_agree = true;
+};
+
+void add_gradients(const TinyModel& tiny, GradientSink& sink, Outcome& outcome) {
+  for (ParameterId id = 0; id < tiny.store.count(); ++id) {
+    const Parameter& p = tiny.store[id];
+    const auto size = static_cast<std::size_t>(p.place.whole.elements());
+    std::vector<float>& whole = outcome.gradients[p.name];
+    std::vector<int>& holders = outcome.holders[p.name];
+    whole.resize(size);
+    holders.resize(size);
+    const auto* g = as<float>(sink.gradient(id));
+    for (const HeldRun& run : runs_of(p.place, 0, p.elements())) {
+      for (std::int64_t i = 0; i < run.elements; ++i) {
+        const auto at = static_cast<std::size_t>(run.whole_first + i);
+        const float value = g[run.held_first + i];
+        if (holders[at]++ > 0) {
+          outcome.copies_agree =
+              outcome.copies_agree && std::memcmp(&whole[at], &value, sizeof value) == 0;
+        }
+        whole[at] = value;
+      }
+    }
+  }
+}
+
+void run_rank(const Case& c, DType compute, TensorGroup* group, Outcome& outcome,
+              std::mutex& mutex) {
+  ModelSlice slice = ModelSlice::whole(c.config);
+  slice.recompute = c.recompute;
+  if (group != nullptr) {
+    slice.tensor_rank = group->rank();
+    slice.tensor_ranks = group->size();
+  }
+  TinyModel tiny(c.config, slice, compute, kernels_for({}));
+  tiny.run.group = group;
+  const Tokens tokens(3, 13, c.config.vocab, 1);
+  const double evaluated = tiny.model.evaluate(tokens.micro_batch, tiny.run);
+  tiny.run.training = true;
+  Saved saved;
+  WeightGradients later;
+  tiny.model.forward(tokens.micro_batch, {}, saved, tiny.run);
+  tiny.run.later = c.later ? &later : nullptr;
+  const double loss = tiny.model.backward(tokens.micro_batch, {}, 0.125F, saved, tiny.run).loss;
+  tiny.run.later = nullptr;
+  for (const auto& work : later) {
+    work(tiny.run);
+  }
+  const std::lock_guard lock(mutex);
+  outcome.losses.push_back(loss);
+  outcome.evaluated.push_back(evaluated);
+  add_gradients(tiny, tiny.sink, outcome);
+}
+
+Outcome run_alone(const Case& c, DType compute) {
+  Outcome outcome;
+  std::mutex mutex;
+  run_rank(c, compute, nullptr, outcome, mutex);
+  return outcome;
+}
+
+Outcome run_group(const Case& c, DType compute) {
+  Outcome outcome;
+  std::mutex mutex;
+  ThreadWorld world(c.ranks);
+  world.run([&](Communicator& comm) {
+    comm.set_deadline(std::chrono::seconds(60));
+    Pool pool({}, comm.memory());
+    TensorRanks group(comm, pool);
+    run_rank(c, compute, &group, outcome, mutex);
+  });
+  return outcome;
+}
+
+// The largest difference over the largest element.
+double relative_difference(const std::vector<float>& x, const std::vector<float>& y) {
+  double difference = 0;
+  double size = 1e-30;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    difference = std::max(difference, std::abs(static_cast<double>(x[i]) - y[i]));
+    size = std::max(size, std::abs(static_cast<double>(x[i])));
+  }
+  return difference / size;
+}
+
+class TensorRanksTest : public testing::TestWithParam<Case> {};
+
+TEST_P(TensorRanksTest, TogetherComputeWhatOneComputes) {
+  for (const DType compute : {DType::f32, DType::bf16}) {
+    const double tolerance = compute == DType::f32 ? 1e-5 : 0.06;
+    const Outcome alone = run_alone(GetParam(), compute);
+    const Outcome group = run_group(GetParam(), compute);
+    EXPECT_TRUE(group.copies_agree);
+    for (int rank = 0; rank < GetParam().ranks; ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      EXPECT_EQ(group.losses[r], group.losses[0]);
+      EXPECT_NEAR(group.losses[r] / alone.losses[0], 1, tolerance / 4);
+      EXPECT_NEAR(group.evaluated[r] / alone.evaluated[0], 1, tolerance / 4);
+    }
+    ASSERT_EQ(group.gradients.size(), alone.gradients.size());
+    for (const auto& [name, gradient] : alone.gradients) {
+      const auto together = group.gradients.find(name);
+      ASSERT_NE(together, group.gradients.end()) << name;
+      EXPECT_LT(relative_difference(gradient, together->second), tolerance) << name;
+      for (const int holders : group.holders.at(name)) {
+        ASSERT_GE(holders, 1) << name;
+      }
+    }
+    const Outcome again = run_group(GetParam(), compute);
+    EXPECT_EQ(again.losses, group.losses);
+    EXPECT_EQ(again.gradients, group.gradients);
+  }
+}
+
+ModelConfig gpt2(double dropout) {
+  ModelConfig c = tiny_gpt2();
+  c.hidden = 24;
+  c.heads = 4;
+  c.kv_heads = 0;
+  c.head_dim = 0;
+  c.dropout = dropout;
+  c.complete();
+  return c;
+}
+
+ModelConfig llama(std::int64_t heads, std::int64_t kv_heads, bool tied) {
+  ModelConfig c = tiny_llama();
+  c.heads = heads;
+  c.kv_heads = kv_heads;
+  c.tie_embeddings = tied;
+  c.complete();
+  return c;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, TensorRanksTest,
+    testing::Values(Case{"gpt2", gpt2(0)}, Case{"gpt2_4", gpt2(0), 4},
+                    Case{"gpt2_dropout_full", gpt2(0.2), 2, {Recompute::Kind::full, 1}},
+                    Case{"gpt2_later", gpt2(0), 2, {Recompute::Kind::selective, 1}, true},
+                    Case{"llama", llama(4, 2, false)}, Case{"llama_copies", llama(4, 2, true), 4},
+                    Case{"llama_copies_later", llama(4, 1, false), 4, {}, true},
+                    Case{"llama_odd", llama(3, 3, false), 3}),
+    [](const auto& named) { return named.param.name; });
+
+TEST(TensorShare, RefusesHeadsThatDoNotDivide) {
+  const ModelConfig config = llama(6, 2, false);
+  EXPECT_NE(message_of<ConfigError>([&] {
+              tensor_share(config, 0, 4);
+            }).find("heads 6 % parallel.tp 4 = 2"),
+            std::string::npos);
+  const std::string text = message_of<ConfigError>([&] { tensor_share(config, 0, 3); });
+  EXPECT_NE(text.find("kv_heads 2"), std::string::npos);
+  EXPECT_NE(text.find("1, 2, 6"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace trireme
