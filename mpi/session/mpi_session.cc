@@ -10,6 +10,7 @@
 
 #include "mpi/collective/queued_communicator.h"
 #include "mpi/self_communicator.h"
+#include "mpi/session/fabric_settings.h"
 #include "mpi/session/mpi_check.h"
 #include "mpi/session/mpi_transport.h"
 #include "mpi/session/start_alarm.h"
@@ -102,6 +103,7 @@ MpiSession::MpiSession()
     recorder_ = std::make_unique<FlightRecorder>(0, host_name());
     world_ = std::make_unique<SelfCommunicator>();
   } else {
+    check_fabric_settings(process_environment());
     const StartAlarm alarm(start_deadline(process_environment()("TRIREME_START_DEADLINE")),
                            name_before_start());
     start_mpi();

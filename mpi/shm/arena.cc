@@ -129,8 +129,10 @@ void Arena::grow_for(std::int64_t bytes, std::int64_t alignment) {
                              format_bytes(available)));
   }
   if (!segment_->grow(end)) {
-    refuse(more, fmt::format("a segment ends at {}, or at this process's limit (ulimit -f)",
-                             format_bytes(segment_->address().reserve_bytes)));
+    refuse(more,
+           fmt::format("a segment ends at {}, or at this process's limit (raise ulimit -f, or "
+                       "take comm.backend mpi)",
+                       format_bytes(segment_->address().reserve_bytes)));
   }
   if (!segment_->populate(end_, more)) {
     refuse(more, "the system grants no pages for it");

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "mpi/agreement.h"
+#include "mpi/shm/layout.h"
 
 namespace trireme {
 namespace {
@@ -39,6 +40,8 @@ std::string agreed_fault(Communicator& group, const std::function<void()>& work)
   try {
     work();
   } catch (const ConfigError& error) {
+    fault = error.what();
+  } catch (const DeviceError& error) {
     fault = error.what();
   }
   return gather_faults(group, fault);
@@ -75,6 +78,16 @@ ShmNode::ShmNode(Communicator& host_group, const std::vector<int>& world_ranks,
     throw ConfigError(fault);
   }
   arena_ = std::make_unique<Arena>(own);
+  fault = agreed_fault(host_group, [&] { make_room(); });
+  if (!fault.empty()) {
+    throw ConfigError(fault);
+  }
+}
+
+// What the first group will take: where there is no room for that, other transports do better.
+void ShmNode::make_room() {
+  const std::int64_t bytes = GroupLayout(size()).bytes;
+  arena_->give_back(arena_->take(bytes), bytes);
 }
 
 ShmNode::~ShmNode() {

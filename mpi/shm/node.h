@@ -26,7 +26,7 @@ struct ShmOptions {
 class ShmNode {
  public:
   // Collective over host_group, whose rank r is world_ranks[r] of the world. The same ConfigError
-  // on every rank if one of them can't map a peer.
+  // on every rank if one of them can't map a peer, or has no memory for the first group.
   ShmNode(Communicator& host_group, const std::vector<int>& world_ranks, const ShmOptions& options);
   // Peers of the same process learn from it that an error ended this rank.
   ~ShmNode();
@@ -73,6 +73,7 @@ class ShmNode {
     const std::atomic<std::int32_t>* left;
     int ranks;
   };
+  void make_room();
   const Member& at(int member) const { return members_.at(static_cast<std::size_t>(member)); }
   std::string find_peers(const std::vector<std::string>& addresses, const SegmentTable* table);
   void find_peer(Member& member, const SegmentAddress& address, const SegmentTable* table) const;

@@ -32,6 +32,13 @@ std::uint64_t random_bits() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
+// Beyond the limit of `ulimit -f` the system sends a signal: ask first.
+bool file_may_have(std::int64_t bytes) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+         static_cast<rlim_t>(bytes) <= limit.rlim_cur;
+}
+
 // Looks before it maps: after a mix-up of pid namespaces this may be anybody's file.
 void check_identity(int fd, const SegmentAddress& address, const std::string& path) {
   SegmentHeader found;
@@ -64,6 +71,9 @@ std::shared_ptr<Segment> Segment::make(std::int64_t reserve_bytes) {
   FileDescriptor fd(::memfd_create("trireme", MFD_CLOEXEC));
   if (!fd) {
     refuse("memfd_create", errno);
+  }
+  if (!file_may_have(kHeaderBytes)) {
+    refuse(fmt::format("{} (ulimit -f)", format_bytes(kHeaderBytes)), EFBIG);
   }
   if (::ftruncate(fd.get(), kHeaderBytes) != 0) {
     refuse("ftruncate", errno);
@@ -119,12 +129,9 @@ bool Segment::contains(const void* data, std::int64_t bytes) const {
          static_cast<std::uintptr_t>(bytes) <= length - (at - first);
 }
 
-// Beyond the limit of `ulimit -f` the system sends a signal: ask first.
 bool Segment::grow(std::int64_t bytes) const {
-  rlimit limit{};
-  const bool allowed = ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-                       static_cast<rlim_t>(bytes) <= limit.rlim_cur;
-  return allowed && bytes <= address_.reserve_bytes && ::ftruncate(fd_.get(), bytes) == 0;
+  return file_may_have(bytes) && bytes <= address_.reserve_bytes &&
+         ::ftruncate(fd_.get(), bytes) == 0;
 }
 
 // An error here, where a first touch would be a signal. Through the mapping, because huge pages are

@@ -183,6 +183,8 @@ std::unique_ptr<Transport> UcxLink::split_off(const std::vector<int>& members) {
   return std::make_unique<UcxLink>(group_, fabric_, std::move(worker), std::move(chosen), own);
 }
 
+void check_ucx_here() { const UcxWorker worker(std::make_shared<UcxFabric>(1), 0, 1); }
+
 std::unique_ptr<Transport> make_ucx_transport(Communicator& group, std::vector<int> world_ranks) {
   check(static_cast<int>(world_ranks.size()) == group.size(), "every rank has a number");
   std::shared_ptr<UcxFabric> fabric;

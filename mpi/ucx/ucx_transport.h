@@ -24,4 +24,8 @@ class Communicator;
 // asked for is not there on one of them, or where trireme was built without UCX.
 std::unique_ptr<Transport> make_ucx_transport(Communicator& group, std::vector<int> world_ranks);
 
+// ConfigError, with what to set, where nothing of what UCX_TLS and UCX_NET_DEVICES name is here.
+// For who is about to let MPI use UCX; nothing where trireme was built without it.
+void check_ucx_here();
+
 }  // namespace trireme
