@@ -20,6 +20,23 @@ void add_segment(Pieces& pieces, std::int64_t shard, Segment segment) {
   }
 }
 
+// A run of elements that lie together in the file, from element `first` of the request on, row by
+// row where these lie apart.
+void add_run(Pieces& pieces, std::int64_t shard, std::int64_t offset, const SharedRun& run,
+             const BlockRequest& request) {
+  const BlockRows rows = block_rows(request.extent, request.pitch);
+  const std::int64_t size = size_of(request.data.dtype);
+  auto* const data = static_cast<std::byte*>(request.data.data);
+  for (std::int64_t done = 0; done < run.elements;) {
+    const std::int64_t first = run.first + done;
+    const std::int64_t left = run.elements - done;
+    const std::int64_t n = rows.dense() ? left : std::min(rows.width - first % rows.width, left);
+    add_segment(pieces, shard,
+                {offset + (run.second + done) * size, n * size, data + rows.at(first) * size});
+    done += n;
+  }
+}
+
 }  // namespace
 
 std::vector<Piece> plan_read(const Manifest& manifest, std::span<const BlockRequest> requests) {
@@ -27,16 +44,13 @@ std::vector<Piece> plan_read(const Manifest& manifest, std::span<const BlockRequ
   for (const BlockRequest& request : requests) {
     const StoredTensor* tensor = manifest.find(request.name);
     check(tensor != nullptr, "a requested tensor is in the checkpoint");
-    const std::int64_t size = size_of(tensor->dtype);
     const std::vector<Run1d> wanted = runs_of(request.extent, request.shape);
     for (const StoredBlock& block : tensor->blocks) {
       if (!may_overlap(block.extent, request.extent)) {
         continue;
       }
       for (const SharedRun& run : shared_runs(wanted, runs_of(block.extent, tensor->shape))) {
-        add_segment(pieces, block.shard,
-                    {block.offset + run.second * size, run.elements * size,
-                     static_cast<std::byte*>(request.data.data) + run.first * size});
+        add_run(pieces, block.shard, block.offset, run, request);
       }
     }
   }

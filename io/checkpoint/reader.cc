@@ -81,7 +81,9 @@ std::vector<std::string> CheckpointReader::mismatches(
     std::span<const BlockRequest> requests) const {
   std::vector<std::string> lines;
   for (const BlockRequest& request : requests) {
-    check(request.extent.fits(request.shape) && request.data.count == request.extent.elements() &&
+    check(request.extent.fits(request.shape) &&
+              request.data.count ==
+                  block_rows(request.extent, request.pitch).span(request.extent.elements()) &&
               request.data.device.kind == DeviceKind::cpu,
           "a request asks for a block of its tensor, on the CPU");
     const StoredTensor* tensor = manifest_.find(request.name);
@@ -105,7 +107,7 @@ LoadStats CheckpointReader::load(std::span<const BlockRequest> requests) const {
   }
   LoadStats stats;
   for (const BlockRequest& request : requests) {
-    stats.wanted_bytes += request.data.bytes();
+    stats.wanted_bytes += request.extent.elements() * size_of(request.data.dtype);
   }
   const std::vector<Piece> pieces = plan_read(manifest_, requests);
   std::map<std::int64_t, ShardReader> shards;

@@ -13,7 +13,8 @@ std::vector<const TensorBlock*> in_file_order(std::span<const TensorBlock> block
   std::vector<const TensorBlock*> order;
   for (const TensorBlock& block : blocks) {
     check(block.extent.fits(block.shape), "a block lies within its tensor");
-    check(block.data.count == block.extent.elements(), "a block's data has its extent's size");
+    check(block.data.count == block_rows(block.extent, block.pitch).span(block.extent.elements()),
+          "a block's data has its extent's size");
     check(block.data.dtype == block.dtype, "a block's data has its tensor's type");
     check(block.data.device.kind == DeviceKind::cpu, "a block to be saved lies on the CPU");
     check(!block.name.empty() && block.name.find('\0') == std::string::npos,
@@ -29,7 +30,7 @@ std::vector<const TensorBlock*> in_file_order(std::span<const TensorBlock> block
 SafetensorsEntry entry_of(const TensorBlock& block, std::int64_t begin) {
   return {block_name(block.name, block.extent, block.shape), block.dtype,
           is_whole(block.extent, block.shape) ? block.shape.to_vector() : block.extent.length,
-          begin, begin + block.data.bytes()};
+          begin, begin + block.bytes()};
 }
 
 std::vector<StoredTensor> tensors_of(const std::vector<const TensorBlock*>& order,
@@ -79,7 +80,9 @@ ShardPlan plan_shard(std::span<const TensorBlock> blocks,
   plan.head = encode_safetensors_header(metadata, entries, kDataAlignment);
   const auto data_offset = static_cast<std::int64_t>(plan.head.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    plan.blocks.push_back({order[i]->data, data_offset + entries[i].begin});
+    const TensorBlock& block = *order[i];
+    plan.blocks.push_back({block.data, block_rows(block.extent, block.pitch), block.bytes(),
+                           data_offset + entries[i].begin});
   }
   plan.tensors = tensors_of(order, plan.blocks);
   plan.bytes = data_offset + data_bytes;

@@ -21,6 +21,8 @@ namespace trireme {
 
 struct PlacedBlock {
   ConstView data;
+  BlockRows rows;           // of data
+  std::int64_t bytes = 0;   // of the block
   std::int64_t offset = 0;  // bytes from the start of the file
 };
 

@@ -21,19 +21,25 @@ struct Copy {
   std::int64_t bytes;
 };
 
-// Blocks that are neighbours in memory and in the image are copied as one: flat buffers of
-// parameters come out as a few long copies.
+// What is neighbours in memory and in the image is copied as one: flat buffers of parameters come
+// out as a few long copies.
+void add_copy(const Copy& copy, std::vector<Copy>& copies) {
+  if (!copies.empty() && copies.back().from + copies.back().bytes == copy.from) {
+    copies.back().bytes += copy.bytes;
+  } else {
+    copies.push_back(copy);
+  }
+}
+
+// In the order of the image, without gaps.
 std::vector<Copy> copies_of(const std::vector<PlacedBlock>& blocks) {
   std::vector<Copy> copies;
   for (const PlacedBlock& block : blocks) {
     const auto* from = static_cast<const std::byte*>(block.data.data);
-    if (block.data.bytes() == 0) {
-      continue;
-    }
-    if (!copies.empty() && copies.back().from + copies.back().bytes == from) {
-      copies.back().bytes += block.data.bytes();
-    } else {
-      copies.push_back({from, block.offset, block.data.bytes()});
+    const std::int64_t size = size_of(block.data.dtype);
+    const std::int64_t row = block.rows.dense() ? block.bytes : block.rows.width * size;
+    for (std::int64_t at = 0; at < block.bytes; at += row) {
+      add_copy({from + block.rows.at(at / size) * size, block.offset + at, row}, copies);
     }
   }
   return copies;
@@ -42,13 +48,14 @@ std::vector<Copy> copies_of(const std::vector<PlacedBlock>& blocks) {
 // Copies what of `copies` lies in [begin, end) of the image.
 void copy_part(const std::vector<Copy>& copies, std::byte* image, std::int64_t begin,
                std::int64_t end) {
-  for (const Copy& copy : copies) {
-    const std::int64_t first = std::max(copy.offset, begin);
-    const std::int64_t last = std::min(copy.offset + copy.bytes, end);
-    if (first < last) {
-      std::memcpy(image + first, copy.from + (first - copy.offset),
-                  static_cast<std::size_t>(last - first));
-    }
+  auto copy = std::partition_point(copies.begin(), copies.end(), [=](const Copy& before) {
+    return before.offset + before.bytes <= begin;
+  });
+  for (; copy != copies.end() && copy->offset < end; ++copy) {
+    const std::int64_t first = std::max(copy->offset, begin);
+    const std::int64_t last = std::min(copy->offset + copy->bytes, end);
+    std::memcpy(image + first, copy->from + (first - copy->offset),
+                static_cast<std::size_t>(last - first));
   }
 }
 

@@ -10,10 +10,29 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/check.h"
 #include "src/device/device.h"
 #include "src/tensor/extent.h"
 
 namespace trireme {
+
+// Where the elements of a block lie in memory: row after row of its innermost axis, one straight
+// behind the other or `pitch` elements apart.
+struct BlockRows {
+  std::int64_t width = 0;  // of a row, in elements
+  std::int64_t pitch = 0;  // 0: rows lie densely
+  bool dense() const { return pitch == 0 || pitch == width; }
+  // From the first element to the last, in elements.
+  std::int64_t span(std::int64_t elements) const {
+    return dense() || elements == 0 ? elements : (elements / width - 1) * pitch + width;
+  }
+  // Where element i of the block lies behind its first.
+  std::int64_t at(std::int64_t i) const { return dense() ? i : i / width * pitch + i % width; }
+};
+inline BlockRows block_rows(const Extent& extent, std::int64_t pitch) {
+  check(pitch == 0 || pitch >= extent.length.back(), "rows of a block do not overlap");
+  return {extent.length.empty() ? 1 : extent.length.back(), pitch};
+}
 
 // A block to be saved. Over all ranks the blocks of a name have to tile its tensor exactly once.
 struct TensorBlock {
@@ -21,7 +40,9 @@ struct TensorBlock {
   DType dtype = DType::f32;
   Shape shape;  // of the whole tensor
   Extent extent;
-  ConstView data;  // [extent.elements()], on the CPU
+  ConstView data;  // [block_rows(extent, pitch).span()], on the CPU
+  std::int64_t pitch = 0;
+  std::int64_t bytes() const { return extent.elements() * size_of(dtype); }
 };
 
 // A block to be loaded; any cut of the tensor will do.
@@ -29,7 +50,8 @@ struct BlockRequest {
   std::string name;
   Shape shape;  // of the whole tensor
   Extent extent;
-  View data;  // [extent.elements()] of the tensor's type, on the CPU
+  View data;  // [block_rows(extent, pitch).span()] of the tensor's type, on the CPU
+  std::int64_t pitch = 0;
 };
 
 struct CheckpointMeta {

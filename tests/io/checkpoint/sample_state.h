@@ -115,7 +115,8 @@ inline const std::vector<NamedCut>& all_cuts() {
   return cuts;
 }
 
-// The part's blocks, in buffers of their own.
+// The part's blocks, in buffers of their own. Every second part has space between the rows of its
+// boxes, as if other columns lay there.
 struct Blocks {
   std::vector<std::vector<std::byte>> buffers;
   std::vector<TensorBlock> to_save;
@@ -131,18 +132,22 @@ inline Blocks cut_state(const State& state, const Cut& cut, int part, int parts)
       continue;
     }
     const auto size = static_cast<std::size_t>(size_of(tensor.dtype));
-    std::vector<std::byte> buffer(static_cast<std::size_t>(extent.elements()) * size + 1);
+    const bool spaced =
+        extent.kind == Extent::Kind::box && tensor.shape.rank() > 0 && part % 2 == 1;
+    const std::int64_t pitch = spaced ? extent.length.back() + 3 : 0;
+    const BlockRows rows = block_rows(extent, pitch);
+    const std::int64_t span = rows.span(extent.elements());
+    std::vector<std::byte> buffer(static_cast<std::size_t>(span) * size + 1, std::byte{0xA5});
     for (const Run1d& run : runs_of(extent, tensor.shape)) {
-      if (run.elements == 0) {
-        continue;
+      for (std::int64_t i = 0; i < run.elements; ++i) {
+        std::memcpy(buffer.data() + static_cast<std::size_t>(rows.at(run.block_first + i)) * size,
+                    tensor.bytes.data() + static_cast<std::size_t>(run.whole_first + i) * size,
+                    size);
       }
-      std::memcpy(buffer.data() + static_cast<std::size_t>(run.block_first) * size,
-                  tensor.bytes.data() + static_cast<std::size_t>(run.whole_first) * size,
-                  static_cast<std::size_t>(run.elements) * size);
     }
-    const View view{buffer.data(), extent.elements(), tensor.dtype, {}};
-    blocks.to_save.push_back({tensor.name, tensor.dtype, tensor.shape, extent, view});
-    blocks.to_load.push_back({tensor.name, tensor.shape, extent, view});
+    const View view{buffer.data(), span, tensor.dtype, {}};
+    blocks.to_save.push_back({tensor.name, tensor.dtype, tensor.shape, extent, view, pitch});
+    blocks.to_load.push_back({tensor.name, tensor.shape, extent, view, pitch});
     blocks.buffers.push_back(std::move(buffer));
   }
   return blocks;
