@@ -12,6 +12,7 @@
 #include "src/app/data_command.h"
 #include "src/app/eval_command.h"
 #include "src/app/generate_command.h"
+#include "src/app/plan_command.h"
 #include "src/app/plot_command.h"
 #include "src/app/standard_output.h"
 #include "src/app/train_command.h"
@@ -39,6 +40,7 @@ void add_commands(CLI::App& cli, AppContext& context) {
   add_ckpt_command(cli, context.exit_code);
   add_bench_command(cli, context);
   add_config_command(cli, context);
+  add_plan_command(cli);
   add_plot_command(cli);
 }
 

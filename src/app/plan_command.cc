@@ -1,0 +1,169 @@
+#include "src/app/plan_command.h"
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "src/app/number_check.h"
+#include "src/app/standard_output.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/parallel/pipeline/schedule_drawing.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kMostSteps = 1'000'000;
+constexpr std::int64_t kMostDrawn = 50'000;
+constexpr double kMostTime = 1e6;
+
+// As typed. Times in any one unit, of one micro-batch in one virtual stage.
+struct PlanOptions {
+  std::string schedule = "1f1b";
+  PipelineShape shape{4, 1, 8, false};
+  StageCosts costs;
+  double transfer = 0;
+  double tie = 0.25;
+  std::string svg;
+  bool json = false;
+};
+
+void check_time(const char* flag, double value, bool may_be_zero) {
+  if (!(value >= 1 / kMostTime || (may_be_zero && value == 0)) || !(value <= kMostTime)) {
+    throw ConfigError(fmt::format("{} {}: take a time from {}{} to {}", flag, value,
+                                  may_be_zero ? "0 or " : "", 1 / kMostTime, kMostTime));
+  }
+}
+
+void check_options(const PlanOptions& options) {
+  check_time("--forward", options.costs.forward, false);
+  check_time("--backward-input", options.costs.backward_input, false);
+  check_time("--backward-weight", options.costs.backward_weight, false);
+  check_time("--transfer", options.transfer, true);
+  check_time("--tie", options.tie, true);
+  const PipelineShape& shape = options.shape;
+  const std::int64_t steps = shape.virtual_stages() * shape.micro_batches;
+  const std::int64_t most = options.svg.empty() ? kMostSteps : kMostDrawn;
+  if (steps > most) {
+    throw ConfigError(fmt::format(
+        "stages {} x chunks {} x micro-batches {} = {} forwards: at most {}{}", shape.stages,
+        shape.chunks, shape.micro_batches, steps, most, options.svg.empty() ? "" : " in a figure"));
+  }
+  if (!options.svg.empty() && std::filesystem::path(options.svg).extension() != ".svg") {
+    throw ConfigError(
+        fmt::format("--schedule-svg {}: a figure is SVG: name it *.svg", options.svg));
+  }
+}
+
+std::string title_of(const PlanOptions& options) {
+  const PipelineShape& shape = options.shape;
+  const auto counted = [](std::int64_t count, const char* one, const char* many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+  };
+  std::string title =
+      fmt::format("{}: {}, {}", options.schedule, counted(shape.stages, "stage", "stages"),
+                  counted(shape.micro_batches, "micro-batch", "micro-batches"));
+  title += shape.chunks > 1 ? fmt::format(", {} chunks a stage", shape.chunks) : "";
+  title += shape.tied ? ", tied embeddings" : "";
+  return title;
+}
+
+void print_table(const PlanOptions& options, const PipelineSimulation& simulation) {
+  fmt::print("{}\n{:>5} {:>10} {:>10} {:>7} {:>12}\n", title_of(options), "stage", "busy", "idle",
+             "idle %", "live at most");
+  for (int stage = 0; stage < options.shape.stages; ++stage) {
+    const auto at = static_cast<std::size_t>(stage);
+    fmt::print("{:>5} {:>10.6g} {:>10.6g} {:>7.1f} {:>12}\n", stage, simulation.busy[at],
+               simulation.bubble(stage), 100 * simulation.bubble(stage) / simulation.seconds,
+               simulation.peak_live[at]);
+  }
+  fmt::print("{:.6g} in all; bubble {:.1f} % of the time, {:.1f} % of the work\n",
+             simulation.seconds, 100 * simulation.bubble_fraction(),
+             100 * simulation.bubble_of_ideal());
+}
+
+nlohmann::ordered_json to_json(const PlanOptions& options, const PipelineSimulation& simulation) {
+  nlohmann::ordered_json stages = nlohmann::ordered_json::array();
+  for (int stage = 0; stage < options.shape.stages; ++stage) {
+    const auto at = static_cast<std::size_t>(stage);
+    stages.push_back({{"stage", stage},
+                      {"busy", simulation.busy[at]},
+                      {"idle", simulation.bubble(stage)},
+                      {"peak_live", simulation.peak_live[at]}});
+  }
+  return {{"schema", 1},
+          {"schedule", options.schedule},
+          {"stages", options.shape.stages},
+          {"chunks", options.shape.chunks},
+          {"micro_batches", options.shape.micro_batches},
+          {"tied", options.shape.tied},
+          {"time", simulation.seconds},
+          {"bubble_fraction", simulation.bubble_fraction()},
+          {"bubble_of_work", simulation.bubble_of_ideal()},
+          {"by_stage", stages}};
+}
+
+void plan(const PlanOptions& options) {
+  check_options(options);
+  PipelineCosts costs = equal_costs(options.shape, options.costs, options.transfer);
+  costs.tie = options.tie;
+  const PipelineSchedule schedule = parse_pipeline_schedule(options.schedule);
+  const PipelineSimulation simulation =
+      simulate(make_schedules(schedule, options.shape), options.shape, costs);
+  if (!options.svg.empty()) {
+    write_file_durably(options.svg, to_svg(simulation, options.shape, title_of(options)));
+  }
+  options.json ? print_json(to_json(options, simulation)) : print_table(options, simulation);
+}
+
+void add_shape(CLI::App& command, PlanOptions& options) {
+  command
+      .add_option("--schedule", options.schedule,
+                  fmt::format("{}", fmt::join(pipeline_schedule_names(), ", ")))
+      ->capture_default_str();
+  command.add_option("--stages", options.shape.stages, "ranks that a replica is spread over")
+      ->check(integer_within(1, 4096))
+      ->capture_default_str();
+  command.add_option("--chunks", options.shape.chunks, "virtual stages a rank (interleaved)")
+      ->check(integer_within(1, 1024))
+      ->capture_default_str();
+  command.add_option("--micro-batches", options.shape.micro_batches, "of a replica in one step")
+      ->check(integer_within<std::int64_t>(1, kMostSteps))
+      ->capture_default_str();
+  command.add_flag("--tied", options.shape.tied, "the output matrix is the token embedding");
+}
+
+void add_times(CLI::App& command, PlanOptions& options) {
+  command.add_option("--forward", options.costs.forward, "time of a forward, in any unit")
+      ->capture_default_str();
+  command.add_option("--backward-input", options.costs.backward_input, "of the input's gradient")
+      ->capture_default_str();
+  command
+      .add_option("--backward-weight", options.costs.backward_weight, "of the weights' gradients")
+      ->capture_default_str();
+  command.add_option("--transfer", options.transfer, "from a stage to the next")
+      ->capture_default_str();
+  command.add_option("--tie", options.tie, "of the last stage's work on a tied embedding")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("plan", "Simulate a pipeline schedule and draw it");
+  const auto options = std::make_shared<PlanOptions>();
+  command->add_option("--schedule-svg", options->svg, "draw the schedule there");
+  add_shape(*command, *options);
+  add_times(*command, *options);
+  command->add_flag("--json", options->json, "the table as JSON");
+  command->footer(
+      "Example:\n"
+      "  trireme plan --schedule interleaved --stages 4 --chunks 2 --micro-batches 8 \\\n"
+      "    --schedule-svg interleaved.svg");
+  command->callback([options] { plan(*options); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,93 @@
+#include "src/app/plan_command.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string plan(std::vector<std::string> arguments) {
+  CLI::App app;
+  add_plan_command(app);
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
+  arguments.emplace_back("plan");
+  testing::internal::CaptureStdout();
+  try {
+    app.parse(arguments);
+  } catch (...) {
+    (void)testing::internal::GetCapturedStdout();
+    throw;
+  }
+  return testing::internal::GetCapturedStdout();
+}
+
+TEST(PlanCommand, PrintsTheBubbleAndThePeak) {
+  const std::string table = plan({"--stages", "4", "--micro-batches", "8"});
+  EXPECT_THAT(table, AllOf(HasSubstr("1f1b: 4 stages, 8 micro-batches\n"),
+                           HasSubstr("33 in all; bubble 27.3 % of the time, 37.5 % of the work\n"),
+                           HasSubstr("\n    0         24          9    27.3            4\n")));
+}
+
+TEST(PlanCommand, TheSameAsJson) {
+  const auto json =
+      nlohmann::json::parse(plan({"--schedule", "interleaved", "--stages", "2", "--chunks", "2",
+                                  "--micro-batches", "4", "--tied", "--tie", "0", "--json"}));
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["schedule"], "interleaved");
+  EXPECT_EQ(json["tied"], true);
+  EXPECT_EQ(json["time"], 27);
+  EXPECT_EQ(json["bubble_of_work"], 0.125);
+  ASSERT_EQ(json["by_stage"].size(), 2U);
+  EXPECT_EQ(json["by_stage"][0]["peak_live"], 5);
+  EXPECT_EQ(json["by_stage"][1]["idle"], 3);
+}
+
+TEST(PlanCommand, DrawsEverySchedule) {
+  const TempFolder folder;
+  for (const char* schedule : {"gpipe", "1f1b", "zero_bubble", "interleaved"}) {
+    const std::string out = (folder.path() / "schedule.svg").string();
+    plan({"--schedule", schedule, "--chunks", std::string(schedule) == "interleaved" ? "2" : "1",
+          "--schedule-svg", out, "--tied"});
+    EXPECT_THAT(read_file(out),
+                AllOf(HasSubstr(std::string(">") + schedule + ": 4 stages, 8 micro-batches"),
+                      HasSubstr("tied embeddings<"), HasSubstr("bubble: ")));
+  }
+}
+
+TEST(PlanCommand, RefusesWhatItCannotSimulate) {
+  const TempFolder folder;
+  const auto refused = [](const std::vector<std::string>& arguments) {
+    return message_of<ConfigError>([&] { plan(arguments); });
+  };
+  EXPECT_THAT(refused({"--schedule", "2f2b"}), HasSubstr("choose one of gpipe, 1f1b"));
+  EXPECT_THAT(refused({"--chunks", "2"}), HasSubstr("schedule 1f1b has 1 virtual stage a rank"));
+  EXPECT_THAT(refused({"--schedule", "interleaved"}), HasSubstr("take 2 virtual stages"));
+  EXPECT_THAT(refused({"--schedule", "interleaved", "--chunks", "2", "--micro-batches", "9"}),
+              HasSubstr("micro-batches 9 % stages 4 = 1, not 0: take 8 or 12"));
+  EXPECT_THAT(refused({"--stages", "4096", "--micro-batches", "1000000"}),
+              HasSubstr("= 4096000000 forwards: at most 1000000"));
+  EXPECT_THAT(refused({"--schedule-svg", (folder.path() / "schedule.png").string()}),
+              HasSubstr("name it *.svg"));
+  for (const char* wrong : {"0", "-1", "nan", "inf", "1e7", "1e400"}) {
+    EXPECT_THAT(refused({"--forward", wrong}), HasSubstr("--forward")) << wrong;
+  }
+  EXPECT_THAT(refused({"--transfer", "-0.5"}), HasSubstr("--transfer -0.5"));
+  EXPECT_THROW(plan({"--stages", "0"}), CLI::ParseError);
+  EXPECT_THROW(plan({"--stages", "99999999999"}), CLI::ParseError);
+  EXPECT_THROW(plan({"--forward", "fast"}), CLI::ParseError);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace trireme
