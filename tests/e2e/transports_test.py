@@ -130,5 +130,92 @@ class Transports(unittest.TestCase):
                 pass
 
 
+class NotToBeHad(unittest.TestCase):
+    """What a backend needs is missing: named, it is refused and says what to set; else the run goes
+    on over another, with a warning."""
+
+    SIZES = ["-b", "64K", "-e", "64K", "-n", "1", "-w", "0"]
+    # Open MPI's own shared memory would need what these ranks lack.
+    TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"}
+
+    def coll(self, backend, around=(), env=None, outside=()):
+        """Two ranks, the command lines of both around each; what runs `outside` runs mpirun."""
+        rank = [*around, harness.PROGRAM, "bench", "coll", *self.SIZES, "--backend", backend]
+        words = [*outside, harness.MPIEXEC, "-n", "2", *rank]
+        return self.run_words(words, env)
+
+    def run_words(self, words, env):
+        return subprocess.run(words, env={**harness.ENVIRONMENT, **(env or {})}, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=100,
+                              check=False)
+
+    def refused(self, result, words):
+        self.assertEqual(result.returncode, 2, result.stderr)
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def goes_on(self, result, words):
+        harness.must(result)
+        for word in [*words, "warning: "]:
+            self.assertIn(word, result.stderr)
+        self.assertIn("Out of bounds values : 0 OK", result.stdout)
+
+    def test_memory_to_share(self):
+        # Address space; the length of files, which memory to share is, for the header and for more.
+        for limit, words in [("ulimit -v 30000000", ["ulimit -v"]),
+                             ("ulimit -f 0", ["4 KiB (ulimit -f)"]),
+                             ("ulimit -f 100", ["MiB more were asked for", "ulimit -f"])]:
+            around = ["sh", "-c", limit + '; exec "$@"', "sh"]
+            with self.subTest(limit):
+                words = ["rank 0 (", "rank 1 (", *words, "comm.backend"]
+                self.refused(self.coll("shm", around, self.TCP), words)
+                for backend in ["auto", "hierarchical"]:
+                    result = self.coll(backend, around, self.TCP)
+                    if backend == "auto":
+                        self.goes_on(result, [*words, "goes on over MPI alone"])
+                    else:
+                        self.refused(result, words)
+
+    @unittest.skipUnless(os.geteuid() == 0, "a process namespace needs root")
+    def test_no_permission(self):
+        # One rank in a container of its own, which may not look into the other's processes.
+        def both(backend):
+            rank = [harness.PROGRAM, "bench", "coll", *self.SIZES, "--backend", backend]
+            return self.run_words([harness.MPIEXEC, "-n", "1", *rank, ":", "-n", "1", "unshare",
+                                   "--pid", "--fork", "--mount-proc", *rank], self.TCP)
+        words = ["rank 0 (", "rank 1 (", "Permission denied", "one pid namespace and one user"]
+        self.refused(both("shm"), words)
+        self.goes_on(both("auto"), [*words, "goes on over MPI alone"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "a small /dev/shm needs root")
+    def test_dev_shm_may_be_small(self):
+        outside = ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
+                   'mount -t tmpfs -o size=16k none /dev/shm && exec "$@"', "sh"]
+        result = harness.must(self.coll("shm", outside=outside, env=self.TCP))
+        self.assertNotIn("warning", result.stderr)
+
+    def test_absent_fabrics(self):
+        for env, words in [
+                ({"UCX_TLS": "rc"}, ["UCX_TLS=rc, ", "tcp on ", "For TCP alone: UCX_TLS=tcp,self"]),
+                ({"UCX_NET_DEVICES": "mlx5_9:1"}, ["UCX_NET_DEVICES=mlx5_9:1; ", "interface that"])]:
+            with self.subTest(env):
+                self.refused(self.coll("ucx", env=env), words)
+                self.refused(self.coll("mpi", env={**env, "OMPI_MCA_pml": "ucx"}), words)
+        env = {**self.TCP, "OMPI_MCA_btl_tcp_if_include": "ib7"}
+        self.refused(self.coll("mpi", env=env), ["OMPI_MCA_btl_tcp_if_include=ib7: this host has"])
+
+    def test_absent_fabrics_on_several_hosts(self):
+        skipped = hosts.reason_to_skip()
+        if skipped:
+            self.skipTest(skipped)
+        for backend, ranks in [("auto", 2), ("hierarchical", 2), ("hierarchical", 1)]:
+            with self.subTest(backend=backend, ranks=ranks):
+                words = [sys.executable, hosts.__file__, "--hosts", "2", "--ranks-per-host",
+                         str(ranks), "--", harness.PROGRAM, "bench", "coll", *self.SIZES,
+                         "--backend", backend]
+                self.goes_on(self.run_words(words, {"UCX_TLS": "rc"}),
+                             ["UCX_TLS=rc", "MPI carries what goes between hosts"])
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
