@@ -2,8 +2,11 @@
 
 import json
 import unittest
+import xml.etree.ElementTree
 
 import harness
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def strict_json(text):
@@ -29,7 +32,7 @@ class Commands(unittest.TestCase):
                       ["data", "verify"], ["data", "stage"], ["data", "convert"], ["ckpt", "ls"],
                       ["ckpt", "show"], ["ckpt", "verify"], ["ckpt", "digest"], ["ckpt", "prune"],
                       ["bench", "step"], ["bench", "loader"], ["bench", "ckpt"],
-                      ["config", "show"]]:
+                      ["config", "show"], ["plan"]]:
             with self.subTest(words):
                 out = harness.must(harness.run(*words, "--help")).stdout
                 self.assertIn("Example", out)
@@ -133,6 +136,25 @@ class Commands(unittest.TestCase):
         before = sorted(p.name for p in self.checkpoints.glob("step-*"))
         harness.must(harness.run("ckpt", "prune", self.checkpoints, "--keep", 2, "--dry-run"))
         self.assertEqual(before, sorted(p.name for p in self.checkpoints.glob("step-*")))
+
+    def test_plan(self):
+        """Every figure is XML with a box for every step, within its frame."""
+        for schedule, chunks in [("gpipe", 1), ("1f1b", 1), ("zero_bubble", 1), ("interleaved", 3)]:
+            with self.subTest(schedule):
+                file = self.folder / f"{schedule}.svg"
+                plan = strict_json(harness.must(harness.run(
+                    "plan", "--schedule", schedule, "--stages", 4, "--chunks", chunks,
+                    "--micro-batches", 8, "--tied", "--schedule-svg", file, "--json")).stdout)
+                self.assertEqual(len(plan["by_stage"]), 4)
+                svg = xml.etree.ElementTree.parse(file).getroot()
+                width = float(svg.get("width"))
+                boxes = [e for e in svg.iter(SVG + "rect") if e.get("class") == "box"]
+                kinds = 3 if schedule == "zero_bubble" else 2
+                self.assertEqual(len(boxes), 4 * 8 * chunks * kinds + 8)
+                for box in boxes:
+                    self.assertGreater(float(box.get("width")), 0)
+                    self.assertLess(float(box.get("x")) + float(box.get("width")), width)
+                    self.assertIn("micro-batch", box.find(SVG + "title").text)
 
     def test_full_output(self):
         for words in [["ckpt", "digest"], ["ckpt", "show"], ["ckpt", "ls"],

@@ -20,11 +20,11 @@ constexpr double kRow = 30;
 constexpr double kBox = 24;
 constexpr double kNotes = 150;  // right of the rows
 constexpr double kFoot = 64;
-constexpr double kStep = 24;  // the shortest step, where there is room
+constexpr double kStep = 24;  // the shortest step but ties, where there is room
 constexpr double kLeastWidth = 420;
 constexpr double kMostWidth = 3000;
 constexpr double kDigit = 6.5;
-constexpr double kLegendEntry = 120;
+constexpr double kLegendEntry = 132;
 
 struct Colour {
   double red, green, blue;
@@ -57,7 +57,9 @@ class Drawing {
     for (const auto& timeline : simulation.stages) {
       for (const TimedStep& timed : timeline) {
         const double seconds = timed.end - timed.start;
-        shortest = seconds > 0 ? std::min(shortest, seconds) : shortest;
+        if (seconds > 0 && timed.step.kind != PipelineStep::Kind::tie) {
+          shortest = std::min(shortest, seconds);
+        }
         seen_.at(static_cast<std::size_t>(timed.step.kind)) = true;
       }
     }
