@@ -20,7 +20,7 @@ constexpr std::int64_t kMostSteps = 1'000'000;
 constexpr std::int64_t kMostDrawn = 50'000;
 constexpr double kMostTime = 1e6;
 
-// As typed. Times in any one unit, of one micro-batch in one virtual stage.
+// As typed. Times in any one unit, of one micro-batch in all chunks of a stage.
 struct PlanOptions {
   std::string schedule = "1f1b";
   PipelineShape shape{4, 1, 8, false};
@@ -108,7 +108,10 @@ nlohmann::ordered_json to_json(const PlanOptions& options, const PipelineSimulat
 
 void plan(const PlanOptions& options) {
   check_options(options);
-  PipelineCosts costs = equal_costs(options.shape, options.costs, options.transfer);
+  const double chunks = options.shape.chunks;
+  const StageCosts each{options.costs.forward / chunks, options.costs.backward_input / chunks,
+                        options.costs.backward_weight / chunks};
+  PipelineCosts costs = equal_costs(options.shape, each, options.transfer);
   costs.tie = options.tie;
   const PipelineSchedule schedule = parse_pipeline_schedule(options.schedule);
   const PipelineSimulation simulation =
@@ -137,7 +140,8 @@ void add_shape(CLI::App& command, PlanOptions& options) {
 }
 
 void add_times(CLI::App& command, PlanOptions& options) {
-  command.add_option("--forward", options.costs.forward, "time of a forward, in any unit")
+  command
+      .add_option("--forward", options.costs.forward, "a stage's time for a forward, in any unit")
       ->capture_default_str();
   command.add_option("--backward-input", options.costs.backward_input, "of the input's gradient")
       ->capture_default_str();

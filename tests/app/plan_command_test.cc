@@ -46,11 +46,11 @@ TEST(PlanCommand, TheSameAsJson) {
   EXPECT_EQ(json["schema"], 1);
   EXPECT_EQ(json["schedule"], "interleaved");
   EXPECT_EQ(json["tied"], true);
-  EXPECT_EQ(json["time"], 27);
+  EXPECT_EQ(json["time"], 13.5);
   EXPECT_EQ(json["bubble_of_work"], 0.125);
   ASSERT_EQ(json["by_stage"].size(), 2U);
   EXPECT_EQ(json["by_stage"][0]["peak_live"], 5);
-  EXPECT_EQ(json["by_stage"][1]["idle"], 3);
+  EXPECT_EQ(json["by_stage"][1]["idle"], 1.5);
 }
 
 TEST(PlanCommand, DrawsEverySchedule) {
