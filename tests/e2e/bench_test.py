@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import os
 import unittest
 import xml.etree.ElementTree
 
@@ -141,6 +142,47 @@ class Coll(unittest.TestCase):
                                      metrics["memory_ceiling_bytes_per_s"]))
         self.assertEqual(sorted(result["samples_us"]),
                          ["in_place", "out_of_place", "peer_in_place", "peer_out_of_place"])
+
+    def shared_memory(self, word):
+        """The files of the memory that the ranks share, of those with this word on their command
+        lines."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+                if words[0] == harness.PROGRAM.encode() and str(word).encode() in words:
+                    fds = [f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd")]
+                    found += [fd for fd in fds if "memfd:trireme" in os.readlink(fd)]
+            except OSError:
+                pass
+        return found
+
+    def corrupt(self, path, rounds):
+        """Bits flip in the middle of the memory, where the arrays are."""
+        try:
+            with open(path, "r+b", buffering=0) as file:
+                size = file.seek(0, os.SEEK_END)
+                for i in range(rounds if size > 32 << 20 else 0):
+                    os.pwrite(file.fileno(), b"\x7f" * 64, size * 3 // 10 + i * size // 2 // rounds)
+        except OSError:
+            pass
+
+    def test_wrong_data_is_a_fault_of_the_node(self):
+        path, log = self.folder / "wrong.json", self.folder / "wrong.log"
+        process = harness.start("bench", "coll", "-b", "16M", "-e", "16M", "-c", 100, "-n", 1, "-w",
+                                0, "--backend", "shm", "-J", path, ranks=2, log=log)
+        try:
+            while process.poll() is None:
+                for each in self.shared_memory(path):
+                    self.corrupt(each, 50)
+        finally:
+            harness.end_group(process)
+        text = log.read_text()
+        self.assertEqual(process.returncode, 76, text)
+        self.assertRegex(text, r"# Out of bounds values : [12] FAILED\n")
+        [result] = strict(path)["results"]
+        self.assertGreater(result["metrics"]["wrong"], 0)
 
     def test_one_rank_without_a_launcher(self):
         out = harness.must(harness.run("bench", "coll", "-b", 8, "-e", 8, timeout=60)).stdout
