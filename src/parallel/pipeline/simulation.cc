@@ -169,6 +169,31 @@ double PipelineSimulation::bubble_of_ideal() const {
   return worked > 0 ? seconds * static_cast<double>(busy.size()) / worked - 1 : 0;
 }
 
+std::vector<StageCosts> mean_costs(const std::vector<TimedStep>& timeline, int chunks) {
+  std::vector<StageCosts> sums(static_cast<std::size_t>(chunks), StageCosts{0, 0, 0});
+  std::vector<std::int64_t> forwards(sums.size());  // as many as there are backwards
+  for (const TimedStep& timed : timeline) {
+    const double seconds = timed.end - timed.start;
+    const auto chunk = static_cast<std::size_t>(timed.step.chunk);
+    StageCosts& sum = sums.at(chunk);
+    if (timed.step.kind == Kind::forward) {
+      sum.forward += seconds;
+      ++forwards[chunk];
+    } else if (timed.step.kind == Kind::backward_weight) {
+      sum.backward_weight += seconds;
+    } else if (timed.step.kind != Kind::tie) {
+      sum.backward_input += seconds;
+    }
+  }
+  for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
+    const auto count = static_cast<double>(std::max<std::int64_t>(forwards[chunk], 1));
+    sums[chunk].forward /= count;
+    sums[chunk].backward_input /= count;
+    sums[chunk].backward_weight /= count;
+  }
+  return sums;
+}
+
 PipelineSimulation simulate(const PipelineSteps& steps, const PipelineShape& shape,
                             const PipelineCosts& costs) {
   return Simulator(steps, shape, costs).run();

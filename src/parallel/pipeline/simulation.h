@@ -53,6 +53,10 @@ struct PipelineSimulation {
 PipelineSimulation simulate(const PipelineSteps& steps, const PipelineShape& shape,
                             const PipelineCosts& costs);
 
+// What the steps of one rank cost on average, by chunk: to predict a run from another. A backward
+// that was not split counts as gradient of the input. Of a chunk without steps: 0.
+std::vector<StageCosts> mean_costs(const std::vector<TimedStep>& timeline, int chunks);
+
 // Whether a step of this kind gives the gradient that the virtual stage before it waits for.
 constexpr bool sends_gradient(PipelineStep::Kind kind) {
   return kind == PipelineStep::Kind::backward || kind == PipelineStep::Kind::backward_input;

@@ -167,6 +167,25 @@ TEST(PipelineSimulation, ForwardsAlone) {
   }
 }
 
+TEST(PipelineSimulation, MeansOfATimelineAreItsCosts) {
+  const PipelineShape shape{2, 2, 4, true};
+  PipelineCosts costs = equal_costs(shape, {1, 3, 0}, 0.5);
+  costs.stages[2].forward = 2;
+  costs.tie = 5;
+  const auto got = simulate(make_schedules(PipelineSchedule::interleaved, shape), shape, costs);
+  const auto means = mean_costs(got.stages[0], 2);
+  ASSERT_EQ(means.size(), 2U);
+  EXPECT_EQ(means[0].forward, 1);
+  EXPECT_EQ(means[1].forward, 2);
+  EXPECT_EQ(means[0].backward_input, 3);
+  EXPECT_EQ(mean_costs(got.stages[1], 2)[1].backward_input, 3) << "without its ties";
+  const PipelineShape split{2, 1, 4};
+  const auto zero = simulate(make_schedules(PipelineSchedule::zero_bubble, split), split,
+                             equal_costs(split, {1, 2, 4}));
+  EXPECT_EQ(mean_costs(zero.stages[1], 1)[0].backward_weight, 4);
+  EXPECT_EQ(mean_costs({}, 1)[0].forward, 0);
+}
+
 TEST(PipelineSimulation, NoticesDeadlock) {
   const PipelineShape shape{2, 1, 1};
   const PipelineSteps wrong = {{{Kind::forward, 0, 0}, {Kind::backward, 0, 0}},
