@@ -52,9 +52,9 @@ struct Kernels {
   void (*cross_entropy_of_parts)(Stream&, const CrossEntropyOfParts&);
 
   void (*adamw)(Stream&, const AdamW&);
-  // *result (a double on the host) = the sum of x[i]^2 over an f32 view, in double, over blocks of
-  // kSumBlock elements, each summed in a fixed order, the blocks added in order.
-  void (*sum_of_squares)(Stream&, double* result, ConstView x);
+  // sums[b] (doubles on the host, [ceil(n / kSumBlock)]) = the sum of x[i]^2 over block b of an f32
+  // view, in double, in a fixed order.
+  void (*sums_of_squares)(Stream&, double* sums, ConstView x);
   // y += x, both f32 or both bf16.
   void (*add)(Stream&, View y, ConstView x);
   // y = x, converting between f32 and bf16 (nearest, ties to even).

@@ -1,10 +1,9 @@
-// ParameterStore: the parameters of a model, or of the part of one that a rank holds. They lie in
-// flat buffers, one behind the other in model order (embeddings, layers from the first to the last,
+// ParameterStore: the parameters of a model, or of the part of one that a rank holds, and where
+// their computes lie: bf16 or f32, what the layers multiply with. All have a place in one flat
+// numbering, one behind the other in model order (embeddings, layers from the first to the last,
 // output), each at a multiple of kSumBlock elements unless it is joined to the one before: gradient
-// buckets, optimizer shards and checkpoints are plain ranges of them. The gaps stay zero.
-//
-//   values    f32   the master copy that the optimizer updates
-//   computes  bf16  what the layers multiply with; with f32 compute it is `values` itself
+// buckets, optimizer shards and checkpoints are plain ranges of it. The gaps are zero. The f32
+// masters are MasterWeights'.
 #pragma once
 
 #include <string>
@@ -40,14 +39,13 @@ class ParameterStore {
  public:
   ParameterStore(Pool& pool, DType compute) : pool_(pool), compute_dtype_(compute) {}
 
-  // Before allocate(): declares one more parameter.
+  // Before the computes have a place: declares one more parameter.
   ParameterId add(Parameter parameter);
+  // Computes of all in one buffer, zeros. Or they are somebody else's, who says where they lie.
   void allocate();
-  // Sets every value from the counter-based RNG keyed by (seed, name, element of the logical
-  // tensor).
-  void initialize(std::uint64_t seed);
-  // Makes computes from values; for after a load. The optimizer keeps them in step itself.
-  void refresh_computes();
+  // `computes` holds the flat elements from that of `first` on, with all of [first, end). Empty:
+  // they are nowhere for now.
+  void place(ParameterId first, ParameterId end, const View& computes);
 
   const std::vector<Parameter>& all() const { return parameters_; }
   const Parameter& operator[](ParameterId id) const {
@@ -64,25 +62,19 @@ class ParameterStore {
 
   Pool& pool() const { return pool_; }
   DType compute_dtype() const { return compute_dtype_; }
-  View values() const { return values_.view(); }
-  View computes() const { return compute_dtype_ == DType::f32 ? values_.view() : computes_.view(); }
-  View value(ParameterId id) const { return part(values(), id); }
-  View compute(ParameterId id) const { return part(computes(), id); }
+  // Of all, [flat_elements]; after allocate().
+  View computes() const { return computes_.view(); }
+  // InternalError while they are nowhere.
+  View compute(ParameterId id) const { return compute(id, 1); }
   // Of `count` parameters joined from `first` on.
-  View compute(ParameterId first, int count) const {
-    return computes().slice((*this)[first].offset, joined_elements(first, count));
-  }
+  View compute(ParameterId first, int count) const;
 
  private:
-  View part(const View& flat, ParameterId id) const {
-    return flat.slice((*this)[id].offset, (*this)[id].elements());
-  }
-
   Pool& pool_;
   DType compute_dtype_;
   std::vector<Parameter> parameters_;
   std::int64_t flat_elements_ = 0;
-  Tensor values_;
+  std::vector<void*> where_;  // the computes of each parameter
   Tensor computes_;
 };
 

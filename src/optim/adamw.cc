@@ -22,32 +22,37 @@ void AdamWOptions::validate() const {
   }
 }
 
-AdamWOptimizer::AdamWOptimizer(ParameterStore& store, const AdamWOptions& options)
-    : store_(store),
-      options_(options),
-      m_(store.pool(), {store.flat_elements()}, DType::f32),
-      v_(store.pool(), {store.flat_elements()}, DType::f32) {
-  for (const Tensor& state : {m_, v_}) {
-    auto* x = as<float>(state.view());
-    std::fill(x, x + state.elements(), 0.0F);
+AdamWOptimizer::AdamWOptimizer(MasterWeights& masters, const AdamWOptions& options)
+    : masters_(masters), options_(options) {
+  std::int64_t at = 0;
+  for (int range = 0; range < masters.ranges(); ++range) {
+    starts_.push_back(at);
+    at += masters.held(range).computes.count;
   }
-  for (ParameterId id = 0; id < store.count(); ++id) {
-    const std::int64_t end = id + 1 < store.count() ? store[id + 1].offset : store.flat_elements();
-    if (ranges_.empty() || ranges_.back().decays != store[id].decays) {
-      ranges_.push_back({store[id].offset, end, store[id].decays});
-    }
-    ranges_.back().end = end;
+  for (Tensor* state : {&m_, &v_}) {
+    *state = Tensor(masters.store().pool(), {at}, DType::f32);
+    std::fill_n(as<float>(state->view()), at, 0.0F);
   }
 }
 
-void AdamWOptimizer::step(const ConstView& gradients, const AdamWUpdate& update,
+namespace {
+
+// The first parameter behind `id` that decays where this one does not, or the other way round.
+ParameterId end_of_alike(const ParameterStore& store, ParameterId id) {
+  const bool decays = store[id].decays;
+  while (id < store.count() && store[id].decays == decays) {
+    ++id;
+  }
+  return id;
+}
+
+}  // namespace
+
+void AdamWOptimizer::step(int range, const ConstView& gradients, const AdamWUpdate& update,
                           const Kernels& kernels, Stream& stream) {
-  step_range(gradients, 0, store_.flat_elements(), update, kernels, stream);
-}
-
-void AdamWOptimizer::step_range(const ConstView& gradients, std::int64_t first, std::int64_t count,
-                                const AdamWUpdate& update, const Kernels& kernels, Stream& stream) {
-  check(gradients.count == store_.flat_elements(), "gradients are laid out like the store");
+  const ParameterStore& store = masters_.store();
+  const HeldRange& held = masters_.held(range);
+  check(gradients.count == held.computes.count, "gradients are laid out like their range");
   AdamW call;
   call.step = update.step;
   call.lr = update.lr;
@@ -55,20 +60,23 @@ void AdamWOptimizer::step_range(const ConstView& gradients, std::int64_t first, 
   call.beta2 = options_.beta2;
   call.epsilon = options_.epsilon;
   call.gradient_scale = update.gradient_scale;
-  for (const DecayRange& range : ranges_) {
-    const std::int64_t from = std::max(range.first, first);
-    const std::int64_t n = std::min(range.end, first + count) - from;
+  for (ParameterId id = 0; id < store.count();) {
+    const ParameterId next = end_of_alike(store, id);
+    const std::int64_t end = next < store.count() ? store[next].offset : store.flat_elements();
+    const std::int64_t from = std::max<std::int64_t>(store[id].offset - held.first, 0);
+    const std::int64_t n = std::min(end - held.first, gradients.count) - from;
+    call.weight_decay = store[id].decays ? options_.weight_decay : 0;
+    id = next;
     if (n <= 0) {
       continue;
     }
-    call.value = store_.values().slice(from, n);
-    call.m = m().slice(from, n);
-    call.v = v().slice(from, n);
+    call.value = masters_.values(range).slice(from, n);
+    call.m = m(range).slice(from, n);
+    call.v = v(range).slice(from, n);
     call.gradient = gradients.slice(from, n);
-    if (store_.compute_dtype() != DType::f32) {
-      call.compute = store_.computes().slice(from, n);
+    if (store.compute_dtype() != DType::f32) {
+      call.compute = held.computes.slice(from, n);
     }
-    call.weight_decay = range.decays ? options_.weight_decay : 0;
     kernels.adamw(stream, call);
   }
 }

@@ -1,10 +1,10 @@
-// AdamW (Loshchilov and Hutter, 2019) over a whole ParameterStore: decoupled weight decay on the
-// parameters that ask for it. m and v are flat f32 buffers laid out like the store; gaps stay zero.
-// Owned by the training loop.
+// AdamW (Loshchilov and Hutter, 2019) over the ranges of a store that MasterWeights hold: decoupled
+// weight decay on the parameters that ask for it. m and v are f32, laid out like the ranges; gaps
+// stay zero. An element's result does not depend on how ranges are cut. Owned by the training loop.
 #pragma once
 
 #include "src/kernels/kernels.h"
-#include "src/nn/parameter.h"
+#include "src/nn/master_weights.h"
 
 namespace trireme {
 
@@ -25,39 +25,31 @@ struct AdamWUpdate {
 
 class AdamWOptimizer {
  public:
-  // After store.allocate(). m and v start at zero.
-  AdamWOptimizer(ParameterStore& store, const AdamWOptions& options);
+  // m and v start at zero. The masters outlive the optimizer.
+  AdamWOptimizer(MasterWeights& masters, const AdamWOptions& options);
 
-  // Updates values, computes, m and v from gradients, f32 [flat_elements].
-  void step(const ConstView& gradients, const AdamWUpdate& update, const Kernels& kernels,
-            Stream& stream);
-  // The same on the elements [first, first + count) of the flat buffers alone.
-  void step_range(const ConstView& gradients, std::int64_t first, std::int64_t count,
-                  const AdamWUpdate& update, const Kernels& kernels, Stream& stream);
+  // Updates masters, computes, m and v of one range of the masters from its gradients, f32
+  // [elements of the range].
+  void step(int range, const ConstView& gradients, const AdamWUpdate& update,
+            const Kernels& kernels, Stream& stream);
 
   const AdamWOptions& options() const { return options_; }
-  // f32 [flat_elements], and the part of one parameter.
-  View m() const { return m_.view(); }
-  View v() const { return v_.view(); }
-  View m(ParameterId id) const { return part(m(), id); }
-  View v(ParameterId id) const { return part(v(), id); }
+  MasterWeights& masters() const { return masters_; }
+  // f32 [elements of the range].
+  View m(int range) const { return part(m_, range); }
+  View v(int range) const { return part(v_, range); }
 
  private:
-  // A range of the flat buffers whose parameters all decay or all don't.
-  struct DecayRange {
-    std::int64_t first = 0;
-    std::int64_t end = 0;
-    bool decays = false;
-  };
-  View part(const View& flat, ParameterId id) const {
-    return flat.slice(store_[id].offset, store_[id].elements());
+  View part(const Tensor& state, int range) const {
+    return state.view().slice(starts_[static_cast<std::size_t>(range)],
+                              masters_.held(range).computes.count);
   }
 
-  ParameterStore& store_;
+  MasterWeights& masters_;
   AdamWOptions options_;
+  std::vector<std::int64_t> starts_;  // of each range in m_ and v_
   Tensor m_;
   Tensor v_;
-  std::vector<DecayRange> ranges_;
 };
 
 }  // namespace trireme

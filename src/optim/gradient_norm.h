@@ -1,12 +1,18 @@
-// The global gradient norm and the factor that clips it. The sum runs over the parameters in the
-// bytewise order of their names, in double, each in fixed blocks (kSumBlock): the same bits however
-// the flat buffer is cut into shards or stages.
+// The global gradient norm and the factor that clips it. Squares are summed in double over fixed
+// blocks (kSumBlock) of each parameter, the blocks exactly (ExactSum): the same bits however the
+// parameters are spread over shards, stages and stores.
 #pragma once
 
+#include "src/base/exact_sum.h"
 #include "src/kernels/kernels.h"
 #include "src/nn/parameter.h"
 
 namespace trireme {
+
+// Adds the squares of gradients: f32, the flat elements of the store from `first` on, a multiple of
+// kSumBlock. Left out: parameters that are copies, for another rank adds them (trained, primary).
+void add_squares(const ParameterStore& store, std::int64_t first, const ConstView& gradients,
+                 const Kernels& kernels, Stream& stream, ExactSum& sum);
 
 // sqrt(sum of squares) of gradients, f32 [flat_elements], laid out like the store.
 double gradient_norm(const ParameterStore& store, const ConstView& gradients,

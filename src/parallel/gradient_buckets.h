@@ -1,4 +1,5 @@
-// GradientBucket: a flat range of the gradients that is summed and reduced as one. Pure functions.
+// GradientBucket: a flat range of a store's parameters whose gradients are summed and reduced as
+// one, and which ZeRO shards as one. Pure functions.
 #pragma once
 
 #include <vector>
@@ -8,15 +9,19 @@
 namespace trireme {
 
 struct GradientBucket {
-  std::int64_t first = 0;  // element in the flat buffer
+  std::int64_t first = 0;  // element of the flat numbering, a multiple of kSumBlock
   std::int64_t elements = 0;
-  std::vector<ParameterId> parameters;
+  ParameterId begin = 0;  // parameters [begin, end)
+  ParameterId end = 0;
 };
 
-// Cuts the flat buffer into buckets, the last parameters first. A bucket is closed once it holds
-// bucket_bytes; a parameter of that size or more is a bucket of its own. Together they cover every
-// parameter, and the gaps behind them, once.
+// Cuts the trained parameters into buckets, the last ones first: about the order of backward. A
+// bucket is closed once it holds bucket_bytes of f32; what is larger is a bucket of its own. Joined
+// parameters stay together. Together the buckets hold every trained parameter, and the gaps behind
+// them, once. borders: parameters, rising, where a bucket had better begin, such as the first of
+// each layer; a bucket begins elsewhere only inside what would hold more than twice bucket_bytes.
 std::vector<GradientBucket> cut_into_buckets(const ParameterStore& parameters,
-                                             std::int64_t bucket_bytes);
+                                             std::int64_t bucket_bytes,
+                                             const std::vector<ParameterId>& borders = {});
 
 }  // namespace trireme

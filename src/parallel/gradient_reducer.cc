@@ -3,145 +3,198 @@
 #include <algorithm>
 
 #include "src/base/stopwatch.h"
+#include "src/parallel/reduction_tree.h"
 
 namespace trireme {
-GradientReducer::GradientReducer(ParameterStore& parameters, Communicator& dp,
-                                 const Kernels& kernels, Stream& stream, Pool& pool,
+
+GradientReducer::GradientReducer(const ZeroLayout& layout, const ZeroTools& tools,
                                  const Options& options)
-    : parameters_(parameters),
-      dp_(dp),
-      kernels_(kernels),
-      stream_(stream),
-      pool_(pool),
-      options_(options) {
-  check_reduction(options.micro_batches, dp.size(), options.reproducibility);
-  leaves_ = part_of_leaves(options.micro_batches, dp.size(), dp.rank());
-  check(options.reproducibility != Reproducibility::elastic ||
-            is_node(leaves_, options.micro_batches),
-        "a rank's micro-batches are a node of the tree");
-  buckets_ = cut_into_buckets(parameters, options.bucket_bytes);
-  bucket_of_.resize(static_cast<std::size_t>(parameters.count()));
-  for (std::size_t index = 0; index < buckets_.size(); ++index) {
-    for (const ParameterId id : buckets_[index].parameters) {
-      bucket_of_[static_cast<std::size_t>(id)] = static_cast<int>(index);
-    }
-  }
+    : layout_(layout),
+      tools_(tools),
+      options_(options),
+      rounds_(gradient_rounds(options.micro_batches, layout.ranks(), layout.level(),
+                              options.reproducibility)),
+      numbers_(rounds_.numbers(layout.rank(), layout.ranks())),
+      memory_(layout, tools),
+      partials_(static_cast<std::size_t>(layout.buckets())) {
+  check(tools.dp.size() == layout.ranks() && tools.dp.rank() == layout.rank(),
+        "a layout is that of its group");
 }
 
 // An error passes through: nobody will wait for what is under way, and the buffers go away.
 GradientReducer::~GradientReducer() {
-  for (Pending& reduction : reductions_) {
-    reduction.abandon();
+  for (Reduction& reduction : in_flight_) {
+    reduction.pending.abandon();
   }
 }
 
 void GradientReducer::begin_step() {
-  check(reductions_.empty(), "a step ends before the next begins");
-  next_leaf_ = leaves_.lo;
-  height_ = 0;
+  check(in_flight_.empty(), "a step ends before the next begins");
+  for (Partial& partial : partials_) {
+    give_back(partial.local);
+    give_back(partial.reduced);
+    partial.leaves = partial.rounds = 0;
+  }
+  leaves_.clear();
   timings_ = {};
+  in_step_ = true;
 }
 
-void GradientReducer::begin_micro_batch(std::int64_t m) {
-  check(next_leaf_ != kNone && m == next_leaf_ && m < leaves_.hi,
-        "micro-batches come in order, within a step");
-  if (m > leaves_.lo) {
-    check_complete();
-    height_ -= merges_now();
-  }
-  next_leaf_ += 1;
-  height_ += 1;
-  if (static_cast<int>(buffers_.size()) < height_) {
-    buffers_.push_back(pool_.allocate(parameters_.flat_elements() * size_of(DType::f32)));
-    // The gaps between parameters take part in sums and stay zero.
-    kernels_.fill(stream_, buffers_.back().view(DType::f32), 0);
-  }
-  is_ready_.assign(static_cast<std::size_t>(parameters_.count()), false);
-  missing_.clear();
-  for (const GradientBucket& bucket : buckets_) {
-    missing_.push_back(static_cast<int>(bucket.parameters.size()));
-  }
-  next_bucket_ = 0;
+GradientSink& GradientReducer::open(std::int64_t m) {
+  const std::size_t next = leaves_.size();
+  check(in_step_ && next < numbers_.size() && m == numbers_[next],
+        "micro-batches are opened in their order, within a step");
+  leaves_.push_back(
+      std::make_unique<GradientLeaf>(layout_, memory_, [this](int bucket) { advance(bucket); }));
+  return *leaves_.back();
 }
 
-View GradientReducer::gradient(ParameterId first, int count) {
-  return buffers_[static_cast<std::size_t>(height_ - 1)]
-      .view(DType::f32)
-      .slice(parameters_[first].offset, parameters_.joined_elements(first, count));
-}
-
-void GradientReducer::ready(ParameterId id) {
-  const auto index = static_cast<std::size_t>(id);
-  check(index < is_ready_.size() && !is_ready_[index],
-        "a gradient is ready once a parameter and micro-batch");
-  is_ready_[index] = true;
-  const auto bucket = static_cast<std::size_t>(bucket_of_[index]);
-  if (--missing_[bucket] == 0) {
-    bucket_complete(bucket);
+// Adds all that is there, in the order of the micro-batches.
+void GradientReducer::advance(int bucket) {
+  Partial& sum = partial(bucket);
+  while (sum.leaves < static_cast<std::int64_t>(leaves_.size())) {
+    GradientLeaf& leaf = *leaves_[static_cast<std::size_t>(sum.leaves)];
+    if (!leaf.complete(bucket)) {
+      return;
+    }
+    add_leaf(bucket, leaf.take(bucket));
   }
 }
 
-// How many sums of the stack the current micro-batch, its top, falls into.
-int GradientReducer::merges_now() const {
-  const std::int64_t leaf = next_leaf_ - 1;
-  if (options_.reproducibility == Reproducibility::elastic) {
-    return merges_after(leaf, leaves_);
-  }
-  return leaf == leaves_.lo ? 0 : 1;
-}
-
-View GradientReducer::buffer(int level, const GradientBucket& bucket) const {
-  return buffers_[static_cast<std::size_t>(level)]
-      .view(DType::f32)
-      .slice(bucket.first, bucket.elements);
-}
-
-void GradientReducer::bucket_complete(std::size_t index) {
+void GradientReducer::add_leaf(int bucket, Buffer leaf) {
   const Stopwatch watch;
-  const int top = height_ - 1;
-  for (int level = top; level > top - merges_now(); --level) {
-    kernels_.add(stream_, buffer(level - 1, buckets_[index]), buffer(level, buckets_[index]));
+  Partial& sum = partial(bucket);
+  const std::int64_t index = sum.leaves++ % rounds_.each;
+  sum.local.push_back(std::move(leaf));
+  for (int i = merges(index, rounds_.each); i > 0; --i) {
+    merge_top(sum.local);
   }
   timings_.merge_seconds += watch.seconds();
-  if (next_leaf_ == leaves_.hi) {
-    start_reductions();
+  if (index + 1 == rounds_.each) {
+    start_reduction(bucket);
   }
 }
 
-// In bucket order, whatever the order of completion: all ranks start the same operations alike.
-void GradientReducer::start_reductions() {
-  for (; next_bucket_ < buckets_.size() && missing_[next_bucket_] == 0; ++next_bucket_) {
-    reductions_.push_back(dp_.all_reduce(buffer(0, buckets_[next_bucket_]), ReduceOp::sum));
+// How many sums of the stack number `index` of `count` falls into.
+int GradientReducer::merges(std::int64_t index, std::int64_t count) const {
+  if (options_.reproducibility == Reproducibility::elastic) {
+    return merges_after(index, {0, count});
   }
+  return index == 0 ? 0 : 1;
 }
 
-View GradientReducer::finish_step() {
-  check(next_leaf_ == leaves_.hi, "a step ends after all of its micro-batches");
-  check_complete();
+void GradientReducer::merge_top(std::vector<Buffer>& stack) {
+  const View top = stack.back().view(DType::f32);
+  tools_.kernels.add(tools_.stream, stack[stack.size() - 2].view(DType::f32), top);
+  memory_.give_back(stack.back());
+  stack.pop_back();
+}
+
+void GradientReducer::start_reduction(int bucket) {
+  while (!in_flight_.empty() && in_flight_.front().pending.done()) {
+    finish_oldest();
+  }
+  while (layout_.level() >= 2 && in_flight_.size() >= kInFlight) {
+    finish_oldest();
+  }
+  Partial& sum = partial(bucket);
+  Reduction reduction{bucket, std::move(sum.local.back()), {}};
+  sum.local.pop_back();
+  const View whole = reduction.buffer.view(DType::f32);
+  reduction.pending = layout_.level() == 0 ? tools_.dp.all_reduce(whole, ReduceOp::sum)
+                                           : tools_.dp.reduce_scatter(whole, ReduceOp::sum);
+  in_flight_.push_back(std::move(reduction));
+}
+
+void GradientReducer::finish_oldest() {
+  Reduction& oldest = in_flight_.front();
   const Stopwatch watch;
-  for (Pending& reduction : reductions_) {
-    reduction.wait();
+  oldest.pending.wait();
+  timings_.exposed_seconds += watch.seconds();
+  const Stopwatch merging;
+  if (layout_.level() == 0) {
+    partial(oldest.bucket).reduced.push_back(std::move(oldest.buffer));
+  } else {
+    add_round(oldest.bucket, oldest.buffer);
   }
-  timings_.exposed_seconds = watch.seconds();
-  reductions_.clear();
-  next_leaf_ = kNone;
-  return buffers_.front().view(DType::f32);
+  timings_.merge_seconds += merging.seconds();
+  in_flight_.pop_front();
 }
 
-void GradientReducer::check_complete() const {
-  const auto missing = std::find(is_ready_.begin(), is_ready_.end(), false);
-  if (missing != is_ready_.end()) {
-    const auto id = static_cast<ParameterId>(missing - is_ready_.begin());
-    check(false, fmt::format("backward gave no gradient for {}", parameters_[id].name).c_str());
+// Keeps this rank's block of a bucket that has been reduced.
+void GradientReducer::add_round(int bucket, Buffer& whole) {
+  Partial& sum = partial(bucket);
+  const std::int64_t block = layout_.block(bucket);
+  const View own = whole.view(DType::f32).slice(block * layout_.rank(), block);
+  int merges_left = merges(sum.rounds++, rounds_.rounds);
+  if (merges_left == 0) {
+    sum.reduced.push_back(memory_.take_block(bucket));
+    tools_.kernels.cast(tools_.stream, sum.reduced.back().view(DType::f32), own);
+  } else {
+    tools_.kernels.add(tools_.stream, sum.reduced.back().view(DType::f32), own);
+  }
+  memory_.give_back(whole);
+  for (; merges_left > 1; --merges_left) {
+    merge_top(sum.reduced);
   }
 }
 
-std::int64_t GradientReducer::buffer_bytes() const {
-  std::int64_t bytes = 0;
-  for (const Buffer& buffer : buffers_) {
-    bytes += buffer.bytes();
+void GradientReducer::finish_step() {
+  check(in_step_ && leaves_.size() == numbers_.size(),
+        "a step ends after all of its micro-batches");
+  for (const auto& leaf : leaves_) {
+    leaf->check_complete();
   }
-  return bytes;
+  while (!in_flight_.empty()) {
+    finish_oldest();
+  }
+  in_step_ = false;
+}
+
+View GradientReducer::sum(int bucket) const {
+  const Partial& partial = partials_[static_cast<std::size_t>(bucket)];
+  check(!in_step_ && partial.reduced.size() == 1, "gradients are summed when a step is finished");
+  return partial.reduced.front().view(DType::f32).slice(0, layout_.owned(bucket).count);
+}
+
+void GradientReducer::give_back(std::vector<Buffer>& buffers) {
+  for (Buffer& buffer : buffers) {
+    memory_.give_back(buffer);
+  }
+  buffers.clear();
+}
+
+namespace {
+
+// Sums that wait for others, the one that a new one falls into included.
+std::int64_t sums_kept(std::int64_t count, Reproducibility how) {
+  return how == Reproducibility::elastic ? std::max(stack_height(count) - 1, 1) : 1;
+}
+
+}  // namespace
+
+std::int64_t gradient_bytes(const ZeroLayout& layout, const GradientReducer::Options& options) {
+  const GradientRounds rounds = gradient_rounds(options.micro_batches, layout.ranks(),
+                                                layout.level(), options.reproducibility);
+  const std::int64_t locals = sums_kept(rounds.each, options.reproducibility);
+  const std::int64_t shards = sums_kept(rounds.rounds, options.reproducibility);
+  std::int64_t elements = 0;
+  std::int64_t largest = 0;
+  for (int b = 0; b < layout.buckets(); ++b) {
+    const bool keeps_whole = layout.level() < 2 || rounds.each > 1;
+    elements += keeps_whole ? locals * layout.padded(b) : 0;
+    elements += layout.level() >= 2 ? shards * layout.block(b) : 0;
+    largest = std::max(largest, layout.padded(b));
+  }
+  // Being filled, and being reduced; and the shard that is cut off one.
+  const auto moving = static_cast<std::int64_t>(GradientReducer::kInFlight) + 1;
+  if (layout.level() >= 2) {
+    elements += std::min<std::int64_t>(moving, layout.buckets()) * largest;
+  } else if (rounds.each > 1) {
+    elements += largest;
+  }
+  elements += layout.level() >= 1 ? largest / layout.ranks() : 0;
+  return elements * size_of(DType::f32);
 }
 
 }  // namespace trireme

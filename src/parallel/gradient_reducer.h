@@ -1,98 +1,107 @@
-// GradientReducer: from the gradients of micro-batches to the gradient of the global batch. Owns
-// the flat f32 gradient buffers (the layout of the ParameterStore, gaps zero) and works in buckets,
-// flat ranges of about bucket_bytes in reverse flat order, which is about the order of backward: as
-// soon as all gradients of a bucket are there it is added to the sums before it, and after the last
-// micro-batch handed to the communicator, which reduces it while backward goes on.
+// GradientReducer: from the gradients of micro-batches to the gradient of the global batch, of the
+// parameters of one store. It works in the buckets of a ZeroLayout: as soon as all gradients of a
+// bucket are there, and those of the micro-batches before, it adds them to the sum so far; at the
+// end of a round (gradient_rounds.h) the communicator reduces the sum while backward goes on.
 //
 //   reducer.begin_step();
-//   for m in reducer.micro_batches():            numbers within the global batch
-//     reducer.begin_micro_batch(m);
-//     model.forward_backward(...);               with run.gradients = &reducer
-//   View gradient = reducer.finish_step();       summed over all micro-batches of all ranks
+//   for m in reducer.micro_batches():             numbers within the global batch
+//     GradientSink& sink = reducer.open(m);       several may be open at once
+//     model.forward_backward(...);                with run.gradients = &sink
+//   reducer.finish_step();
+//   reducer.sum(bucket)                           over all micro-batches of all ranks: ZeRO 0 the
+//                                                 bucket, above this rank's block of it
 //
 // elastic: the canonical tree over the micro-batches (reduction_tree.h), so that every number of
-// ranks gives the same bits; stack_height(M/dp) buffers. layout and fast: one after the other, two
-// buffers. Owned by the training loop, used by its thread alone.
+// ranks and every level of ZeRO gives the same bits; layout and fast: one after the other. Bytes:
+// gradient_bytes(). The ranks of the group have to announce gradients in the same order, which
+// starts their reductions in the same order: they run the same schedule. Owned by the training
+// loop, used by its thread alone.
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <vector>
 
-#include "mpi/communicator.h"
-#include "src/kernels/kernels.h"
-#include "src/nn/gradient_sink.h"
-#include "src/parallel/gradient_buckets.h"
-#include "src/parallel/reduction_tree.h"
-#include "src/parallel/reproducibility.h"
+#include "src/parallel/gradient_leaf.h"
+#include "src/parallel/gradient_rounds.h"
 
 namespace trireme {
 
-inline constexpr std::int64_t kDefaultBucketBytes = std::int64_t{25} << 20;
-
-class GradientReducer : public GradientSink {
+class GradientReducer {
  public:
   struct Options {
     std::int64_t micro_batches = 1;  // a step, over all ranks
     Reproducibility reproducibility = Reproducibility::elastic;
-    std::int64_t bucket_bytes = kDefaultBucketBytes;
   };
   struct Timings {               // of the last step
-    double exposed_seconds = 0;  // finish_step() waited for the communicator
+    double exposed_seconds = 0;  // waited for the communicator
     double merge_seconds = 0;    // adding micro-batches inside the rank
   };
+  // From ZeRO 2 on, so many buckets at most are being reduced before backward waits.
+  static constexpr std::size_t kInFlight = 4;
 
-  // `dp` is the group of ranks that share the global batch. All arguments outlive the reducer.
-  GradientReducer(ParameterStore& parameters, Communicator& dp, const Kernels& kernels,
-                  Stream& stream, Pool& pool, const Options& options);
-  ~GradientReducer() override;
+  // The layout outlives the reducer.
+  GradientReducer(const ZeroLayout& layout, const ZeroTools& tools, const Options& options);
+  ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
-  // The numbers of this rank's micro-batches within the global batch.
-  LeafRange micro_batches() const { return leaves_; }
+  // The numbers of this rank's micro-batches within the global batch, rising.
+  const std::vector<std::int64_t>& micro_batches() const { return numbers_; }
 
   void begin_step();
-  // Micro-batches come in rising order.
-  void begin_micro_batch(std::int64_t m);
-  using GradientSink::gradient;
-  View gradient(ParameterId first, int count) override;
-  // Once a parameter and micro-batch, in any order; the same order on all ranks is fastest.
-  void ready(ParameterId id) override;
-  // f32 [flat_elements]; valid until the next begin_step().
-  View finish_step();
+  // Micro-batches are opened in their order. The sink is valid until the next begin_step().
+  GradientSink& open(std::int64_t m);
+  // Every micro-batch has given every gradient. Returns when the sums are there.
+  void finish_step();
+  // f32 [layout.owned(bucket).count]; valid until the next begin_step().
+  View sum(int bucket) const;
 
   const Timings& timings() const { return timings_; }
-  const std::vector<GradientBucket>& buckets() const { return buckets_; }
-  // Bytes of gradient buffers held now.
-  std::int64_t buffer_bytes() const;
+  // Of gradient buffers: held now, and the most that ever was.
+  std::int64_t buffer_bytes() const { return memory_.bytes(); }
+  std::int64_t peak_buffer_bytes() const { return memory_.peak_bytes(); }
 
  private:
-  static constexpr std::int64_t kNone = -1;
+  // What there is of the sum of a bucket.
+  struct Partial {
+    std::int64_t leaves = 0;      // added so far
+    std::int64_t rounds = 0;      // reduced so far
+    std::vector<Buffer> local;    // the stack of this round's partial sums, [padded]
+    std::vector<Buffer> reduced;  // the stack of sums over rounds: [padded] (level 0), [block]
+  };
+  struct Reduction {
+    int bucket = 0;
+    Buffer buffer;
+    Pending pending;
+  };
 
-  int merges_now() const;
-  View buffer(int level, const GradientBucket& bucket) const;
-  void bucket_complete(std::size_t index);
-  void start_reductions();
-  void check_complete() const;
+  Partial& partial(int bucket) { return partials_[static_cast<std::size_t>(bucket)]; }
+  void advance(int bucket);
+  void add_leaf(int bucket, Buffer leaf);
+  void start_reduction(int bucket);
+  void finish_oldest();
+  void add_round(int bucket, Buffer& whole);
+  int merges(std::int64_t index, std::int64_t count) const;
+  void merge_top(std::vector<Buffer>& stack);
+  void give_back(std::vector<Buffer>& buffers);
 
-  ParameterStore& parameters_;
-  Communicator& dp_;
-  const Kernels& kernels_;
-  Stream& stream_;
-  Pool& pool_;
+  const ZeroLayout& layout_;
+  ZeroTools tools_;
   Options options_;
-  LeafRange leaves_;
-  std::vector<GradientBucket> buckets_;
-  std::vector<int> bucket_of_;   // by ParameterId
-  std::vector<Buffer> buffers_;  // the stack of partial sums, from the bottom
-
-  std::int64_t next_leaf_ = kNone;   // the micro-batch that comes next, within a step
-  int height_ = 0;                   // buffers of the stack in use, the current one included
-  std::vector<bool> is_ready_;       // by ParameterId, of the current micro-batch
-  std::vector<int> missing_;         // gradients that a bucket still waits for
-  std::size_t next_bucket_ = 0;      // reductions start in bucket order on every rank
-  std::vector<Pending> reductions_;  // of this step
+  GradientRounds rounds_;
+  std::vector<std::int64_t> numbers_;
+  GradientMemory memory_;
+  bool in_step_ = false;
+  std::vector<std::unique_ptr<GradientLeaf>> leaves_;  // opened in this step
+  std::vector<Partial> partials_;
+  std::deque<Reduction> in_flight_;
   Timings timings_;
 };
+
+// The most bytes of gradients at one time where one micro-batch is open at a time: the sums that
+// wait for others, and the buckets that are being filled and reduced.
+std::int64_t gradient_bytes(const ZeroLayout& layout, const GradientReducer::Options& options);
 
 }  // namespace trireme

@@ -22,8 +22,9 @@ LoadedModel load_model(const std::filesystem::path& directory, Pool& pool, DType
   loaded.parameters = std::make_unique<ParameterStore>(pool, compute);
   loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
   loaded.parameters->allocate();
-  reader.load(parameters_to_load(*loaded.parameters));
-  loaded.parameters->refresh_computes();
+  MasterWeights masters(*loaded.parameters);
+  reader.load(parameters_to_load(masters));
+  masters.refresh_computes();
   return loaded;
 }
 

@@ -1,76 +1,74 @@
 #include "src/train/training_state.h"
 
-#include <algorithm>
-#include <string_view>
+#include <string>
 
 #include "src/base/json_fields.h"
 
 namespace trireme {
 namespace {
 
-struct StateTensor {
+// f32 data of the held elements [first, first + data.count) of a parameter.
+struct NamedPiece {
   std::string name;
-  const Shape* shape;  // of the logical tensor
-  View data;  // f32, whole
+  ParameterId id;
+  std::int64_t first;
+  View data;
 };
 
-std::vector<StateTensor> tensors_of(const ParameterStore& parameters,
-                                    const AdamWOptimizer* optimizer) {
-  std::vector<StateTensor> tensors;
-  for (ParameterId id = 0; id < parameters.count(); ++id) {
-    const Parameter& p = parameters[id];
-    tensors.push_back({p.name, &p.place.whole, parameters.value(id)});
-    if (optimizer != nullptr) {
-      tensors.push_back({"optimizer.m." + p.name, &p.place.whole, optimizer->m(id)});
-      tensors.push_back({"optimizer.v." + p.name, &p.place.whole, optimizer->v(id)});
-    }
+std::vector<NamedPiece> name_pieces(const ParameterStore& parameters,
+                                    const std::vector<StatePiece>& pieces) {
+  std::vector<NamedPiece> named;
+  for (const StatePiece& piece : pieces) {
+    const std::string& name = parameters[piece.id].name;
+    named.push_back({name, piece.id, piece.first, piece.value});
+    named.push_back({"optimizer.m." + name, piece.id, piece.first, piece.m});
+    named.push_back({"optimizer.v." + name, piece.id, piece.first, piece.v});
   }
-  return tensors;
+  return named;
 }
 
-std::vector<BlockRequest> whole_requests(const std::vector<StateTensor>& tensors) {
-  std::vector<BlockRequest> requests;
-  for (const StateTensor& t : tensors) {
-    requests.push_back({t.name, *t.shape, Extent::whole(*t.shape), t.data});
+// Calls f(place, block, the block's data with the gaps between its rows) for each of its blocks.
+template <class F>
+void each_block(const ParameterStore& parameters, const NamedPiece& piece, F f) {
+  const Place& place = parameters[piece.id].place;
+  for (const HeldBlock& block : blocks_of(place, piece.first, piece.data.count)) {
+    const BlockRows rows = block_rows(block.extent, block.pitch);
+    f(place, block,
+      piece.data.slice(block.first - piece.first, rows.span(block.extent.elements())));
   }
-  return requests;
 }
 
 }  // namespace
 
 std::vector<TensorBlock> blocks_to_save(const ParameterStore& parameters,
-                                        const AdamWOptimizer& optimizer, int rank, int ranks) {
-  const std::vector<StateTensor> tensors = tensors_of(parameters, &optimizer);
-  std::int64_t total = 0;
-  for (const StateTensor& t : tensors) {
-    total += t.data.count;
-  }
-  const std::int64_t first = total * rank / ranks;
-  const std::int64_t end = total * (rank + 1) / ranks;
-
+                                        const std::vector<StatePiece>& pieces) {
   std::vector<TensorBlock> blocks;
-  std::int64_t at = 0;  // where the tensor starts in the run of all elements
-  for (const StateTensor& t : tensors) {
-    const std::int64_t from = std::clamp(first - at, std::int64_t{0}, t.data.count);
-    const std::int64_t to = std::clamp(end - at, std::int64_t{0}, t.data.count);
-    if (from < to) {
-      const bool whole = from == 0 && to == t.data.count;
-      blocks.push_back({t.name, t.data.dtype, *t.shape,
-                        whole ? Extent::whole(*t.shape) : Extent::flat(from, to - from),
-                        t.data.slice(from, to - from)});
-    }
-    at += t.data.count;
+  for (const NamedPiece& piece : name_pieces(parameters, pieces)) {
+    each_block(parameters, piece, [&](const Place& place, const HeldBlock& block, const View& x) {
+      blocks.push_back({piece.name, DType::f32, place.whole, block.extent, x, block.pitch});
+    });
   }
   return blocks;
 }
 
 std::vector<BlockRequest> blocks_to_load(const ParameterStore& parameters,
-                                         const AdamWOptimizer& optimizer) {
-  return whole_requests(tensors_of(parameters, &optimizer));
+                                         const std::vector<StatePiece>& pieces) {
+  std::vector<BlockRequest> requests;
+  for (const NamedPiece& piece : name_pieces(parameters, pieces)) {
+    each_block(parameters, piece, [&](const Place& place, const HeldBlock& block, const View& x) {
+      requests.push_back({piece.name, place.whole, block.extent, x, block.pitch});
+    });
+  }
+  return requests;
 }
 
-std::vector<BlockRequest> parameters_to_load(const ParameterStore& parameters) {
-  return whole_requests(tensors_of(parameters, nullptr));
+std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters) {
+  std::vector<BlockRequest> requests;
+  for (ParameterId id = 0; id < masters.store().count(); ++id) {
+    const Parameter& p = masters.store()[id];
+    requests.push_back({p.name, p.place.whole, Extent::whole(p.place.whole), masters.value(id)});
+  }
+  return requests;
 }
 
 nlohmann::json to_json(const TrainingCounters& c) {

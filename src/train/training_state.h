@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/types.h"
-#include "src/optim/adamw.h"
+#include "src/optim/optimizer_state.h"
 
 namespace trireme {
 
@@ -19,15 +19,13 @@ struct TrainingCounters {
   std::int64_t skipped_in_a_row = 0;
 };
 
-// What rank `rank` of `ranks` replicas saves: an even share of all elements, cut anywhere, so that
-// every replica writes alike and the blocks of all tile each tensor once.
+// The blocks that a rank saves, and those that it needs to go on.
 std::vector<TensorBlock> blocks_to_save(const ParameterStore& parameters,
-                                        const AdamWOptimizer& optimizer, int rank, int ranks);
-// What a replica needs to go on: everything.
+                                        const std::vector<StatePiece>& pieces);
 std::vector<BlockRequest> blocks_to_load(const ParameterStore& parameters,
-                                         const AdamWOptimizer& optimizer);
-// What generating and evaluating need: the parameters alone.
-std::vector<BlockRequest> parameters_to_load(const ParameterStore& parameters);
+                                         const std::vector<StatePiece>& pieces);
+// What generating and evaluating need: the parameters alone, all of them.
+std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters);
 
 nlohmann::json to_json(const TrainingCounters& counters);
 // DataError if a field is missing or of another type.

@@ -88,15 +88,18 @@ Results run_plain(std::int64_t n, const Kernels& kernels, Stream& stream) {
           {"sum", sum},   {"threes", threes}, {"halves", halves}};
 }
 
-Results run_sum_of_squares(std::int64_t n, const Kernels& kernels, Stream& stream) {
+Results run_sums_of_squares(std::int64_t n, const Kernels& kernels, Stream& stream) {
   const Array x = Array::random(n, DType::f32, 1);
-  double sum = -1;
-  kernels.sum_of_squares(stream, &sum, x);
-  // Both halves of the double, so that its bits can be compared.
-  Array result(2, DType::f32);
-  result.set(0, sum);
-  result.set(1, sum - static_cast<double>(static_cast<float>(sum)));
-  return {{"sum", result}};
+  std::vector<double> sums(static_cast<std::size_t>((n + kSumBlock - 1) / kSumBlock), -1);
+  kernels.sums_of_squares(stream, sums.data(), x);
+  // Both halves of each double, so that its bits can be compared.
+  Array result(2 * static_cast<std::int64_t>(sums.size()), DType::f32);
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    const auto at = static_cast<std::int64_t>(2 * b);
+    result.set(at, sums[b]);
+    result.set(at + 1, sums[b] - static_cast<double>(static_cast<float>(sums[b])));
+  }
+  return {{"sums", result}};
 }
 
 struct EmbeddingShape {
@@ -230,9 +233,9 @@ std::vector<Case> element_cases() {
     add_counted(cases, n);
   }
   for (const std::int64_t n : {1, 100, 65536, 300001}) {
-    cases.push_back({fmt::format("sum_of_squares_{}", n),
+    cases.push_back({fmt::format("sums_of_squares_{}", n),
                      [=](const Kernels& kernels, Stream& stream) {
-                       return run_sum_of_squares(n, kernels, stream);
+                       return run_sums_of_squares(n, kernels, stream);
                      },
                      {1e-7, 1e-12}});
   }

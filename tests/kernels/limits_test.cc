@@ -212,11 +212,14 @@ TEST_P(EachTable, SumsOfSquaresAreTakenInDouble) {
   Array x(200000, DType::f32);
   kernels().fill(stream_, x, 3);
   x.set(0, 1e7);
-  double sum = 0;
-  kernels().sum_of_squares(stream_, &sum, x);
-  EXPECT_EQ(sum, 1e14 + 9.0 * 199999);
-  kernels().sum_of_squares(stream_, &sum, ConstView(x).slice(0, 0));
-  EXPECT_EQ(sum, 0);
+  std::vector<double> sums(200000 / kSumBlock + 2, -1);
+  kernels().sums_of_squares(stream_, sums.data(), ConstView(x).slice(0, 0));
+  EXPECT_EQ(sums.front(), -1) << "there is no block";
+  kernels().sums_of_squares(stream_, sums.data(), x);
+  EXPECT_EQ(sums.front(), 1e14 + 9.0 * (kSumBlock - 1));
+  EXPECT_EQ(sums[1], 9.0 * kSumBlock);
+  EXPECT_EQ(sums[200000 / kSumBlock], 9.0 * (200000 % kSumBlock));
+  EXPECT_EQ(sums.back(), -1) << "behind the last block";
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, EachTable,

@@ -57,7 +57,7 @@ TEST_P(ModelTest, GradientsAreDerivativesOfTheLoss) {
               static_cast<std::size_t>(kept.view().bytes()));
   for (ParameterId id = 0; id < tiny.store.count(); ++id) {
     const Parameter& parameter = tiny.store[id];
-    auto* x = as<float>(tiny.store.value(id));
+    auto* x = as<float>(tiny.masters->value(id));
     const std::vector<float> original(x, x + parameter.elements());
     const std::vector<float> d = direction(static_cast<std::uint64_t>(id), parameter.elements());
     const auto* gradient = as<float>(kept.view()) + parameter.offset;

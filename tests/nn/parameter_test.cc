@@ -34,8 +34,9 @@ TEST(ParameterStore, LaysParametersOutInOrderWithZeroGaps) {
   EXPECT_EQ(store.flat_elements(), 2 * kSumBlock);
   EXPECT_EQ(store.parameter_elements(), 95);
   EXPECT_THAT(store.ids_by_name(), testing::ElementsAre(a, b, joined));
-  store.initialize(1);
-  const auto* values = as<float>(store.values());
+  MasterWeights masters(store);
+  masters.initialize(1);
+  const auto* values = as<float>(masters.values(0));
   const auto* computes = as<bf16>(store.computes());
   for (std::int64_t i = 0; i < store.flat_elements(); ++i) {
     EXPECT_EQ(computes[i].bits, to_bf16(values[i]).bits);
@@ -56,8 +57,9 @@ TEST(ParameterStore, InitialValuesDependOnSeedAndNameAlone) {
     }
     const ParameterId id = store.add(named(name, {10001}, Initializer::Kind::normal));
     store.allocate();
-    store.initialize(seed);
-    const auto* x = as<float>(store.value(id));
+    MasterWeights masters(store);
+    masters.initialize(seed);
+    const auto* x = as<float>(masters.value(id));
     return std::vector<float>(x, x + 10001);
   };
   const std::vector<float> x = draw(1, "w", false);

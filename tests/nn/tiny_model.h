@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "src/base/philox.h"
+#include "src/nn/master_weights.h"
 #include "src/nn/model.h"
 
 namespace trireme {
@@ -59,6 +61,7 @@ struct TinyModel {
   Pool pool{Device{}};
   ParameterStore store;
   Model model;
+  std::unique_ptr<MasterWeights> masters;
   Tensor gradients;
   FlatGradients sink;
   Stream stream;
@@ -76,15 +79,16 @@ struct TinyModel {
         run{kernels, stream, pool, store} {
     run.gradients = &sink;
     store.allocate();
+    masters = std::make_unique<MasterWeights>(store);
     for (ParameterId id = 0; id < store.count(); ++id) {
-      auto* x = as<float>(store.value(id));
+      auto* x = as<float>(masters->value(id));
       for (const HeldRun& part : runs_of(store[id].place, 0, store[id].elements())) {
         for (std::int64_t i = 0; i < part.elements; ++i) {
           x[part.held_first + i] = hashed_weight(store[id], part.whole_first + i);
         }
       }
     }
-    store.refresh_computes();
+    masters->refresh_computes();
     // Whatever is not overwritten shows.
     std::fill_n(as<float>(gradients.view()), gradients.elements(), 1e30F);
   }

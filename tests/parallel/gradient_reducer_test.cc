@@ -30,13 +30,13 @@ float gradient(int step, std::int64_t m, ParameterId id, std::int64_t i) {
       std::ldexp(static_cast<double>(bits >> 40) * 0x1p-24 - 0.5, static_cast<int>(bits % 12)));
 }
 
-// Orders in which backward may hand its gradients over; each is used by all ranks or mixed.
-enum class Order { backward, tied, forward, mixed };
+// Orders in which backward may hand its gradients over.
+enum class Order { backward, tied, forward };
 
-std::vector<ParameterId> order_of(Order order, int rank) {
+std::vector<ParameterId> order_of(Order order) {
   std::vector<ParameterId> ids(kSizes.size());
   std::iota(ids.begin(), ids.end(), 0);
-  if (order == Order::backward || (order == Order::mixed && rank % 2 == 0)) {
+  if (order == Order::backward) {
     std::reverse(ids.begin(), ids.end());
   } else if (order == Order::tied) {
     std::reverse(ids.begin(), ids.end());
@@ -50,47 +50,95 @@ struct Plan {
   Reproducibility reproducibility = Reproducibility::elastic;
   Order order = Order::backward;
   std::int64_t bucket_bytes = kSmallBucket;
+  int level = 0;
+  // So many micro-batches are open at once; the gradient of p0 comes when all of them have come.
+  std::size_t open = 1;
   int steps = 2;
 };
 
-// One rank's life: the summed gradient of the last step, f32 [flat_elements].
-std::vector<float> run_rank(Communicator& comm, const Plan& plan) {
+// What a rank reduces with.
+struct Rank {
+  Communicator& comm;
   Pool pool{Device{}};
-  Stream stream(Device{}, 1);
-  const Kernels kernels = adding_kernels();
-  const auto store = make_parameters(pool, kSizes);
-  GradientReducer reducer(*store, comm, kernels, stream, pool,
-                          {plan.micro_batches, plan.reproducibility, plan.bucket_bytes});
-  std::vector<float> result;
-  for (int step = 0; step < plan.steps; ++step) {
+  Pool shared_pool{Device{}};
+  Stream stream{Device{}, 1};
+  Kernels kernels = adding_kernels();
+  std::unique_ptr<ParameterStore> store;
+  ZeroLayout layout;
+  GradientReducer reducer;
+
+  Rank(Communicator& dp, const std::vector<std::int64_t>& sizes, const Plan& plan)
+      : comm(dp),
+        store(declare_parameters(pool, sizes)),
+        layout(*store, plan.level, {dp.size(), dp.rank()},
+               cut_into_buckets(*store, plan.bucket_bytes)),
+        reducer(layout, {dp, kernels, stream, pool, shared_pool},
+                {plan.micro_batches, plan.reproducibility}) {}
+
+  void give(GradientSink& sink, int step, std::int64_t m, ParameterId id) {
+    const View part = sink.gradient(id);
+    for (std::int64_t i = 0; i < part.count; ++i) {
+      as<float>(part)[i] = gradient(step, m, id, i);
+    }
+    sink.ready(id);
+  }
+  void one_step(int step, const Plan& plan) {
+    std::vector<std::pair<std::int64_t, GradientSink*>> late;
     reducer.begin_step();
-    const LeafRange own = reducer.micro_batches();
-    for (std::int64_t m = own.lo; m < own.hi; ++m) {
-      reducer.begin_micro_batch(m);
-      for (const ParameterId id : order_of(plan.order, comm.rank())) {
-        const View part = reducer.gradient(id);
-        for (std::int64_t i = 0; i < part.count; ++i) {
-          as<float>(part)[i] = gradient(step, m, id, i);
+    for (const std::int64_t m : reducer.micro_batches()) {
+      GradientSink& sink = reducer.open(m);
+      for (const ParameterId id : order_of(plan.order)) {
+        if (plan.open == 1 || id != 0) {
+          give(sink, step, m, id);
         }
-        reducer.ready(id);
+      }
+      late.emplace_back(m, &sink);
+      if (late.size() == plan.open || m == reducer.micro_batches().back()) {
+        // The last one first: sums wait for those before.
+        for (; plan.open > 1 && !late.empty(); late.pop_back()) {
+          give(*late.back().second, step, late.back().first, 0);
+        }
+        late.clear();
       }
     }
-    const View sum = reducer.finish_step();
-    result.assign(as<float>(sum), as<float>(sum) + sum.count);
+    reducer.finish_step();
   }
-  return result;
+};
+
+// One rank's life; its part of the summed gradient of the last step goes to `all`, f32
+// [flat_elements].
+void run_rank(Communicator& comm, const Plan& plan, std::vector<float>& all) {
+  Rank rank(comm, kSizes, plan);
+  for (int step = 0; step < plan.steps; ++step) {
+    rank.one_step(step, plan);
+  }
+  const auto predicted = gradient_bytes(rank.layout, {plan.micro_batches, plan.reproducibility});
+  EXPECT_LE(rank.reducer.buffer_bytes(), predicted);
+  if (plan.open == 1 && plan.order == Order::backward) {
+    EXPECT_LE(rank.reducer.peak_buffer_bytes(), predicted);
+  }
+  for (int b = 0; b < rank.layout.buckets(); ++b) {
+    const View sum = rank.reducer.sum(b);
+    std::copy(as<float>(sum), as<float>(sum) + sum.count, all.begin() + rank.layout.owned(b).first);
+  }
 }
 
-// Every rank's result; all have to be the same.
+// What all ranks have together. At level 0 each has all, and they have to be the same.
 std::vector<float> run_world(int ranks, const Plan& plan) {
   ThreadWorld world(ranks);
-  std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks));
+  Pool pool{Device{}};
+  const auto elements = static_cast<std::size_t>(declare_parameters(pool, kSizes)->flat_elements());
+  std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks),
+                                          std::vector<float>(elements, 0.0F));
   world.run([&](Communicator& comm) {
     comm.set_deadline(std::chrono::seconds(60));
-    results[static_cast<std::size_t>(comm.rank())] = run_rank(comm, plan);
+    run_rank(comm, plan, results[static_cast<std::size_t>(comm.rank())]);
   });
-  for (const auto& result : results) {
-    EXPECT_TRUE(result == results.front());
+  for (std::size_t r = 1; r < results.size(); ++r) {
+    for (std::size_t i = 0; i < elements && plan.level > 0; ++i) {
+      results[0][i] += results[r][i];
+    }
+    EXPECT_TRUE(plan.level > 0 || results[r] == results[0]);
   }
   return results.front();
 }
@@ -106,7 +154,7 @@ float tree_sum(int step, ParameterId id, std::int64_t i, std::int64_t lo, std::i
 // The canonical tree over the micro-batches, element by element; gaps are zero.
 std::vector<float> canonical(const Plan& plan) {
   Pool pool{Device{}};
-  const auto store = make_parameters(pool, kSizes);
+  const auto store = declare_parameters(pool, kSizes);
   std::vector<float> sums(static_cast<std::size_t>(store->flat_elements()), 0.0F);
   for (ParameterId id = 0; id < store->count(); ++id) {
     for (std::int64_t i = 0; i < (*store)[id].elements(); ++i) {
@@ -118,7 +166,7 @@ std::vector<float> canonical(const Plan& plan) {
 }
 
 TEST(GradientReducer, EveryDegreeGivesTheBitsOfTheTree) {
-  for (const std::int64_t micro_batches : {4, 8, 12, 20}) {
+  for (const std::int64_t micro_batches : {8, 12, 20}) {
     const Plan plan{micro_batches};
     const std::vector<float> expected = canonical(plan);
     for (const int ranks : {1, 2, 4}) {
@@ -131,11 +179,37 @@ TEST(GradientReducer, EveryDegreeGivesTheBitsOfTheTree) {
   EXPECT_TRUE(run_world(2, six) == canonical(six));
 }
 
+TEST(GradientReducer, EveryLevelGivesTheBitsOfTheTree) {
+  for (const std::int64_t micro_batches : {8, 12, 16}) {
+    Plan plan{micro_batches};
+    const std::vector<float> expected = canonical(plan);
+    for (plan.level = 1; plan.level <= 3; ++plan.level) {
+      for (const int ranks : {1, 2, 4, 8}) {
+        if (micro_batches % ranks == 0) {
+          EXPECT_TRUE(run_world(ranks, plan) == expected)
+              << micro_batches << " micro-batches on " << ranks << " ranks, ZeRO " << plan.level;
+        }
+      }
+    }
+  }
+}
+
 TEST(GradientReducer, AnyOrderOfGradientsAndAnyBuckets) {
-  for (const Order order : {Order::tied, Order::forward, Order::mixed}) {
+  for (const Order order : {Order::tied, Order::forward}) {
     for (const std::int64_t bytes : {1, 5000, 1 << 20}) {
-      const Plan plan{8, Reproducibility::elastic, order, bytes};
-      EXPECT_TRUE(run_world(2, plan) == canonical(plan)) << bytes << " bytes a bucket";
+      for (const int level : {0, 2}) {
+        const Plan plan{8, Reproducibility::elastic, order, bytes, level};
+        EXPECT_TRUE(run_world(2, plan) == canonical(plan)) << bytes << " bytes a bucket";
+      }
+    }
+  }
+}
+
+TEST(GradientReducer, MicroBatchesMayOverlap) {
+  for (const std::size_t open : {2, 3, 8}) {
+    for (const int level : {0, 1, 2}) {
+      const Plan plan{16, Reproducibility::elastic, Order::backward, kSmallBucket, level, open};
+      EXPECT_TRUE(run_world(2, plan) == canonical(plan)) << open << " open, ZeRO " << level;
     }
   }
 }
@@ -156,33 +230,79 @@ TEST(GradientReducer, LayoutAddsInOrder) {
       const float expected = part(i, 0) + (part(i, 1) + part(i, 2));
       ASSERT_EQ(got[static_cast<std::size_t>(i)], expected) << "element " << i;
     }
+    EXPECT_TRUE(got == run_world(3, {12, how, Order::backward, kSmallBucket, 1}));
   }
 }
 
-TEST(GradientReducer, BuffersFollowTheHeightOfTheTree) {
-  Pool pool{Device{}};
-  Stream stream(Device{}, 1);
-  const Kernels kernels = adding_kernels();
-  SelfCommunicator comm;
-  const auto store = make_parameters(pool, {kSumBlock});
-  const auto buffers_used = [&](std::int64_t micro_batches, Reproducibility how) {
-    GradientReducer reducer(*store, comm, kernels, stream, pool, {micro_batches, how, 1 << 20});
-    reducer.begin_step();
-    for (std::int64_t m = 0; m < micro_batches; ++m) {
-      reducer.begin_micro_batch(m);
-      reducer.ready(0);
-    }
-    (void)reducer.finish_step();
-    return reducer.buffer_bytes() / (kSumBlock * 4);
+// From ZeRO 2 on the tree over the ranks comes first, round after round.
+TEST(GradientReducer, LayoutAddsRoundsInOrder) {
+  const Plan plan{12, Reproducibility::layout, Order::backward, kSmallBucket, 2};
+  const std::vector<float> got = run_world(3, plan);
+  const auto round = [&](std::int64_t i, std::int64_t m) {
+    return gradient(plan.steps - 1, m, 0, i) +
+           (gradient(plan.steps - 1, m + 1, 0, i) + gradient(plan.steps - 1, m + 2, 0, i));
   };
-  EXPECT_EQ(buffers_used(1, Reproducibility::elastic), 1);
-  EXPECT_EQ(buffers_used(8, Reproducibility::elastic), 4);
-  EXPECT_EQ(buffers_used(6, Reproducibility::elastic), 4);
-  EXPECT_EQ(buffers_used(8, Reproducibility::layout), 2);
-  EXPECT_EQ(buffers_used(1, Reproducibility::layout), 1);
+  for (std::int64_t i = 0; i < kSizes[0]; ++i) {
+    const float expected = ((round(i, 0) + round(i, 3)) + round(i, 6)) + round(i, 9);
+    ASSERT_EQ(got[static_cast<std::size_t>(i)], expected) << "element " << i;
+  }
 }
 
-// A communicator that notes when its reductions start and lets them end on demand.
+// Peaks, in whole gradients of one bucket.
+TEST(GradientReducer, BuffersFollowTheHeightOfTheTree) {
+  SelfCommunicator comm;
+  const auto peak = [&](std::int64_t micro_batches, Reproducibility how) {
+    const Plan plan{micro_batches, how};
+    Rank rank(comm, {kSumBlock}, plan);
+    rank.reducer.begin_step();
+    for (const std::int64_t m : rank.reducer.micro_batches()) {
+      rank.give(rank.reducer.open(m), 0, m, 0);
+    }
+    rank.reducer.finish_step();
+    EXPECT_EQ(rank.reducer.buffer_bytes(), kSumBlock * 4);
+    EXPECT_EQ(rank.reducer.peak_buffer_bytes(), gradient_bytes(rank.layout, {micro_batches, how}));
+    return rank.reducer.peak_buffer_bytes() / (kSumBlock * 4);
+  };
+  EXPECT_EQ(peak(1, Reproducibility::elastic), 1);
+  EXPECT_EQ(peak(8, Reproducibility::elastic), 4);
+  EXPECT_EQ(peak(6, Reproducibility::elastic), 4);
+  EXPECT_EQ(peak(8, Reproducibility::layout), 2);
+  EXPECT_EQ(peak(1, Reproducibility::layout), 1);
+}
+
+// Of 16 buckets on 4 ranks with 16 micro-batches: three sums wait for others.
+TEST(GradientReducer, LevelsHoldWhatTheyPromise) {
+  const std::vector<std::int64_t> sizes(16, 4 * kSumBlock);
+  constexpr std::int64_t kBucket = 4 * kSumBlock * 4;  // bytes
+  const auto peak = [&](int level) {
+    ThreadWorld world(4);
+    std::vector<std::int64_t> peaks(4);
+    world.run([&](Communicator& comm) {
+      Plan plan{16, Reproducibility::elastic, Order::backward, kBucket, level};
+      Rank rank(comm, sizes, plan);
+      rank.reducer.begin_step();
+      for (const std::int64_t m : rank.reducer.micro_batches()) {
+        GradientSink& sink = rank.reducer.open(m);
+        for (ParameterId id = rank.store->count() - 1; id >= 0; --id) {
+          rank.give(sink, 0, m, id);
+        }
+      }
+      rank.reducer.finish_step();
+      EXPECT_EQ(rank.reducer.buffer_bytes(), 16 * kBucket / (level == 0 ? 1 : 4));
+      peaks[static_cast<std::size_t>(comm.rank())] = rank.reducer.peak_buffer_bytes();
+      EXPECT_LE(rank.reducer.peak_buffer_bytes(),
+                gradient_bytes(rank.layout, {16, Reproducibility::elastic}));
+    });
+    return *std::max_element(peaks.begin(), peaks.end());
+  };
+  EXPECT_EQ(peak(0), 2 * 16 * kBucket + kBucket);
+  EXPECT_LE(peak(1), 2 * 16 * kBucket + kBucket);
+  for (const int level : {2, 3}) {
+    EXPECT_LE(peak(level), 2 * 16 * kBucket / 4 + 5 * kBucket);
+  }
+}
+
+// A communicator that notes when its reductions start.
 class Recorder : public SelfCommunicator {
  public:
   Pending all_reduce(View data, ReduceOp) override {
@@ -193,82 +313,86 @@ class Recorder : public SelfCommunicator {
 };
 
 TEST(GradientReducer, ReducesWhileBackwardRuns) {
-  Pool pool{Device{}};
-  Stream stream(Device{}, 1);
-  const Kernels kernels = adding_kernels();
   Recorder comm;
-  const auto store = make_parameters(pool, {kSumBlock, kSumBlock, kSumBlock});
-  GradientReducer reducer(*store, comm, kernels, stream, pool,
-                          {2, Reproducibility::elastic, kSumBlock * 4});
-  reducer.begin_step();
-  reducer.begin_micro_batch(0);
-  for (const ParameterId id : {2, 1, 0}) {
-    reducer.ready(id);
-  }
+  const Plan plan{2, Reproducibility::elastic, Order::backward, kSumBlock * 4};
+  Rank rank(comm, {kSumBlock, kSumBlock, kSumBlock}, plan);
+  rank.reducer.begin_step();
+  GradientSink& first = rank.reducer.open(0);
+  GradientSink& second = rank.reducer.open(1);
+  rank.give(second, 0, 1, 2);
+  EXPECT_TRUE(comm.counts.empty()) << "the micro-batch before is not there";
+  rank.give(first, 0, 0, 1);
   EXPECT_TRUE(comm.counts.empty()) << "only the whole step's sum goes out";
-  reducer.begin_micro_batch(1);
-  reducer.ready(2);
+  rank.give(first, 0, 0, 2);
   EXPECT_EQ(comm.counts.size(), 1U) << "at once";
-  reducer.ready(0);
-  EXPECT_EQ(comm.counts.size(), 1U) << "in bucket order";
-  reducer.ready(1);
+  rank.give(second, 0, 1, 1);
+  EXPECT_EQ(comm.counts.size(), 2U);
+  rank.give(first, 0, 0, 0);
+  rank.give(second, 0, 1, 0);
   EXPECT_EQ(comm.counts.size(), 3U);
-  (void)reducer.finish_step();
+  rank.reducer.finish_step();
 }
 
 TEST(GradientReducer, NoticesWhatBackwardForgot) {
-  Pool pool{Device{}};
-  Stream stream(Device{}, 1);
-  const Kernels kernels = adding_kernels();
   SelfCommunicator comm;
-  const auto store = make_parameters(pool, {kSumBlock, kSumBlock});
-  GradientReducer reducer(*store, comm, kernels, stream, pool, {2});
-  EXPECT_THROW(reducer.begin_micro_batch(0), InternalError) << "before begin_step";
-  EXPECT_THROW((void)reducer.finish_step(), InternalError) << "before begin_step";
+  Rank rank(comm, {kSumBlock, kSumBlock},
+            {2, Reproducibility::elastic, Order::backward, kSumBlock * 4});
+  GradientReducer& reducer = rank.reducer;
+  EXPECT_THROW(reducer.open(0), InternalError) << "before begin_step";
+  EXPECT_THROW(reducer.finish_step(), InternalError) << "before begin_step";
   reducer.begin_step();
-  EXPECT_THROW(reducer.begin_micro_batch(1), InternalError) << "out of order";
-  reducer.begin_micro_batch(0);
-  reducer.ready(1);
-  EXPECT_THROW(reducer.ready(1), InternalError) << "twice";
-  EXPECT_THROW(reducer.ready(2), InternalError) << "no such parameter";
+  EXPECT_THROW((void)reducer.sum(0), InternalError) << "before finish_step";
+  EXPECT_THROW(reducer.open(1), InternalError) << "out of order";
+  GradientSink& sink = reducer.open(0);
+  EXPECT_THROW(reducer.open(0), InternalError) << "again";
+  EXPECT_THROW(sink.ready(1), InternalError) << "without a gradient";
+  rank.give(sink, 0, 0, 1);
+  EXPECT_THROW(sink.ready(1), InternalError) << "twice";
+  EXPECT_THROW((void)sink.gradient(1), InternalError) << "when it was ready";
+  EXPECT_THROW((void)sink.gradient(2), InternalError) << "no such parameter";
+  EXPECT_THROW(sink.ready(-1), InternalError) << "no such parameter";
+  EXPECT_THROW(reducer.finish_step(), InternalError) << "a micro-batch is missing";
+  GradientSink& other = reducer.open(1);
+  rank.give(other, 0, 1, 1);
+  rank.give(other, 0, 1, 0);
+  EXPECT_THROW(reducer.open(2), InternalError) << "one too many";
   try {
-    reducer.begin_micro_batch(1);
+    reducer.finish_step();
     FAIL() << "a gradient is missing";
   } catch (const InternalError& error) {
     EXPECT_THAT(error.what(), HasSubstr("no gradient for p0"));
   }
-  EXPECT_THROW((void)reducer.finish_step(), InternalError);
+  rank.give(sink, 0, 0, 0);
+  reducer.finish_step();
+  EXPECT_EQ(as<float>(reducer.sum(1))[0], gradient(0, 0, 0, 0) + gradient(0, 1, 0, 0));
 }
 
 // Rank 1 fails in mid-step; rank 0 hears of it and neither waits for its deadline.
 TEST(GradientReducer, ErrorsEndTheStepOnAllRanks) {
-  ThreadWorld world(2, {"alpha", "beta"});
-  std::string heard;
-  const auto life = [&](Communicator& comm) {
-    Pool pool{Device{}};
-    Stream stream(Device{}, 1);
-    const Kernels kernels = adding_kernels();
-    const auto store = make_parameters(pool, kSizes);
-    GradientReducer reducer(*store, comm, kernels, stream, pool,
-                            {2, Reproducibility::elastic, kSmallBucket});
-    reducer.begin_step();
-    reducer.begin_micro_batch(comm.rank());
-    for (ParameterId id = store->count() - 1; id >= 0; --id) {
-      if (comm.rank() == 1 && id == 2) {
-        throw DataError("a flipped byte");
+  for (const int level : {0, 2}) {
+    ThreadWorld world(2, {"alpha", "beta"});
+    std::string heard;
+    const auto life = [&](Communicator& comm) {
+      Rank rank(comm, kSizes, {2, Reproducibility::elastic, Order::backward, kSmallBucket, level});
+      rank.reducer.begin_step();
+      GradientSink& sink = rank.reducer.open(comm.rank());
+      try {
+        for (ParameterId id = rank.store->count() - 1; id >= 0; --id) {
+          if (comm.rank() == 1 && id == 2) {
+            throw DataError("a flipped byte");
+          }
+          rank.give(sink, 0, comm.rank(), id);
+        }
+        rank.reducer.finish_step();
+      } catch (const CommError& error) {
+        heard = error.what();
+        throw;
       }
-      reducer.ready(id);
-    }
-    try {
-      (void)reducer.finish_step();
-    } catch (const CommError& error) {
-      heard = error.what();
-      throw;
-    }
-  };
-  EXPECT_THROW(world.run(life), DataError);
-  EXPECT_THAT(heard, AllOf(HasSubstr("rank 1 (host beta) ended early: a flipped byte"),
-                           HasSubstr("rank 0 (host alpha): all_reduce #")));
+    };
+    EXPECT_THROW(world.run(life), DataError);
+    EXPECT_THAT(heard, AllOf(HasSubstr("rank 1 (host beta) ended early: a flipped byte"),
+                             HasSubstr("rank 0 (host alpha): ")));
+  }
 }
 
 // A reduction that ends when it is waited for, and takes its time.
@@ -284,20 +408,16 @@ class SlowCommunicator : public SelfCommunicator {
 };
 
 TEST(GradientReducer, CountsTheTimeItWaits) {
-  Pool pool{Device{}};
-  Stream stream(Device{}, 1);
-  const Kernels kernels = adding_kernels();
   SlowCommunicator comm;
-  const auto store = make_parameters(pool, {kSumBlock, kSumBlock});
-  GradientReducer reducer(*store, comm, kernels, stream, pool,
-                          {1, Reproducibility::elastic, kSumBlock * 4});
-  reducer.begin_step();
-  reducer.begin_micro_batch(0);
-  reducer.ready(1);
-  reducer.ready(0);
-  EXPECT_EQ(reducer.timings().exposed_seconds, 0);
-  (void)reducer.finish_step();
-  EXPECT_GE(reducer.timings().exposed_seconds, 0.04);
+  Rank rank(comm, {kSumBlock, kSumBlock},
+            {1, Reproducibility::elastic, Order::backward, kSumBlock * 4});
+  rank.reducer.begin_step();
+  GradientSink& sink = rank.reducer.open(0);
+  rank.give(sink, 0, 0, 1);
+  rank.give(sink, 0, 0, 0);
+  EXPECT_EQ(rank.reducer.timings().exposed_seconds, 0);
+  rank.reducer.finish_step();
+  EXPECT_GE(rank.reducer.timings().exposed_seconds, 0.04);
 }
 
 }  // namespace

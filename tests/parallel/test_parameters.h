@@ -4,21 +4,21 @@
 #include <memory>
 #include <vector>
 
-#include "src/kernels/kernels.h"
-#include "src/nn/parameter.h"
+#include "src/parallel/zero_layout.h"
 
 namespace trireme {
 
-inline std::unique_ptr<ParameterStore> make_parameters(Pool& pool,
-                                                       const std::vector<std::int64_t>& sizes) {
-  auto store = std::make_unique<ParameterStore>(pool, DType::f32);
+// p0, p1, ...: vectors.
+inline std::unique_ptr<ParameterStore> declare_parameters(Pool& pool,
+                                                          const std::vector<std::int64_t>& sizes,
+                                                          DType compute = DType::f32) {
+  auto store = std::make_unique<ParameterStore>(pool, compute);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     Parameter parameter;
     parameter.name = fmt::format("p{}", i);
     parameter.place = Place::all({sizes[i]});
     store->add(std::move(parameter));
   }
-  store->allocate();
   return store;
 }
 
@@ -28,6 +28,9 @@ inline Kernels adding_kernels() {
     for (std::int64_t i = 0; i < y.count; ++i) {
       as<float>(y)[i] += as<float>(x)[i];
     }
+  };
+  kernels.cast = [](Stream&, View y, ConstView x) {
+    std::copy(as<float>(x), as<float>(x) + x.count, as<float>(y));
   };
   kernels.fill = [](Stream&, View y, float value) {
     std::fill(as<float>(y), as<float>(y) + y.count, value);

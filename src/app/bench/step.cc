@@ -1,5 +1,6 @@
 #include "src/app/bench/step.h"
 
+#include <cmath>
 #include <vector>
 
 #include "src/app/bench/report.h"
@@ -8,9 +9,8 @@
 #include "src/base/stopwatch.h"
 #include "src/nn/model.h"
 #include "src/nn/model_size.h"
-#include "src/optim/adamw.h"
 #include "src/optim/gradient_norm.h"
-#include "src/parallel/gradient_reducer.h"
+#include "src/parallel/zero_state.h"
 #include "src/train/ceiling.h"
 #include "src/train/model_presets.h"
 #include "src/train/train_step.h"
@@ -50,12 +50,11 @@ class StepBench {
         stream_({}, options.threads > 0 ? options.threads : session.place().threads()),
         parameters_(pool_, dtype_),
         model_(config_, parameters_) {
-    parameters_.allocate();
-    parameters_.initialize(1);
-    optimizer_ = std::make_unique<AdamWOptimizer>(parameters_, AdamWOptions{});
-    reducer_ = std::make_unique<GradientReducer>(
-        parameters_, world_, kernels_, stream_, pool_,
-        GradientReducer::Options{.micro_batches = options.micro_batches * world_.size()});
+    state_ = std::make_unique<ZeroState>(
+        parameters_, ZeroTools{world_, kernels_, stream_, pool_, pool_},
+        ZeroState::Options{
+            .micro_batches = options.micro_batches * world_.size(), .borders = {}, .adamw = {}});
+    state_->initialize(1);
     const std::int64_t tokens = options.micro_batch * options.sequence;
     ids_ = random_tokens(tokens, config_.vocab, world_.rank());
     targets_ = random_tokens(tokens, config_.vocab, world_.rank() + world_.size());
@@ -88,13 +87,12 @@ class StepBench {
             .pool = pool_,
             .parameters = parameters_,
             .training = true,
-            .dropout = {},
-            .gradients = reducer_.get()};
+            .dropout = {}};
     const Stopwatch watch;
-    reducer_->begin_step();
-    const LeafRange leaves = reducer_->micro_batches();
-    for (std::int64_t m = leaves.lo; m < leaves.hi; ++m) {
-      reducer_->begin_micro_batch(m);
+    GradientReducer& reducer = state_->reducer();
+    reducer.begin_step();
+    for (const std::int64_t m : reducer.micro_batches()) {
+      run.gradients = &reducer.open(m);
       model_.forward_backward({options_.micro_batch,
                                options_.sequence,
                                {ids_.data(), tokens, DType::i32},
@@ -102,17 +100,16 @@ class StepBench {
                               1.0F / static_cast<float>(tokens), run);
     }
     const double backward = watch.seconds();
-    const View gradient = reducer_->finish_step();
+    reducer.finish_step();
     const Stopwatch update;
-    const double norm = gradient_norm(parameters_, gradient, kernels_, stream_);
-    optimizer_->step(
-        gradient,
-        {.step = number, .lr = 1e-4F, .gradient_scale = static_cast<float>(clip_factor(norm, 1.0))},
-        kernels_, stream_);
+    ExactSum squares;
+    state_->add_squares(squares);
+    const double clip = clip_factor(std::sqrt(squares.value()), 1.0);
+    state_->update({.step = number, .lr = 1e-4F, .gradient_scale = static_cast<float>(clip)});
     if (timings != nullptr) {
       timings->step.push_back(watch.seconds());
       timings->backward.push_back(backward);
-      timings->exposed.push_back(reducer_->timings().exposed_seconds);
+      timings->exposed.push_back(reducer.timings().exposed_seconds);
       timings->optimizer.push_back(update.seconds());
     }
   }
@@ -126,8 +123,7 @@ class StepBench {
   Pool pool_{Device{}};
   ParameterStore parameters_;
   Model model_;
-  std::unique_ptr<AdamWOptimizer> optimizer_;
-  std::unique_ptr<GradientReducer> reducer_;
+  std::unique_ptr<ZeroState> state_;
   std::vector<std::int32_t> ids_;
   std::vector<std::int32_t> targets_;
 };

@@ -26,14 +26,13 @@ void adamw(Stream&, const AdamW& p) {
   }
 }
 
-void sum_of_squares(Stream&, double* result, ConstView x) {
-  *result = 0;
+void sums_of_squares(Stream&, double* sums, ConstView x) {
   for (std::int64_t block = 0; block < x.count; block += kSumBlock) {
     double sum = 0;
     for (std::int64_t i = block; i < std::min(x.count, block + kSumBlock); ++i) {
       sum += at(x, i) * at(x, i);
     }
-    *result += sum;
+    sums[block / kSumBlock] = sum;
   }
 }
 

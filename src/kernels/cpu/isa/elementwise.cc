@@ -1,6 +1,5 @@
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/loops.h"
-#include "src/kernels/cpu/scratch.h"
 
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
@@ -49,20 +48,15 @@ void convert(Stream& stream, const View& y, const ConstView& x) {
 
 }  // namespace
 
-void sum_of_squares(Stream& stream, double* result, ConstView x) {
+void sums_of_squares(Stream& stream, double* sums, ConstView x) {
   const float* data = as<float>(x);
   const std::int64_t blocks = (x.count + kSumBlock - 1) / kSumBlock;
-  auto* const sums = static_cast<double*>(scratch(Scratch::parts, blocks * 8));
   each_range(stream, blocks, 1, x.count, [=](std::int64_t first, std::int64_t last) {
     for (std::int64_t b = first; b < last; ++b) {
       const std::int64_t left = x.count - b * kSumBlock;
       sums[b] = squares(data + b * kSumBlock, left < kSumBlock ? left : kSumBlock);
     }
   });
-  *result = 0;
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    *result += sums[b];
-  }
 }
 
 void add(Stream& stream, View y, ConstView x) {

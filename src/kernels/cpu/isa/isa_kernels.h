@@ -29,7 +29,7 @@ void cross_entropy(Stream&, const CrossEntropy&);
 void softmax_part(Stream&, const SoftmaxPart&);
 void cross_entropy_of_parts(Stream&, const CrossEntropyOfParts&);
 void adamw(Stream&, const AdamW&);
-void sum_of_squares(Stream&, double* result, ConstView x);
+void sums_of_squares(Stream&, double* sums, ConstView x);
 void add(Stream&, View y, ConstView x);
 void cast(Stream&, View y, ConstView x);
 void fill(Stream&, View y, float value);

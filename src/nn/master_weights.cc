@@ -1,0 +1,76 @@
+#include "src/nn/master_weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/nn/initial_values.h"
+
+namespace trireme {
+
+MasterWeights::MasterWeights(const ParameterStore& store, std::vector<HeldRange> held)
+    : store_(store), held_(std::move(held)) {
+  std::int64_t at = 0;
+  for (const HeldRange& range : held_) {
+    starts_.push_back(at);
+    at += range.computes.count;
+  }
+  if (store.compute_dtype() != DType::f32) {
+    own_ = Tensor(store.pool(), {at}, DType::f32);
+    std::memset(own_.view().data, 0, static_cast<std::size_t>(own_.view().bytes()));
+  }
+}
+
+std::int64_t MasterWeights::elements() const {
+  return held_.empty() ? 0 : starts_.back() + held_.back().computes.count;
+}
+
+View MasterWeights::values(int range) const {
+  const View& computes = held(range).computes;
+  return own_.empty() ? computes
+                      : own_.view().slice(starts_[static_cast<std::size_t>(range)], computes.count);
+}
+
+View MasterWeights::value(ParameterId id) const {
+  const Parameter& parameter = store_[id];
+  for (int range = 0; range < ranges(); ++range) {
+    const std::int64_t at = parameter.offset - held(range).first;
+    if (at >= 0 && at + parameter.elements() <= held(range).computes.count) {
+      return values(range).slice(at, parameter.elements());
+    }
+  }
+  check(false, "a parameter is held whole by one range");
+  return {};
+}
+
+void MasterWeights::initialize(std::uint64_t seed) {
+  for (int range = 0; range < ranges(); ++range) {
+    const std::int64_t begin = held(range).first;
+    const std::int64_t end = begin + held(range).computes.count;
+    for (const Parameter& parameter : store_.all()) {
+      const std::int64_t from = std::max(begin, parameter.offset);
+      const std::int64_t to = std::min(end, parameter.offset + parameter.elements());
+      if (from < to) {
+        fill_initial_values(parameter, seed, from - parameter.offset,
+                            values(range).slice(from - begin, to - from));
+      }
+    }
+  }
+  refresh_computes();
+}
+
+void MasterWeights::refresh_computes() {
+  if (own_.empty()) {
+    return;
+  }
+  for (int range = 0; range < ranges(); ++range) {
+    const auto* from = as<float>(values(range));
+    auto* to = as<bf16>(held(range).computes);
+    const std::int64_t count = held(range).computes.count;
+#pragma omp parallel for schedule(static)
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = to_bf16(from[i]);
+    }
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,60 @@
+#include "src/parallel/gradient_memory.h"
+
+#include <algorithm>
+
+namespace trireme {
+namespace {
+
+std::vector<IndexRange> gaps_of(const ZeroLayout& layout, int b) {
+  const GradientBucket& bucket = layout.bucket(b);
+  std::vector<IndexRange> gaps;
+  std::int64_t at = 0;
+  const auto skip_to = [&](std::int64_t next) {
+    if (next > at) {
+      gaps.push_back({at, next - at});
+    }
+  };
+  for (ParameterId id = bucket.begin; id < bucket.end; ++id) {
+    const Parameter& parameter = layout.parameters()[id];
+    skip_to(parameter.offset - bucket.first);
+    at = parameter.offset - bucket.first + parameter.elements();
+  }
+  skip_to(layout.padded(b));
+  return gaps;
+}
+
+}  // namespace
+
+GradientMemory::GradientMemory(const ZeroLayout& layout, const ZeroTools& tools)
+    : layout_(layout), tools_(tools) {
+  for (int b = 0; b < layout.buckets(); ++b) {
+    gaps_.push_back(gaps_of(layout, b));
+  }
+}
+
+Buffer GradientMemory::take_whole(int bucket) {
+  Buffer buffer =
+      counted(tools_.shared_pool.allocate(layout_.padded(bucket) * size_of(DType::f32)));
+  const View whole = buffer.view(DType::f32);
+  for (const IndexRange& gap : gaps_[static_cast<std::size_t>(bucket)]) {
+    tools_.kernels.fill(tools_.stream, whole.slice(gap.first, gap.count), 0);
+  }
+  return buffer;
+}
+
+Buffer GradientMemory::take_block(int bucket) {
+  return counted(tools_.pool.allocate(layout_.block(bucket) * size_of(DType::f32)));
+}
+
+Buffer GradientMemory::counted(Buffer buffer) {
+  bytes_ += buffer.bytes();
+  peak_bytes_ = std::max(peak_bytes_, bytes_);
+  return buffer;
+}
+
+void GradientMemory::give_back(Buffer& buffer) {
+  bytes_ -= buffer.bytes();
+  buffer = {};
+}
+
+}  // namespace trireme

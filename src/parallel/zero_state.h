@@ -1,0 +1,66 @@
+// ZeroState: what data-parallel training keeps of one store, shared out as ZeRO's level says: where
+// the computes lie, masters, moments and gradients. A rank has one for each of its stores. The bits
+// of an update depend neither on the level nor on the buckets nor, with elastic sums, on the number
+// of ranks. All ranks of the group make the same calls. Owned by the training loop; one thread.
+//
+//   one step:  reducer().begin_step(), open(m) ..., finish_step()
+//              add_squares(sum); norm = gradient_norm(sum, group)
+//              update(...)
+#pragma once
+
+#include "src/base/exact_sum.h"
+#include "src/optim/adamw.h"
+#include "src/optim/optimizer_state.h"
+#include "src/parallel/gradient_reducer.h"
+#include "src/parallel/zero_parameters.h"
+
+namespace trireme {
+
+class ZeroState {
+ public:
+  struct Options {
+    int level = 0;                   // of ZeRO
+    std::int64_t micro_batches = 1;  // a step, over all ranks
+    Reproducibility reproducibility = Reproducibility::elastic;
+    std::int64_t bucket_bytes = kDefaultBucketBytes;
+    std::vector<ParameterId> borders;  // where buckets had better begin: the layers' first
+    AdamWOptions adamw;
+  };
+  // In place of store.allocate(). All outlive this.
+  ZeroState(ParameterStore& store, const ZeroTools& tools, const Options& options);
+
+  const ZeroLayout& layout() const { return layout_; }
+  ZeroParameters& parameters() { return parameters_; }
+  MasterWeights& masters() { return masters_; }
+  AdamWOptimizer& optimizer() { return optimizer_; }
+  GradientReducer& reducer() { return reducer_; }
+
+  // Initial values, from the seed; and what follows a load of pieces_to_load().
+  void initialize(std::uint64_t seed);
+  void masters_changed();
+  std::vector<StatePiece> pieces_to_load() const { return pieces_of(optimizer_); }
+  // Over all ranks of the group every element that is primary once.
+  std::vector<StatePiece> pieces_to_save() const;
+
+  // After reducer().finish_step(): the squares of the gradients that this rank owns. At level 0
+  // every rank of the group owns all of them.
+  void add_squares(ExactSum& sum);
+  // AdamW on all that this rank owns, and on the way to the other ranks: their computes are there
+  // after parameters().need() or settle(). update() waits for them.
+  void start_update(const AdamWUpdate& update);
+  void update(const AdamWUpdate& update);
+
+ private:
+  const ParameterStore& store_;
+  ZeroTools tools_;
+  ZeroLayout layout_;
+  ZeroParameters parameters_;
+  MasterWeights masters_;
+  AdamWOptimizer optimizer_;
+  GradientReducer reducer_;
+};
+
+// sqrt of what the ranks of the group have added to their sums, each square on one rank of it.
+double gradient_norm(ExactSum& squares, Communicator& group);
+
+}  // namespace trireme
