@@ -152,33 +152,27 @@ void small_all_gather(Exchange& exchange, Scratch& scratch, const View& data) {
   copy_bytes(blocks, messages.out() + behind, rank * block);
 }
 
-// Every rank greets its parent as it enters, so that no root ends whose ranks do something else.
+// Dissemination, as in the barrier: before the step at `distance` the root and the distance - 1
+// ranks below it know the data. More messages than down a tree, in as many steps; but every rank
+// hears from the same ranks as in the other operations, so that ranks that run another one, or have
+// another root, meet this one's greetings at once.
 void small_broadcast(Exchange& exchange, Scratch& scratch, const View& data, int root) {
   const int size = exchange.size();
-  const auto rank_at = [&](int place) { return (place + root) % size; };
-  const TreePlace place = place_in_tree((exchange.rank() - root + size) % size, size);
-  const auto children = static_cast<std::int64_t>(place.children.size());
-  Messages messages(exchange, scratch, data.bytes(), children * kFirstMessageBytes);
-  for (std::int64_t i = 0; i < children; ++i) {
-    recv_greeting(exchange, messages.extra() + i * kFirstMessageBytes, kGreetingBytes,
-                  rank_at(place.children[static_cast<std::size_t>(i)]));
-  }
-  if (place.parent >= 0) {
-    const TransferId coming = messages.start_recv(rank_at(place.parent), data.bytes());
-    messages.send(rank_at(place.parent), 0);
-    exchange.wait(coming);
-    check_greeting(exchange, messages.in() - kGreetingBytes, rank_at(place.parent));
-    copy_bytes(messages.out(), messages.in(), data.bytes());
-  } else {
-    copy_bytes(messages.out(), data.data, data.bytes());
-  }
-  for (const int child : place.children) {
-    messages.send(rank_at(child));
-  }
-  exchange.wait_all();
-  for (std::int64_t i = 0; i < children; ++i) {
-    check_greeting(exchange, messages.extra() + i * kFirstMessageBytes,
-                   rank_at(place.children[static_cast<std::size_t>(i)]));
+  const int rank = exchange.rank();
+  const auto knows = [&](int r, int distance) { return (root - r + size) % size < distance; };
+  Messages messages(exchange, scratch, data.bytes());
+  copy_bytes(messages.out(), data.data, data.bytes());
+  for (int distance = 1; distance < size; distance <<= 1) {
+    const int from = (rank + distance) % size;
+    const int to = (rank - distance + size) % size;
+    const bool comes = knows(from, distance) && !knows(rank, distance);
+    const bool goes = knows(rank, distance) && !knows(to, distance);
+    messages.start_recv(from, comes ? data.bytes() : 0);
+    messages.send(to, goes ? data.bytes() : 0);
+    messages.finish_recv(from);
+    if (comes) {
+      copy_bytes(messages.out(), messages.in(), data.bytes());
+    }
   }
   copy_bytes(data.data, messages.out(), data.bytes());
 }

@@ -23,7 +23,7 @@ std::string thread_name(const testing::TestParamInfo<OnThreads::ParamType>& info
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, OnThreads,
-                         testing::Combine(testing::Values(1, 2, 3, 4, 8),
+                         testing::Combine(testing::Values(1, 2, 3, 4, 5, 7, 8),
                                           testing::ValuesIn(all_cases())),
                          thread_name);
 

@@ -155,6 +155,12 @@ void misuse_is_refused(Communicator& comm) {
     EXPECT_THROW((void)comm.all_gather(view_of(blocks)), InternalError);
     EXPECT_THROW((void)comm.reduce_scatter(view_of(blocks), ReduceOp::sum), InternalError);
     EXPECT_THROW((void)comm.send(view_of(data), 1 - comm.rank() % 2, -1), InternalError);
+    // Right in sum, and not one of them to be had.
+    std::vector<std::int64_t> negative(in.size(), 0);
+    negative.front() = -1;
+    negative.back() += comm.size() + 1;
+    EXPECT_THROW((void)comm.all_to_all(view_of(out), negative, view_of(in), negative),
+                 InternalError);
   }
   comm.barrier().wait();
 }

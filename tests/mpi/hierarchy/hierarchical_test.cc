@@ -39,9 +39,13 @@ std::string hosts_name(const testing::TestParamInfo<OnHosts::ParamType>& info) {
   return name;
 }
 
-const std::vector<Hosts> kLayouts = {
-    {"a", "a", "b", "b"}, {"a", "b", "c", "d"}, {"a", "a", "a", "b", "b", "b"},
-    {"a", "b", "a", "b"}, {"a", "a", "b"},      {"a", "a", "b", "b", "c", "c", "d", "d"}};
+const std::vector<Hosts> kLayouts = {{"a"},
+                                     {"a", "a", "b", "b"},
+                                     {"a", "b", "c", "d"},
+                                     {"a", "a", "a", "b", "b", "b"},
+                                     {"a", "b", "a", "b"},
+                                     {"a", "a", "b"},
+                                     {"a", "a", "b", "b", "c", "c", "d", "d"}};
 
 INSTANTIATE_TEST_SUITE_P(Layouts, OnHosts,
                          testing::Combine(testing::ValuesIn(kLayouts),

@@ -25,7 +25,7 @@ std::string name_of_case(const testing::TestParamInfo<OnShmThreads::ParamType>& 
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, OnShmThreads,
-                         testing::Combine(testing::Values(1, 2, 3, 4, 8),
+                         testing::Combine(testing::Values(1, 2, 3, 4, 5, 8),
                                           testing::ValuesIn(all_cases())),
                          name_of_case);
 
