@@ -1,8 +1,8 @@
 // What one step hands to another, on whichever rank. Pure functions of the schedule.
 #pragma once
 
-#include <compare>
 #include <optional>
+#include <tuple>
 
 #include "src/parallel/pipeline/schedule.h"
 
@@ -17,7 +17,10 @@ struct PipelineMessage {
   Kind kind = Kind::activation;
   int chunk = 0;  // the receiver's
   std::int64_t micro_batch = 0;
-  friend auto operator<=>(const PipelineMessage&, const PipelineMessage&) = default;
+  friend bool operator==(const PipelineMessage&, const PipelineMessage&) = default;
+  friend bool operator<(const PipelineMessage& a, const PipelineMessage& b) {
+    return std::tie(a.kind, a.chunk, a.micro_batch) < std::tie(b.kind, b.chunk, b.micro_batch);
+  }
 };
 
 // A message and the rank at its other end.

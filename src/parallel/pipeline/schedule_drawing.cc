@@ -36,9 +36,7 @@ constexpr std::array<Colour, 5> kColours = {
 // Later chunks are lighter.
 std::string colour_of(PipelineStep::Kind kind, int chunk, int chunks) {
   const double white = 0.65 * chunk / chunks;
-  const auto mix = [white](double part) {
-    return static_cast<int>(part + (255 - part) * white + 0.5);
-  };
+  const auto mix = [white](double part) { return std::lround(part + (255 - part) * white); };
   const Colour& colour = kColours.at(static_cast<std::size_t>(kind));
   return fmt::format("#{:02x}{:02x}{:02x}", mix(colour.red), mix(colour.green), mix(colour.blue));
 }

@@ -58,7 +58,7 @@ Tensor ToyStage::forward(int chunk, std::int64_t micro_batch, Tensor input) {
   return at == shape_.virtual_stages() - 1 ? Tensor() : make(kActivation, at + 1, micro_batch);
 }
 
-Tensor ToyStage::gradient(int chunk, std::int64_t micro_batch, Tensor doutput) {
+Tensor ToyStage::gradient(int chunk, std::int64_t micro_batch, const Tensor& doutput) {
   const int at = shape_.virtual_stage(stage_, chunk);
   const bool is_last = at == shape_.virtual_stages() - 1;
   check_and_spoil(doutput, is_last ? kNone : kGradient, at + 1, micro_batch);
@@ -67,12 +67,12 @@ Tensor ToyStage::gradient(int chunk, std::int64_t micro_batch, Tensor doutput) {
 
 Tensor ToyStage::backward(int chunk, std::int64_t micro_batch, Tensor doutput) {
   enter(PipelineStep::Kind::backward, chunk, micro_batch);
-  return gradient(chunk, micro_batch, std::move(doutput));
+  return gradient(chunk, micro_batch, doutput);
 }
 
 Tensor ToyStage::backward_input(int chunk, std::int64_t micro_batch, Tensor doutput) {
   enter(PipelineStep::Kind::backward_input, chunk, micro_batch);
-  return gradient(chunk, micro_batch, std::move(doutput));
+  return gradient(chunk, micro_batch, doutput);
 }
 
 void ToyStage::backward_weight(int chunk, std::int64_t micro_batch) {

@@ -33,7 +33,7 @@ class ToyStage : public StageWork {
 
  private:
   void enter(PipelineStep::Kind kind, int chunk, std::int64_t micro_batch);
-  Tensor gradient(int chunk, std::int64_t micro_batch, Tensor doutput);
+  Tensor gradient(int chunk, std::int64_t micro_batch, const Tensor& doutput);
   Tensor make(int kind, int virtual_stage, std::int64_t micro_batch);
   // An empty one is expected for kind < 0.
   void check_and_spoil(const Tensor& given, int kind, int virtual_stage, std::int64_t micro_batch);
