@@ -17,7 +17,8 @@ void check_plan(const LoaderPlan& plan) {
                                   plan.global_batch, plan.micro_batch));
   }
   const std::int64_t micros = plan.global_batch / plan.micro_batch;
-  check(plan.first_micro >= 0 && plan.micros > 0 && plan.first_micro + plan.micros <= micros,
+  check(!plan.micros.empty() && std::all_of(plan.micros.begin(), plan.micros.end(),
+                                            [=](std::int64_t m) { return m >= 0 && m < micros; }),
         "a rank's micro-batches lie within the step");
   check(plan.depth_steps > 0 && plan.threads > 0, "a loader reads ahead, on threads");
 }
@@ -51,9 +52,10 @@ Loader::Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan&
   caller_ = std::make_unique<Worker>();
   check(sampler.samples() == index_.samples(), "the sampler was made for this dataset");
   check(first_sample >= 0, "samples consumed are not negative");
-  tickets_ = plan.steps < 0 ? std::numeric_limits<std::int64_t>::max() : plan.steps * plan.micros;
+  const auto micros = static_cast<std::int64_t>(plan.micros.size());
+  tickets_ = plan.steps < 0 ? std::numeric_limits<std::int64_t>::max() : plan.steps * micros;
   // One more than the depth: the one in the caller's hands.
-  slots_.resize(static_cast<std::size_t>(plan.depth_steps * plan.micros + 1));
+  slots_.resize(static_cast<std::size_t>(plan.depth_steps * micros + 1));
   const std::int64_t elements = plan.micro_batch * plan.sequence;
   for (Slot& slot : slots_) {
     slot.ids.resize(static_cast<std::size_t>(elements));
@@ -124,8 +126,9 @@ void Loader::fill_next(std::unique_lock<std::mutex>& lock, Worker& worker) {
 }
 
 void Loader::fill(std::int64_t ticket, Slot& slot, Worker& worker) const {
-  const std::int64_t step = ticket / plan_.micros;
-  const std::int64_t micro = plan_.first_micro + ticket % plan_.micros;
+  const auto micros = static_cast<std::int64_t>(plan_.micros.size());
+  const std::int64_t step = ticket / micros;
+  const std::int64_t micro = plan_.micros[static_cast<std::size_t>(ticket % micros)];
   const std::int64_t first = first_sample_ + step * plan_.global_batch + micro * plan_.micro_batch;
   slot.batch.first_sample = first;
   BatchReads& batch = worker.reads;

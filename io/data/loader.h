@@ -23,12 +23,10 @@ namespace trireme {
 
 struct LoaderPlan {
   std::int64_t sequence = 0;
-  std::int64_t global_batch = 0;  // samples a step, of all ranks
-  std::int64_t micro_batch = 0;   // samples
-  // This rank computes micro-batches [first_micro, first_micro + micros) of every step.
-  std::int64_t first_micro = 0;
-  std::int64_t micros = 0;
-  std::int64_t steps = -1;  // how many there will be; below 0: without end
+  std::int64_t global_batch = 0;     // samples a step, of all ranks
+  std::int64_t micro_batch = 0;      // samples
+  std::vector<std::int64_t> micros;  // numbers within a step of this rank's micro-batches, in order
+  std::int64_t steps = -1;           // how many there will be; below 0: without end
   std::int64_t depth_steps = 2;
   int threads = 1;
 };

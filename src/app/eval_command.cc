@@ -60,7 +60,7 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
     throw ConfigError(fmt::format("--sequence {}: the model's context is {} tokens", plan.sequence,
                                   loaded.config.context));
   }
-  const Evaluation result = evaluate(*loaded.model, dataset, plan, session.world(), run);
+  const Evaluation result = evaluate(dataset, plan, session.world(), losses_of(*loaded.model, run));
   if (session.world().rank() != 0) {
     return;
   }

@@ -7,6 +7,46 @@ namespace trireme {
 Model::Model(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
     : config_(config), slice_(slice), parts_(build_parts(config_, slice_, store)) {}
 
+namespace {
+
+// Has the parameters of a part in memory for as long as it lives, and those of the next on the way.
+class InMemory {
+ public:
+  InMemory(const Run& run, const PartParameters& part, const PartParameters* next = nullptr)
+      : residence_(part.first < part.end ? run.residence : nullptr), part_(part) {
+    if (residence_ != nullptr) {
+      residence_->need(part.first, part.end);
+    }
+    if (run.residence != nullptr && next != nullptr && next->first < next->end) {
+      run.residence->prefetch(next->first, next->end);
+    }
+  }
+  ~InMemory() {
+    if (residence_ != nullptr) {
+      residence_->release(part_.first, part_.end);
+    }
+  }
+  InMemory(const InMemory&) = delete;
+  InMemory& operator=(const InMemory&) = delete;
+
+ private:
+  ParameterResidence* residence_;
+  PartParameters part_;
+};
+
+}  // namespace
+
+std::vector<ParameterId> Model::parameter_borders() const {
+  std::vector<ParameterId> borders;
+  for (const PartParameters& part : parts_.layer_parameters) {
+    borders.push_back(part.first);
+  }
+  if (parts_.head) {
+    borders.push_back(parts_.head_parameters.first);
+  }
+  return borders;
+}
+
 // An id beyond the vocabulary would read beyond the embedding.
 void Model::check_ids(const ConstView& ids) const {
   const auto* id = as<std::int32_t>(ids);
@@ -50,13 +90,18 @@ Residual Model::stream_of(const MicroBatch& micro_batch, Tensor input, Saved& sa
   if (parts_.embedding) {
     check(micro_batch.ids.count == micro_batch.batch * micro_batch.time, "ids are [B,T]");
     check_ids(micro_batch.ids);
+    const InMemory part(run, parts_.embedding_parameters, &parts_.layer_parameters.front());
     stream = parts_.embedding->forward(micro_batch, run);
   }
   if (parts_.head && !micro_batch.targets.empty()) {
     check_ids(micro_batch.targets);
   }
-  for (const auto& layer : parts_.layers) {
-    stream = layer->forward(std::move(stream), saved, run);
+  const std::size_t count = parts_.layers.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const PartParameters* const next =
+        i + 1 < count ? &parts_.layer_parameters[i + 1] : &parts_.head_parameters;
+    const InMemory part(run, parts_.layer_parameters[i], next);
+    stream = parts_.layers[i]->forward(std::move(stream), saved, run);
   }
   return stream;
 }
@@ -71,20 +116,28 @@ Tensor Model::forward(const MicroBatch& micro_batch, Tensor input, Saved& saved,
   return {};
 }
 
+Head::Result Model::head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
+                                  Run& run) const {
+  Residual stream;
+  stream.delta = saved.pop();
+  stream.x = saved.pop();
+  const InMemory tied(run, parts_.head->tied ? parts_.embedding_parameters : PartParameters{});
+  const InMemory part(run, parts_.head_parameters, &parts_.layer_parameters.back());
+  return parts_.head->forward_backward(std::move(stream), micro_batch.targets, gradient_scale, run);
+}
+
 Model::Backward Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale,
                                 Saved& saved, Run& run) const {
   check(parts_.head.has_value() == d.empty(), "a slice takes the gradient of the one behind");
   Backward result{0, std::move(d)};
   if (parts_.head) {
-    Residual stream;
-    stream.delta = saved.pop();
-    stream.x = saved.pop();
-    Head::Result head =
-        parts_.head->forward_backward(std::move(stream), micro_batch.targets, gradient_scale, run);
+    Head::Result head = head_backward(micro_batch, gradient_scale, saved, run);
     result = {head.loss, std::move(head.d)};
   }
-  for (auto layer = parts_.layers.rbegin(); layer != parts_.layers.rend(); ++layer) {
-    result.d = (*layer)->backward(std::move(result.d), saved, run);
+  for (std::size_t i = parts_.layers.size(); i-- > 0;) {
+    const PartParameters* const next = i > 0 ? &parts_.layer_parameters[i - 1] : nullptr;
+    const InMemory part(run, parts_.layer_parameters[i], next);
+    result.d = parts_.layers[i]->backward(std::move(result.d), saved, run);
   }
   check(saved.empty(), "backward pops all that forward pushed");
   if (parts_.embedding) {
@@ -99,6 +152,11 @@ Model::Backward Model::backward(const MicroBatch& micro_batch, Tensor d, float g
   return result;
 }
 
+ParameterId Model::tied_matrix() const {
+  check(is_tied_first() || is_tied_last(), "the slice has one end of a tied matrix");
+  return is_tied_first() ? parts_.embedding->token : parts_.tied_gradient->token;
+}
+
 void Model::add_tied_gradient(const MicroBatch& micro_batch, const Tensor& d, Run& run) const {
   check(is_tied_last(), "the output matrix is the embedding of another slice");
   check_ids(micro_batch.ids);
@@ -111,6 +169,8 @@ Model::Evaluated Model::evaluate(const MicroBatch& micro_batch, Tensor input, Ru
   if (!parts_.head) {
     return {0, summed(std::move(stream), run)};
   }
+  const InMemory tied(run, parts_.head->tied ? parts_.embedding_parameters : PartParameters{});
+  const InMemory part(run, parts_.head_parameters);
   return {parts_.head->loss(std::move(stream), micro_batch.targets, run), {}};
 }
 

@@ -25,6 +25,8 @@ class Model {
 
   const ModelConfig& config() const { return config_; }
   const ModelSlice& slice() const { return slice_; }
+  // The first parameter of each part, rising: where shards of parameters had better begin.
+  std::vector<ParameterId> parameter_borders() const;
 
   // input: T [B,T,C], the stream from the slice before; empty at the first. Returns the stream for
   // the slice behind; the last one keeps it for backward and returns nothing. The micro-batch's
@@ -41,6 +43,8 @@ class Model {
   // Whether embedding and head are one matrix on two slices, of which this is one.
   bool is_tied_first() const { return parts_.embedding_is_copy; }
   bool is_tied_last() const { return parts_.tied_gradient.has_value(); }
+  // Of either: the matrix.
+  ParameterId tied_matrix() const;
   // Of the last slice, after its backward: completes the gradient of the output matrix.
   void add_tied_gradient(const MicroBatch& micro_batch, const Tensor& d, Run& run) const;
 
@@ -61,6 +65,8 @@ class Model {
   Tensor decode(const ConstView& ids, KeyValueCache& cache, Run& run) const;
 
  private:
+  Head::Result head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
+                             Run& run) const;
   Residual stream_of(const MicroBatch& micro_batch, Tensor input, Saved& saved, Run& run) const;
   void check_ids(const ConstView& ids) const;
   void check_context(const MicroBatch& micro_batch) const;

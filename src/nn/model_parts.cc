@@ -87,6 +87,7 @@ class Assembler {
   Assembler(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
       : config_(config),
         slice_(slice),
+        store_(store),
         declare_(config, slice, store),
         family_(config.family == Family::gpt2 ? gpt2_builder(config, slice, store)
                                               : llama_builder(config, slice, store)) {}
@@ -100,10 +101,13 @@ class Assembler {
       parts.embedding = embedding(declare_.vocabulary_matrix(family_->token_name(), !split));
       parts.embedding->position = family_->positions();
       parts.embedding_is_copy = split;
+      parts.embedding_parameters = {0, store_.count()};
     }
-    add_layers(parts.layers);
+    add_layers(parts);
     if (slice_.has_head(config_)) {
+      const ParameterId first = store_.count();
       parts.head = head(parts.embedding);
+      parts.head_parameters = {first, store_.count()};
       if (split) {
         parts.tied_gradient = embedding(parts.head->output.weight);
       }
@@ -142,25 +146,26 @@ class Assembler {
   }
 
   // A block that is recomputed is one layer; a slice may begin or end in the middle of one.
-  void add_layers(std::vector<std::unique_ptr<Layer>>& layers) {
+  void add_layers(ModelParts& parts) {
     const Recompute& recompute = slice_.recompute;
     for (std::int64_t number = slice_.first; number < slice_.end;) {
       const std::int64_t block = number / 2;
-      const std::int64_t end = std::min(2 * block + 2, slice_.end);
-      std::vector<std::unique_ptr<Layer>> of_block;
+      const bool again = recompute.kind == Recompute::Kind::full && block % recompute.every == 0;
+      const std::int64_t end = again ? std::min(2 * block + 2, slice_.end) : number + 1;
+      const ParameterId first = store_.count();
+      std::vector<std::unique_ptr<Layer>> together;
       for (; number < end; ++number) {
-        of_block.push_back(layer(number));
+        together.push_back(layer(number));
       }
-      if (recompute.kind == Recompute::Kind::full && block % recompute.every == 0) {
-        layers.push_back(std::make_unique<RecomputedLayers>(std::move(of_block)));
-      } else {
-        std::move(of_block.begin(), of_block.end(), std::back_inserter(layers));
-      }
+      parts.layers.push_back(again ? std::make_unique<RecomputedLayers>(std::move(together))
+                                   : std::move(together.front()));
+      parts.layer_parameters.push_back({first, store_.count()});
     }
   }
 
   const ModelConfig& config_;
   const ModelSlice& slice_;
+  ParameterStore& store_;
   ParameterDeclarer declare_;
   std::unique_ptr<FamilyBuilder> family_;
 };

@@ -13,10 +13,20 @@
 
 namespace trireme {
 
+// The parameters [first, end) of a part.
+struct PartParameters {
+  ParameterId first = 0;
+  ParameterId end = 0;
+};
+
 struct ModelParts {
   std::optional<Embedding> embedding;          // of the first slice
   std::vector<std::unique_ptr<Layer>> layers;  // residual layers, or recomputed pairs of them
   std::optional<Head> head;                    // of the last slice
+  // What each part reads; of a tied head with the embedding beside it, the norm's alone.
+  PartParameters embedding_parameters;
+  std::vector<PartParameters> layer_parameters;
+  PartParameters head_parameters;
   // Of the first slice, where the embedding is tied to the head of another: that one trains it.
   bool embedding_is_copy = false;
   // Of the last slice of the same: adds the embedding's part to the gradient of the output matrix.

@@ -77,6 +77,15 @@ double flops_per_token(const ModelConfig& c, std::int64_t sequence) {
                                                      static_cast<double>(sequence);
 }
 
+ForwardFlops forward_flops(const ModelConfig& c, std::int64_t sequence) {
+  const std::int64_t heads = c.attention_width();
+  const std::int64_t projections = 2 * c.hidden * (c.qkv_width() + heads);
+  const std::int64_t matrices = c.family == Family::gpt2 ? 2 : 3;
+  return {static_cast<double>(projections + 2 * heads * sequence),
+          static_cast<double>(2 * matrices * c.hidden * c.ffn),
+          static_cast<double>(2 * c.hidden * c.vocab)};
+}
+
 std::int64_t logits_rows(const ModelConfig& c) {
   return std::max<std::int64_t>(kMostLogits / c.vocab, 1);
 }

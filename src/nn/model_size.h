@@ -17,6 +17,15 @@ std::int64_t parameter_count(const ModelConfig& config);
 // a row up costs nothing; the output product is counted once in either case); C = heads x head_dim.
 double flops_per_token(const ModelConfig& config, std::int64_t sequence);
 
+// FLOPs of the forward pass for one token of a sequence of `sequence` tokens, by part: products and
+// attention (the half that is computed). Backward takes twice as many.
+struct ForwardFlops {
+  double attention = 0;  // of one block
+  double mlp = 0;        // of one block
+  double head = 0;
+};
+ForwardFlops forward_flops(const ModelConfig& config, std::int64_t sequence);
+
 // The most rows of logits that the head holds at one time: 2^26 elements, which are 256 MiB in f32
 // (or one row). A function of the shape alone.
 std::int64_t logits_rows(const ModelConfig& config);

@@ -7,6 +7,7 @@
 #include "src/kernels/kernels.h"
 #include "src/nn/gradient_sink.h"
 #include "src/nn/parameter.h"
+#include "src/nn/parameter_residence.h"
 #include "src/nn/tensor_group.h"
 
 namespace trireme {
@@ -37,6 +38,8 @@ struct Run {
   // If given, backward computes the gradients of activations alone, and puts those of weights off
   // to here.
   WeightGradients* later = nullptr;
+  // Who brings parameters into memory before a layer runs; none: they are always there.
+  ParameterResidence* residence = nullptr;
   // Ranks that hold the other parts of this one's layers; none: the layers are whole.
   TensorGroup* group = nullptr;
   // Decoding only: the tokens before this pass.

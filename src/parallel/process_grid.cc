@@ -1,48 +1,61 @@
 #include "src/parallel/process_grid.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "src/base/check.h"
 
 namespace trireme {
 namespace {
 
-void check_axis(const char* key, int value) {
-  if (value < 1) {
-    throw ConfigError(fmt::format("parallel.{}: {} is not a degree: take 1 or more", key, value));
+void check_axis(const char* key, const std::optional<int>& value) {
+  if (value && *value < 1) {
+    throw ConfigError(fmt::format("parallel.{}: {} is not a degree: take 1 or more", key, *value));
   }
 }
 
-void check_supported(const char* key, int value) {
-  if (value != 1) {
-    throw ConfigError(fmt::format(
-        "parallel.{}: {} is not available in this version, which is data-parallel only: take 1",
-        key, value));
+std::string axis_text(const char* axis, const std::optional<int>& value) {
+  return value ? fmt::format("{} {}", axis, *value) : fmt::format("{} auto", axis);
+}
+
+std::string formula(const GridShape& s) {
+  return fmt::format("{} x {} x {}", axis_text("dp", s.dp), axis_text("tp", s.tp),
+                     axis_text("pp", s.pp));
+}
+
+// The largest divisor of `n` that is at most `most`.
+int largest_divisor(int n, int most) {
+  for (int d = std::min(n, std::max(most, 1)); d > 1; --d) {
+    if (n % d == 0) {
+      return d;
+    }
   }
+  return 1;
 }
 
 }  // namespace
 
-ProcessGrid::ProcessGrid(int world_size, const GridShape& shape) : tp_(shape.tp), pp_(shape.pp) {
+ProcessGrid::ProcessGrid(int world_size, const GridShape& s, int ranks_a_host) {
   check(world_size > 0, "a world has ranks");
-  check_axis("tp", tp_);
-  check_axis("pp", pp_);
-  const std::int64_t others = std::int64_t{tp_} * pp_;
-  if (!shape.dp && world_size % others != 0) {
-    throw ConfigError(fmt::format(
-        "world_size {0} is not a multiple of tp {1} x pp {2} = {3}: start {4} ranks, or change "
-        "parallel.tp or parallel.pp",
-        world_size, tp_, pp_, others, (world_size / others + 1) * others));
+  check_axis("dp", s.dp);
+  check_axis("tp", s.tp);
+  check_axis("pp", s.pp);
+  const std::int64_t given = std::int64_t{s.dp.value_or(1)} * s.tp.value_or(1) * s.pp.value_or(1);
+  const bool open = !s.dp || !s.tp || !s.pp;
+  if (open ? world_size % given != 0 : given != world_size) {
+    const std::int64_t nearest = open ? (world_size / given + 1) * given : given;
+    throw ConfigError(fmt::format("world_size {} {} {}{}: start {} ranks{}", world_size,
+                                  open ? "is not a multiple of" : "!=", formula(s),
+                                  open ? fmt::format(" = {}", given) : "", nearest,
+                                  open ? ", or change a degree" : ", or set parallel.dp to auto"));
   }
-  dp_ = shape.dp ? *shape.dp : static_cast<int>(world_size / others);
-  check_axis("dp", dp_);
-  if (dp_ * others != world_size) {
-    throw ConfigError(fmt::format(
-        "world_size {} != dp {} x tp {} x pp {}: start {} ranks, or set parallel.dp to auto",
-        world_size, dp_, tp_, pp_, dp_ * others));
-  }
-  check_supported("tp", tp_);
-  check_supported("pp", pp_);
+  int rest = static_cast<int>(world_size / given);
+  dp_ = s.dp.value_or(rest);
+  rest = s.dp ? rest : 1;
+  tp_ = s.tp.value_or(!s.pp ? largest_divisor(rest, ranks_a_host > 0 ? ranks_a_host : rest) : rest);
+  rest = s.tp ? rest : rest / tp_;
+  pp_ = s.pp.value_or(rest);
 }
 
 }  // namespace trireme

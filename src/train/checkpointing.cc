@@ -1,5 +1,7 @@
 #include "src/train/checkpointing.h"
 
+#include <iterator>
+
 #include <fmt/ranges.h>
 
 #include "io/checkpoint/fingerprint.h"
@@ -15,6 +17,11 @@ WriterOptions writer_options(const RunConfig& config) {
   options.force = config.checkpoint.force_lock;
   options.retention = {config.checkpoint.keep, config.checkpoint.keep_every};
   return options;
+}
+
+template <class T>
+void append(std::vector<T>& all, std::vector<T> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 }  // namespace
@@ -37,12 +44,17 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume() {
   } else if (!config.resume.is("auto")) {
     options.step = config.resume.integer;
   }
-  const std::vector<BlockRequest> requests = blocks_to_load(parts_.parameters, parts_.optimizer);
+  std::vector<BlockRequest> requests;
+  for (const auto& chunk : parts_.chunks) {
+    append(requests, blocks_to_load(chunk->parameters, chunk->state.pieces_to_load()));
+  }
   const std::optional<Resumed> resumed = trireme::resume(parts_.world, folder, requests, options);
   if (!resumed) {
     return std::nullopt;
   }
-  parts_.parameters.refresh_computes();
+  for (const auto& chunk : parts_.chunks) {
+    chunk->state.masters_changed();
+  }
   durable_step_ = requested_step_ = resumed->manifest.meta.step;
   if (parts_.world.rank() == 0) {
     for (const std::string& why : resumed->skipped) {
@@ -74,10 +86,15 @@ void TrainingCheckpoints::accept(const Manifest& manifest) const {
   }
 }
 
-void TrainingCheckpoints::reserve() {
-  writer_.reserve(blocks_to_save(parts_.parameters, parts_.optimizer, parts_.world.rank(),
-                                 parts_.world.size()));
+std::vector<TensorBlock> TrainingCheckpoints::blocks_to_save() const {
+  std::vector<TensorBlock> blocks;
+  for (const auto& chunk : parts_.chunks) {
+    append(blocks, trireme::blocks_to_save(chunk->parameters, chunk->state.pieces_to_save()));
+  }
+  return blocks;
 }
+
+void TrainingCheckpoints::reserve() { writer_.reserve(blocks_to_save()); }
 
 bool TrainingCheckpoints::due(std::int64_t step) const {
   const std::int64_t every = parts_.config.checkpoint.every;
@@ -96,8 +113,7 @@ void TrainingCheckpoints::save(const TrainingCounters& counters) {
   meta.numerics = parts_.fingerprints.numerics;
   meta.extra = parts_.fingerprints.extra;
   meta.extra["counters"] = to_json(counters);
-  note(writer_.save(meta, blocks_to_save(parts_.parameters, parts_.optimizer, parts_.world.rank(),
-                                         parts_.world.size())));
+  note(writer_.save(meta, blocks_to_save()));
   if (!parts_.config.checkpoint.async) {
     note(writer_.finish());
   }

@@ -11,7 +11,7 @@
 #include "io/checkpoint/resume.h"
 #include "io/checkpoint/writer.h"
 #include "src/base/log.h"
-#include "src/optim/adamw.h"
+#include "src/train/model_chunk.h"
 #include "src/train/run_config.h"
 #include "src/train/training_state.h"
 
@@ -28,8 +28,7 @@ class TrainingCheckpoints {
   struct Parts {
     const RunConfig& config;
     const RunFingerprints& fingerprints;
-    ParameterStore& parameters;
-    AdamWOptimizer& optimizer;
+    std::vector<std::unique_ptr<ModelChunk>>& chunks;  // of this rank
     Communicator& world;
     Log& log;
   };
@@ -53,6 +52,7 @@ class TrainingCheckpoints {
 
  private:
   void accept(const Manifest& manifest) const;
+  std::vector<TensorBlock> blocks_to_save() const;
   void note(const std::optional<SaveOutcome>& outcome);
 
   Parts parts_;

@@ -17,8 +17,8 @@ struct Span {
   std::int64_t count;  // micro-batches
 };
 
-void evaluate_span(const Model& model, const Dataset& dataset, std::int64_t sequence,
-                   const Span& span, Run& run, double* losses) {
+void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& span,
+                   const LossesOf& losses_of, double* losses) {
   if (span.count <= 0) {
     return;
   }
@@ -28,20 +28,25 @@ void evaluate_span(const Model& model, const Dataset& dataset, std::int64_t sequ
                 {.sequence = sequence,
                  .global_batch = span.batch,
                  .micro_batch = span.batch,
-                 .first_micro = 0,
-                 .micros = 1,
+                 .micros = {0},
                  .steps = span.count},
                 span.first_sample);
-  for (std::int64_t m = 0; m < span.count; ++m) {
-    const LoadedMicroBatch& loaded = loader.next();
-    losses[m] = model.evaluate({loaded.batch, loaded.time, loaded.ids, loaded.targets}, run);
-  }
+  losses_of(loader, span.batch, span.count, losses);
 }
 
 }  // namespace
 
-Evaluation evaluate(const Model& model, const Dataset& dataset, const EvaluationPlan& plan,
-                    Communicator& comm, Run& run) {
+LossesOf losses_of(const Model& model, Run& run) {
+  return [&model, &run](Loader& loader, std::int64_t, std::int64_t count, double* losses) {
+    for (std::int64_t m = 0; m < count; ++m) {
+      const LoadedMicroBatch& loaded = loader.next();
+      losses[m] = model.evaluate({loaded.batch, loaded.time, loaded.ids, loaded.targets}, run);
+    }
+  };
+}
+
+Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communicator& comm,
+                    const LossesOf& losses_of) {
   const std::int64_t samples = std::min(dataset.samples(plan.sequence), plan.max_samples);
   const std::int64_t batch = std::min(plan.micro_batch, samples);
   const std::int64_t whole = samples / batch;  // micro-batches
@@ -52,10 +57,10 @@ Evaluation evaluate(const Model& model, const Dataset& dataset, const Evaluation
   const std::int64_t end = std::min(first + a_rank, micro_batches);
 
   std::vector<double> losses(static_cast<std::size_t>(a_rank * comm.size()), 0.0);
-  evaluate_span(model, dataset, plan.sequence, {batch, first * batch, std::min(end, whole) - first},
-                run, losses.data() + first);
+  evaluate_span(dataset, plan.sequence, {batch, first * batch, std::min(end, whole) - first},
+                losses_of, losses.data() + first);
   if (rest > 0 && first <= whole && whole < end) {
-    evaluate_span(model, dataset, plan.sequence, {rest, whole * batch, 1}, run,
+    evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1}, losses_of,
                   losses.data() + whole);
   }
   comm.all_gather({losses.data(), static_cast<std::int64_t>(losses.size()), DType::f64, {}}).wait();

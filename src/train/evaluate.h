@@ -3,7 +3,10 @@
 // bits.
 #pragma once
 
+#include <functional>
+
 #include "io/data/dataset.h"
+#include "io/data/loader.h"
 #include "mpi/communicator.h"
 #include "src/nn/model.h"
 
@@ -21,8 +24,16 @@ struct EvaluationPlan {
   std::int64_t max_samples = 0;  // fewer where the dataset has fewer
 };
 
-// DataError if the dataset holds no sample of that length.
-Evaluation evaluate(const Model& model, const Dataset& dataset, const EvaluationPlan& plan,
-                    Communicator& comm, Run& run);
+// Takes the next `count` micro-batches, of `batch` samples each, from the loader; writes the sum of
+// each one's token losses, or leaves the zeros where another rank has them.
+using LossesOf =
+    std::function<void(Loader& loader, std::int64_t batch, std::int64_t count, double* losses)>;
+// Of a whole model on this rank.
+LossesOf losses_of(const Model& model, Run& run);
+
+// The mean is that of the losses which the ranks of `comm` found. DataError if the dataset holds no
+// sample of that length.
+Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communicator& comm,
+                    const LossesOf& losses_of);
 
 }  // namespace trireme

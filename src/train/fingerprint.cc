@@ -58,11 +58,11 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
   return fields;
 }
 
-nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels, int dp) {
+nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels, int dp, int tp) {
   nlohmann::json fields = {{"reproducibility", c.reproducibility},
                            {"kernels", kernels},
                            {"products", product_library()},
-                           {"tp", c.parallel.tp}};
+                           {"tp", tp}};
   if (c.reproducibility != "elastic") {
     fields["dp"] = dp;
   }

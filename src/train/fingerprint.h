@@ -15,7 +15,8 @@ namespace trireme {
 nlohmann::json config_fingerprint(const RunConfig& config, const std::string& dataset_digest);
 
 // What decides the bits of the same computation: kernels and instruction set, promise, layout.
-nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp);
+nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp,
+                                    int tp);
 
 // The model's part of a config fingerprint, read back: how `generate` and `eval` know what to
 // build.

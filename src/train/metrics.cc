@@ -38,6 +38,8 @@ nlohmann::ordered_json to_json(const StepMetrics& m) {
                                  {"mfu", number(m.mfu)},
                                  {"data_wait_ms", number(m.data_wait_ms)},
                                  {"comm_exposed_ms", number(m.comm_exposed_ms)},
+                                 {"tensor_wait_ms", number(m.tensor_wait_ms)},
+                                 {"pipeline_wait_ms", number(m.pipeline_wait_ms)},
                                  {"checkpoint_stall_ms", number(m.checkpoint_stall_ms)},
                                  {"memory_bytes", m.memory_bytes},
                                  {"skipped_steps", m.skipped_steps},

@@ -27,7 +27,9 @@ struct StepMetrics {
   double flops_per_s_a_rank = 0;  // model FLOPs, 6N + 6LCT, causal
   double mfu = 0;                 // of the measured product rate of all ranks
   double data_wait_ms = 0;
-  double comm_exposed_ms = 0;
+  double comm_exposed_ms = 0;   // rank 0 waited for other replicas, as the next two for others
+  double tensor_wait_ms = 0;    // ranks of its tensor-parallel group
+  double pipeline_wait_ms = 0;  // stages of its pipeline
   double checkpoint_stall_ms = 0;
   std::int64_t memory_bytes = 0;  // resident, the largest of all ranks
   std::int64_t skipped_steps = 0;

@@ -2,6 +2,7 @@
 
 #include "mpi/session/backend.h"
 #include "src/base/error.h"
+#include "src/parallel/pipeline/schedule.h"
 #include "src/train/model_presets.h"
 
 namespace trireme {
@@ -46,6 +47,13 @@ void bind(ConfigBinder& b, TrainConfig& c) {
                     "compute threads a rank; auto: its share of the cores it is bound to")
       .at_least(1)
       .at_most(1024);
+  b.text("train.recompute", c.recompute,
+         "what backward computes again to save memory: selective: norms, activations, attention; "
+         "full: whole blocks")
+      .one_of({"none", "selective", "full"});
+  b.integer("train.recompute_every", c.recompute_every,
+            "full: recompute the blocks whose number is a multiple of this")
+      .at_least(1);
 }
 
 void bind(ConfigBinder& b, OptimizerConfig& c) {
@@ -70,14 +78,24 @@ void bind(ConfigBinder& b, OptimizerConfig& c) {
 }
 
 void bind(ConfigBinder& b, ParallelConfig& c) {
-  b.integer_or_word("parallel.dp", c.dp, {"auto"}, "data-parallel replicas; auto: all ranks")
+  b.integer_or_word("parallel.dp", c.dp, {"auto"},
+                    "data-parallel replicas; auto: as many as tp and pp leave room for")
       .at_least(1);
-  b.integer("parallel.tp", c.tp, "tensor-parallel ranks a replica (1 in this version)")
-      .at_least(1)
-      .at_most(1);
-  b.integer("parallel.pp", c.pp, "pipeline stages a replica (1 in this version)")
-      .at_least(1)
-      .at_most(1);
+  b.integer_or_word("parallel.tp", c.tp, {"auto"},
+                    "tensor-parallel ranks a stage; auto, with dp given: as many as a host has")
+      .at_least(1);
+  b.integer_or_word("parallel.pp", c.pp, {"auto"},
+                    "pipeline stages a replica; auto, with dp given: what is left")
+      .at_least(1);
+  b.text("parallel.schedule", c.schedule, "order of work in the pipeline")
+      .one_of(pipeline_schedule_names());
+  b.integer("parallel.virtual_stages", c.virtual_stages,
+            "pieces of the model a rank, of the interleaved schedule")
+      .at_least(1);
+  b.integer("parallel.zero", c.zero,
+            "what replicas shard: 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too")
+      .at_least(0)
+      .at_most(3);
   b.text("parallel.placement", c.placement,
          "print: say at the start which ranks form which groups, where, and why")
       .one_of({"quiet", "print"});

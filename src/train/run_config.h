@@ -36,6 +36,8 @@ struct TrainConfig {
   std::int64_t eval_samples = 128;     // sequences of the validation set
   std::int64_t max_skipped_steps = 3;  // in a row, for a loss or gradient that is not finite
   IntegerOrWord threads{0, "auto"};    // a rank
+  std::string recompute = "none";
+  std::int64_t recompute_every = 1;  // blocks, of full
 };
 
 struct OptimizerConfig {
@@ -50,8 +52,11 @@ struct OptimizerConfig {
 
 struct ParallelConfig {
   IntegerOrWord dp{0, "auto"};
-  int tp = 1;
-  int pp = 1;
+  IntegerOrWord tp{1, ""};
+  IntegerOrWord pp{1, ""};
+  std::string schedule = "1f1b";
+  int virtual_stages = 1;
+  int zero = 0;
   std::string placement = "quiet";
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
 };

@@ -9,6 +9,7 @@
 
 #include "src/base/stopwatch.h"
 #include "src/optim/gradient_norm.h"
+#include "src/train/tied_embedding.h"
 
 namespace trireme {
 
@@ -52,72 +53,79 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   // The small exchange queues up behind the gradients: together they are what computing waits for.
   const Stopwatch exposed;
   share(losses, signal, result);
-  const View gradient = parts_.reducer.finish_step();
+  for (const auto& chunk : parts_.chunks) {
+    chunk->state.reducer().finish_step();
+  }
   result.comm_exposed_ms = exposed.milliseconds();
-  update(counters, gradient, result);
+  update(counters, result);
   ++counters.step;
   return result;
 }
 
 std::vector<double> TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
-  const RunConfig& config = parts_.config;
-  const LeafRange leaves = parts_.reducer.micro_batches();
-  const auto tokens = static_cast<double>(config.tokens_a_step());
-  Run run{.kernels = parts_.kernels,
-          .stream = parts_.stream,
-          .pool = parts_.pool,
-          .parameters = parts_.parameters,
-          .training = true,
-          .dropout = {config.train.seed, static_cast<std::uint32_t>(step)},
-          .first_sample = 0,
-          .gradients = &parts_.reducer};
-  std::vector<double> losses;
-  const auto waited_before = parts_.loader.wait_time();
-  parts_.reducer.begin_step();
-  for (std::int64_t m = leaves.lo; m < leaves.hi; ++m) {
-    const char* const phase = parts_.recorder.enter_phase("data_load");
-    const LoadedMicroBatch& loaded = parts_.loader.next();
-    parts_.recorder.enter_phase(phase);
-    const MicroBatch micro_batch{loaded.batch, loaded.time, loaded.ids, loaded.targets};
-    parts_.reducer.begin_micro_batch(m);
-    run.first_sample = m * config.train.micro_batch;
-    losses.push_back(
-        parts_.model.forward_backward(micro_batch, static_cast<float>(1 / tokens), run));
+  const auto waited = [this] {
+    return parts_.loader == nullptr ? std::chrono::duration<double>(0) : parts_.loader->wait_time();
+  };
+  const std::chrono::duration<double> waited_before = waited();
+  parts_.group.take_waited_seconds();
+  for (const auto& chunk : parts_.chunks) {
+    chunk->state.reducer().begin_step();
   }
-  const std::chrono::duration<double, std::milli> waited =
-      parts_.loader.wait_time() - waited_before;
-  result.data_wait_ms = waited.count();
+  const std::vector<std::int64_t>& numbers = parts_.chunks.front()->state.reducer().micro_batches();
+  std::vector<double> losses = parts_.replica.train(step, numbers, parts_.loader);
+  result.data_wait_ms = 1e3 * (waited() - waited_before).count();
+  result.tensor_wait_ms = 1e3 * parts_.group.take_waited_seconds();
+  result.pipeline_wait_ms = 1e3 * parts_.replica.timings().wait_seconds;
   return losses;
 }
 
-// One small all-gather a step carries all that ranks have to tell each other.
+// One small all-gather a step carries all that ranks have to tell each other. The losses are those
+// of the last stages; ranks of a tensor-parallel group have the same ones.
 void TrainStep::share(const std::vector<double>& losses, int signal, StepResult& result) {
   constexpr std::size_t kExtra = 2;
   const std::size_t a_rank = losses.size() + kExtra;
-  const auto ranks = static_cast<std::size_t>(parts_.dp.size());
-  std::vector<double> all(a_rank * ranks, 0.0);
-  double* own = all.data() + a_rank * static_cast<std::size_t>(parts_.dp.rank());
+  const int ranks = parts_.world.size();
+  std::vector<double> all(a_rank * static_cast<std::size_t>(ranks), 0.0);
+  double* own = all.data() + a_rank * static_cast<std::size_t>(parts_.world.rank());
   std::copy(losses.begin(), losses.end(), own);
   own[losses.size()] = signal;
   own[losses.size() + 1] = static_cast<double>(resident_bytes());
-  parts_.dp.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64, {}}).wait();
+  parts_.world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64, {}})
+      .wait();
 
-  std::vector<double> in_order;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const double* from = all.data() + a_rank * rank;
-    in_order.insert(in_order.end(), from, from + losses.size());
-    result.stop_signal = std::max(result.stop_signal, static_cast<int>(from[losses.size()]));
-    result.memory_bytes =
-        std::max(result.memory_bytes, static_cast<std::int64_t>(from[losses.size() + 1]));
+  const ProcessGrid& grid = parts_.layout.grid;
+  const GradientRounds rounds = gradient_rounds(parts_.config.micro_batches(), grid.dp(),
+                                                parts_.layout.zero, parts_.layout.reproducibility);
+  std::vector<double> in_order(static_cast<std::size_t>(parts_.config.micro_batches()), 0.0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const double* from = all.data() + a_rank * static_cast<std::size_t>(rank);
+    if (parts_.layout.has_head(rank) && grid.tp_rank(rank) == 0) {
+      for (const std::int64_t number : rounds.numbers(grid.dp_rank(rank), grid.dp())) {
+        in_order[static_cast<std::size_t>(number)] = *from++;
+      }
+    } else {
+      from += losses.size();
+    }
+    result.stop_signal = std::max(result.stop_signal, static_cast<int>(from[0]));
+    result.memory_bytes = std::max(result.memory_bytes, static_cast<std::int64_t>(from[1]));
   }
   const auto tokens = static_cast<double>(parts_.config.tokens_a_step());
   result.loss = without_sign_of_nan(
       sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size())) / tokens);
 }
 
-void TrainStep::update(TrainingCounters& counters, const View& gradient, StepResult& result) {
-  result.grad_norm = without_sign_of_nan(
-      gradient_norm(parts_.parameters, gradient, parts_.kernels, parts_.stream));
+// Where every replica has the whole gradient each finds the norm for itself.
+double TrainStep::norm() {
+  ExactSum squares;
+  for (const auto& chunk : parts_.chunks) {
+    chunk->state.add_squares(squares);
+  }
+  const bool sharded = parts_.chunks.front()->state.layout().level() > 0;
+  return gradient_norm(squares, sharded ? parts_.world : parts_.siblings);
+}
+
+void TrainStep::update(TrainingCounters& counters, StepResult& result) {
+  result.grad_norm = without_sign_of_nan(norm());
   if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
     result.skipped = true;
     ++counters.skipped_steps;
@@ -129,7 +137,10 @@ void TrainStep::update(TrainingCounters& counters, const View& gradient, StepRes
                          .lr = static_cast<float>(result.lr),
                          .gradient_scale = static_cast<float>(clip_factor(
                              result.grad_norm, static_cast<double>(parts_.config.optimizer.clip)))};
-  parts_.optimizer.step(gradient, step, parts_.kernels, parts_.stream);
+  for (const auto& chunk : parts_.chunks) {
+    chunk->state.start_update(step);
+  }
+  refresh_tied_embedding(*parts_.chunks.front(), *parts_.chunks.back(), parts_.pp);
 }
 
 }  // namespace trireme

@@ -1,17 +1,16 @@
-// TrainStep: one optimizer step: this rank's micro-batches forward and backward, the gradient of
+// TrainStep: one optimizer step: this rank's part of its replica's micro-batches, the gradient of
 // the global batch, clipping, AdamW. Every rank returns the same result, bit for bit. Owned by the
 // training loop, used by its thread; all parts are borrowed and outlive it.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "io/data/loader.h"
 #include "mpi/communicator.h"
-#include "mpi/watch/flight_recorder.h"
-#include "src/nn/model.h"
-#include "src/optim/adamw.h"
-#include "src/parallel/gradient_reducer.h"
+#include "src/train/model_chunk.h"
+#include "src/train/replica.h"
 #include "src/train/run_config.h"
 #include "src/train/training_state.h"
 
@@ -24,24 +23,25 @@ struct StepResult {
   bool skipped = false;           // loss or norm was not finite: weights and moments are untouched
   int stop_signal = 0;            // a signal that any rank has received, or 0
   std::int64_t memory_bytes = 0;  // resident, the largest of all ranks
+  // Of this rank.
   double data_wait_ms = 0;
-  double comm_exposed_ms = 0;  // waited for other ranks after the last backward
+  double comm_exposed_ms = 0;   // waited for other replicas after the last backward
+  double tensor_wait_ms = 0;    // for the ranks of the tensor-parallel group
+  double pipeline_wait_ms = 0;  // for other stages
 };
 
 class TrainStep {
  public:
   struct Parts {
     const RunConfig& config;
-    const Model& model;
-    ParameterStore& parameters;
-    AdamWOptimizer& optimizer;
-    GradientReducer& reducer;
-    Loader& loader;
-    Communicator& dp;
-    FlightRecorder& recorder;
-    const Kernels& kernels;
-    Stream& stream;
-    Pool& pool;
+    const Layout& layout;
+    Replica& replica;
+    std::vector<std::unique_ptr<ModelChunk>>& chunks;
+    Loader* loader;  // null at ranks that see no tokens
+    Communicator& world;
+    Communicator& siblings;  // the ranks of this replica
+    Communicator& pp;
+    TensorRanks& group;
   };
   explicit TrainStep(const Parts& parts) : parts_(parts) {}
 
@@ -51,7 +51,8 @@ class TrainStep {
  private:
   std::vector<double> run_micro_batches(std::int64_t step, StepResult& result);
   void share(const std::vector<double>& losses, int signal, StepResult& result);
-  void update(TrainingCounters& counters, const View& gradient, StepResult& result);
+  double norm();
+  void update(TrainingCounters& counters, StepResult& result);
 
   Parts parts_;
 };

@@ -2,7 +2,6 @@
 
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"
-#include "src/train/evaluate.h"
 #include "src/train/training_parts.h"
 
 namespace trireme {
@@ -14,6 +13,8 @@ struct Window {
   std::int64_t steps = 0;
   double data_wait_ms = 0;
   double comm_exposed_ms = 0;
+  double tensor_wait_ms = 0;
+  double pipeline_wait_ms = 0;
   double checkpoint_stall_ms = 0;
 };
 
@@ -60,6 +61,8 @@ StepResult Loop::one_step() {
   ++window_.steps;
   window_.data_wait_ms += result.data_wait_ms;
   window_.comm_exposed_ms += result.comm_exposed_ms;
+  window_.tensor_wait_ms += result.tensor_wait_ms;
+  window_.pipeline_wait_ms += result.pipeline_wait_ms;
   if (result.skipped && p_.world.rank() == 0) {
     p_.host.log.warning(
         fmt::format("step {} skipped: loss {}, gradient norm {}; weights and moments "
@@ -120,6 +123,8 @@ StepMetrics Loop::metrics_of(const StepResult& result) const {
   m.mfu = flops / p_.ceiling_flops;
   m.data_wait_ms = window_.data_wait_ms / steps;
   m.comm_exposed_ms = window_.comm_exposed_ms / steps;
+  m.tensor_wait_ms = window_.tensor_wait_ms / steps;
+  m.pipeline_wait_ms = window_.pipeline_wait_ms / steps;
   m.checkpoint_stall_ms = window_.checkpoint_stall_ms / steps;
   m.memory_bytes = result.memory_bytes;
   m.skipped_steps = p_.counters.skipped_steps;
@@ -135,15 +140,7 @@ bool Loop::evaluation_due(bool stopping) const {
 
 double Loop::validation_loss() {
   p_.enter("evaluate", p_.config.deadline.evaluate);
-  Run run{.kernels = p_.kernels,
-          .stream = p_.stream,
-          .pool = p_.pool,
-          .parameters = p_.parameters,
-          .dropout = {}};
-  const RunConfig& c = p_.config;
-  return evaluate(p_.model, *p_.validation,
-                  {c.data.sequence, c.train.micro_batch, c.train.eval_samples}, *p_.dp, run)
-      .loss;
+  return p_.validation_loss();
 }
 
 void Loop::save_if_due(bool stopping) {

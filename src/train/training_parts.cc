@@ -7,9 +7,11 @@
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"
 #include "src/train/ceiling.h"
+#include "src/train/evaluate.h"
 #include "src/train/fingerprint.h"
 #include "src/train/open_dataset.h"
 #include "src/train/startup.h"
+#include "src/train/tied_embedding.h"
 
 namespace trireme {
 namespace {
@@ -17,19 +19,13 @@ namespace {
 constexpr std::int64_t kCeilingSize = 1024;
 constexpr int kCeilingRounds = 15;
 
-ProcessGrid grid_of(const RunConfig& config, int world_size) {
-  const ParallelConfig& p = config.parallel;
-  GridShape shape{.dp = std::nullopt, .tp = p.tp, .pp = p.pp};
-  if (!p.dp.is("auto")) {
-    shape.dp = static_cast<int>(p.dp.integer);
+// The fewest ranks that a host has.
+int ranks_a_host(const std::vector<RankPlace>& places) {
+  int ranks = places.front().local_size;
+  for (const RankPlace& place : places) {
+    ranks = std::min(ranks, place.local_size);
   }
-  return {world_size, shape};
-}
-
-Reproducibility reproducibility_of(const std::string& word) {
-  return word == "elastic"  ? Reproducibility::elastic
-         : word == "layout" ? Reproducibility::layout
-                            : Reproducibility::fast;
+  return ranks;
 }
 
 int threads_of(const RunConfig& config, const RankPlace& place) {
@@ -63,32 +59,27 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
     : config(the_config),
       host(the_host),
       world(host.world),
-      grid(grid_of(config, world.size())),
-      dp(world.split(grid.dp_color(world.rank()), grid.dp_rank(world.rank()), "dp")),
+      layout(make_layout(config, world.size(), ranks_a_host(host.places))),
+      dp(group_along(layout.grid.dp_color(world.rank()), layout.grid.dp_rank(world.rank()), "dp")),
+      tp(group_along(layout.grid.tp_color(world.rank()), layout.grid.tp_rank(world.rank()), "tp")),
+      pp(group_along(layout.grid.pp_color(world.rank()), layout.grid.pp_rank(world.rank()), "pp")),
+      siblings(group_along(layout.grid.dp_rank(world.rank()), world.rank(), "replica")),
       kernels(kernels_for({})),
       stream({}, threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())))),
       shared_pool({}, world.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
-      parameters(pool, config.compute_dtype()),
-      model(config.model, parameters) {
+      group(*tp, shared_pool) {
   host.recorder.set_dump_folder(config.run_dir / "logs");
   enter("start", config.deadline.start);
-  check_reduction(config.micro_batches(), grid.dp(), reproducibility_of(config.reproducibility));
-  if (config.reproducibility == "fast") {
-    dp->set_sum_order(SumOrder::any);
-  }
   check_same_kernels(world, kernels.name, config.reproducibility);
   log_ranks(host.places, world, stream.threads(), kernels.name, host.log);
-  if (config.parallel.placement == "print" && world.rank() == 0) {
-    for (const std::string& line : describe_placement(grid, host.places)) {
-      host.log.info(line);
-    }
+  if (world.rank() == 0) {
+    log_layout();
   }
   if (!config.data.validation.empty()) {
     validation.emplace(open_dataset(config.data.validation, config.model.vocab, world));
   }
-  parameters.allocate();
-  make_optimizer();
+  make_chunks();
   make_checkpoints();
   resume();
   make_loader();
@@ -98,35 +89,63 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   }
 }
 
+std::unique_ptr<Communicator> TrainingParts::group_along(int color, int key, const char* name) {
+  std::unique_ptr<Communicator> along = world.split(color, key, name);
+  if (layout.reproducibility == Reproducibility::fast) {
+    along->set_sum_order(SumOrder::any);
+  }
+  return along;
+}
+
+void TrainingParts::log_layout() {
+  for (const std::string& line : describe_layout(layout, config)) {
+    host.log.info(line);
+  }
+  if (config.parallel.placement == "print") {
+    for (const std::string& line : describe_placement(layout.grid, host.places)) {
+      host.log.info(line);
+    }
+  }
+}
+
 void TrainingParts::enter(const char* phase, double deadline_seconds) {
   host.status.phase = phase;
   host.recorder.enter_phase(phase);
   host.status.step = counters.step;
-  world.set_deadline(std::chrono::duration<double>(deadline_seconds));
-  dp->set_deadline(std::chrono::duration<double>(deadline_seconds));
+  const std::chrono::duration<double> deadline(deadline_seconds);
+  world.set_deadline(deadline);
+  for (Communicator* along : {dp.get(), tp.get(), pp.get(), siblings.get()}) {
+    along->set_deadline(deadline);
+  }
 }
 
-void TrainingParts::make_optimizer() {
+void TrainingParts::make_chunks() {
   const OptimizerConfig& o = config.optimizer;
-  optimizer = std::make_unique<AdamWOptimizer>(parameters,
-                                               AdamWOptions{.beta1 = static_cast<float>(o.betas[0]),
-                                                            .beta2 = static_cast<float>(o.betas[1]),
-                                                            .epsilon = o.eps,
-                                                            .weight_decay = o.weight_decay});
-  reducer = std::make_unique<GradientReducer>(
-      parameters, *dp, kernels, stream, shared_pool,
-      GradientReducer::Options{.micro_batches = config.micro_batches(),
-                               .reproducibility = reproducibility_of(config.reproducibility),
-                               .bucket_bytes = config.parallel.bucket_bytes});
+  const ZeroTools tools{*dp, kernels, stream, pool, shared_pool};
+  const ZeroState::Options options{.level = layout.zero,
+                                   .micro_batches = config.micro_batches(),
+                                   .reproducibility = layout.reproducibility,
+                                   .bucket_bytes = config.parallel.bucket_bytes,
+                                   .borders = {},
+                                   .adamw = {.beta1 = static_cast<float>(o.betas[0]),
+                                             .beta2 = static_cast<float>(o.betas[1]),
+                                             .epsilon = o.eps,
+                                             .weight_decay = o.weight_decay}};
+  for (int chunk = 0; chunk < layout.shape.chunks; ++chunk) {
+    chunks.push_back(std::make_unique<ModelChunk>(config.model, layout.slice(world.rank(), chunk),
+                                                  config.compute_dtype(), tools, options));
+  }
+  replica = std::make_unique<Replica>(Replica::Parts{
+      config, layout, chunks, *pp, group, host.recorder, kernels, stream, pool, shared_pool});
 }
 
 void TrainingParts::make_checkpoints() {
   fingerprints = {config_fingerprint(config, dataset.manifest().digest()),
-                  numerics_fingerprint(config, kernels.name, grid.dp()),
+                  numerics_fingerprint(config, kernels.name, layout.grid.dp(), layout.grid.tp()),
                   {{"tokenizer", dataset.manifest().tokenizer}}};
   check_allowed_fields(config.checkpoint.allow_change, fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(
-      TrainingCheckpoints::Parts{config, fingerprints, parameters, *optimizer, world, host.log});
+      TrainingCheckpoints::Parts{config, fingerprints, chunks, world, host.log});
 }
 
 void TrainingParts::resume() {
@@ -134,8 +153,11 @@ void TrainingParts::resume() {
   if (const auto resumed = checkpoints->resume()) {
     counters = *resumed;
   } else {
-    parameters.initialize(config.train.seed);
+    for (const auto& chunk : chunks) {
+      chunk->state.initialize(config.train.seed);
+    }
   }
+  refresh_tied_embedding(*chunks.front(), *chunks.back(), *pp);
   if (config.checkpoint.every > 0) {
     checkpoints->reserve();
   }
@@ -146,19 +168,31 @@ void TrainingParts::make_loader() {
   const Sampler sampler(dataset.samples(sequence),
                         shuffle_block_samples(sequence, dataset.manifest().token_bytes),
                         parse_shuffle(config.data.shuffle), config.data.seed);
-  const LeafRange leaves = reducer->micro_batches();
-  loader = std::make_unique<Loader>(
-      dataset, sampler,
-      LoaderPlan{.sequence = sequence,
-                 .global_batch = config.train.global_batch,
-                 .micro_batch = config.train.micro_batch,
-                 .first_micro = leaves.lo,
-                 .micros = leaves.count(),
-                 .steps = std::max<std::int64_t>(config.train.steps - counters.step, 0)},
-      counters.step * config.train.global_batch);
-  step = std::make_unique<TrainStep>(TrainStep::Parts{config, model, parameters, *optimizer,
-                                                      *reducer, *loader, *dp, host.recorder,
-                                                      kernels, stream, pool});
+  if (replica->reads_tokens()) {
+    loader = std::make_unique<Loader>(
+        dataset, sampler,
+        LoaderPlan{.sequence = sequence,
+                   .global_batch = config.train.global_batch,
+                   .micro_batch = config.train.micro_batch,
+                   .micros = chunks.front()->state.reducer().micro_batches(),
+                   .steps = std::max<std::int64_t>(config.train.steps - counters.step, 0)},
+        counters.step * config.train.global_batch);
+  }
+  step = std::make_unique<TrainStep>(TrainStep::Parts{config, layout, *replica, chunks,
+                                                      loader.get(), world, *siblings, *pp, group});
+}
+
+// The last stages have the losses.
+double TrainingParts::validation_loss() {
+  double loss =
+      evaluate(*validation,
+               {config.data.sequence, config.train.micro_batch, config.train.eval_samples}, *dp,
+               [this](Loader& from, std::int64_t batch, std::int64_t count, double* losses) {
+                 replica->evaluate(from, batch, count, losses);
+               })
+          .loss;
+  pp->broadcast({&loss, 1, DType::f64, {}}, layout.grid.pp() - 1).wait();
+  return loss;
 }
 
 void TrainingParts::measure_ceiling() {
@@ -176,7 +210,7 @@ void TrainingParts::make_metrics() {
       "{} parameters, {} tokens a step in {} micro-batches over dp {}; step {} of {}; products at "
       "{}FLOP/s",
       format_count(static_cast<double>(parameter_count(config.model))), config.tokens_a_step(),
-      config.micro_batches(), grid.dp(), counters.step, config.train.steps,
+      config.micro_batches(), layout.grid.dp(), counters.step, config.train.steps,
       format_count(ceiling_flops)));
 }
 

@@ -4,9 +4,11 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
-#include "src/parallel/process_grid.h"
+#include "src/parallel/tensor_ranks.h"
 #include "src/train/checkpointing.h"
+#include "src/train/layout.h"
 #include "src/train/metrics.h"
 #include "src/train/train_step.h"
 #include "src/train/training.h"
@@ -19,32 +21,40 @@ struct TrainingParts {
 
   // What this rank is doing from here on, and how long it may wait for the others meanwhile.
   void enter(const char* phase, double deadline_seconds);
+  // Nats a token on the validation set; the same on all ranks.
+  double validation_loss();
 
   RunConfig config;
   TrainingHost host;
   Communicator& world;
-  ProcessGrid grid;
+  Layout layout;
+  // The groups of this rank: of equal parts of all replicas, of the parts of its layers, of the
+  // stages of its pipeline, and all ranks of its replica.
   std::unique_ptr<Communicator> dp;
+  std::unique_ptr<Communicator> tp;
+  std::unique_ptr<Communicator> pp;
+  std::unique_ptr<Communicator> siblings;
   const Kernels& kernels;
   Stream stream;
   Pool pool{Device{}};
   Pool shared_pool;  // of buffers that the world moves without a copy
   Dataset dataset;
   std::optional<Dataset> validation;
-  ParameterStore parameters;
-  Model model;
-  std::unique_ptr<AdamWOptimizer> optimizer;
-  std::unique_ptr<GradientReducer> reducer;
+  TensorRanks group;
+  std::vector<std::unique_ptr<ModelChunk>> chunks;
+  std::unique_ptr<Replica> replica;
   RunFingerprints fingerprints;
   std::unique_ptr<TrainingCheckpoints> checkpoints;
   TrainingCounters counters;
-  std::unique_ptr<Loader> loader;
+  std::unique_ptr<Loader> loader;  // of ranks that see tokens
   std::unique_ptr<TrainStep> step;
   double ceiling_flops = 0;             // products a second of all ranks, measured
   std::unique_ptr<MetricsLog> metrics;  // rank 0's
 
  private:
-  void make_optimizer();
+  std::unique_ptr<Communicator> group_along(int color, int key, const char* name);
+  void log_layout();
+  void make_chunks();
   void make_checkpoints();
   void resume();
   void make_loader();

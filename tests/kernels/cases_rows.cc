@@ -86,6 +86,43 @@ Results run_cross_entropy(const RowShape& s, DType dtype, double centre, bool fo
   return {{"losses", losses}, {"logits", logits}};
 }
 
+// The vocabulary spread over `parts` ranks, whose statistics come together: the losses that every
+// rank finds, and the gradients of all parts side by side.
+Results run_cross_entropy_of_parts(const RowShape& s, DType dtype, std::int64_t parts,
+                                   bool forward_only, const Kernels& kernels, Stream& stream) {
+  const Array targets = Array::ids(s.rows, s.columns * parts, 2);
+  Array statistics(parts * s.rows * 3, DType::f64);
+  std::vector<Array> logits;
+  for (std::int64_t p = 0; p < parts; ++p) {
+    logits.push_back(Array::random(s.rows * s.columns, dtype, static_cast<std::uint32_t>(p), 4));
+    kernels.softmax_part(stream,
+                         {.rows = s.rows,
+                          .vocabulary = s.columns,
+                          .first_id = p * s.columns,
+                          .logits = logits.back(),
+                          .targets = targets,
+                          .statistics = statistics.view().slice(p * s.rows * 3, s.rows * 3)});
+  }
+  Results results;
+  for (std::int64_t p = 0; p < parts; ++p) {
+    Array losses(s.rows, DType::f32);
+    Array& own = logits[static_cast<std::size_t>(p)];
+    kernels.cross_entropy_of_parts(stream, {.own = {.rows = s.rows,
+                                                    .vocabulary = s.columns,
+                                                    .logits = own,
+                                                    .targets = targets,
+                                                    .losses = losses,
+                                                    .scale = 0.125F,
+                                                    .forward_only = forward_only},
+                                            .first_id = p * s.columns,
+                                            .parts = parts,
+                                            .statistics = statistics});
+    results.push_back({fmt::format("losses_{}", p), losses});
+    results.push_back({fmt::format("logits_{}", p), own});
+  }
+  return results;
+}
+
 void add_norms(std::vector<Case>& cases, const RowShape& s, DType dtype) {
   for (const bool centred : {true, false}) {
     for (const bool residual : {true, false}) {
@@ -101,6 +138,23 @@ void add_norms(std::vector<Case>& cases, const RowShape& s, DType dtype) {
       cases.push_back({"backward_" + what, [=](const Kernels& kernels, Stream& stream) {
                          return run_norm_backward(s, dtype, centred, residual, kernels, stream);
                        }});
+    }
+  }
+}
+
+void add_losses_of_parts(std::vector<Case>& cases, DType dtype) {
+  constexpr RowShape kLosses[] = {{1, 1}, {7, 257}, {3, 5003}};
+  for (const RowShape& s : kLosses) {
+    for (const std::int64_t parts : {1, 2, 3}) {
+      for (const bool forward_only : {true, false}) {
+        cases.push_back(
+            {fmt::format("cross_entropy_of_{}_parts{}_{}x{}_{}", parts,
+                         forward_only ? "_forward" : "", s.rows, s.columns, dtype_word(dtype)),
+             [=](const Kernels& kernels, Stream& stream) {
+               return run_cross_entropy_of_parts(s, dtype, parts, forward_only, kernels, stream);
+             },
+             {1e-5, 2e-6}});
+      }
     }
   }
 }
@@ -135,6 +189,7 @@ std::vector<Case> row_cases() {
       add_norms(cases, s, dtype);
     }
     add_losses(cases, dtype);
+    add_losses_of_parts(cases, dtype);
   }
   return cases;
 }

@@ -17,7 +17,7 @@ namespace trireme {
 namespace {
 namespace fs = std::filesystem;
 
-// Micro-batches a step, of which two are read ahead.
+// Micro-batches a step.
 constexpr std::int64_t kMicros = 4;
 
 // A dataset of random bytes, gone when this ends.
@@ -132,7 +132,7 @@ class Bench {
                   {.sequence = options_.sequence,
                    .global_batch = kMicros * options_.micro_batch,
                    .micro_batch = options_.micro_batch,
-                   .micros = kMicros,
+                   .micros = {0, 1, 2, 3},
                    .steps = batches_ / kMicros,
                    .depth_steps = 2,
                    .threads = options_.threads},

@@ -1,0 +1,31 @@
+// ModelChunk: one virtual stage of a rank: its slice of the model and all that trains it. Owned by
+// the training loop; used by its thread.
+#pragma once
+
+#include "src/nn/model.h"
+#include "src/parallel/zero_state.h"
+
+namespace trireme {
+
+struct ModelChunk {
+  ParameterStore parameters;
+  Model model;
+  ZeroState state;
+
+  // state_options.borders are the model's. What the tools name outlives the chunk.
+  ModelChunk(const ModelConfig& config, const ModelSlice& slice, DType compute,
+             const ZeroTools& tools, ZeroState::Options state_options)
+      : parameters(tools.pool, compute),
+        model(config, slice, parameters),
+        state(parameters, tools, with_borders(std::move(state_options), model)) {}
+  ModelChunk(const ModelChunk&) = delete;
+  ModelChunk& operator=(const ModelChunk&) = delete;
+
+ private:
+  static ZeroState::Options with_borders(ZeroState::Options options, const Model& model) {
+    options.borders = model.parameter_borders();
+    return options;
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,59 @@
+// Replica: this rank's part of one model replica at work: runs the micro-batches of a step, or of
+// an evaluation, through its slices of the model as the pipeline's schedule says. Owned by the
+// training loop, used by its thread; what it is given outlives it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "io/data/loader.h"
+#include "mpi/watch/flight_recorder.h"
+#include "src/parallel/pipeline/pipeline_runner.h"
+#include "src/parallel/tensor_ranks.h"
+#include "src/train/layout.h"
+#include "src/train/model_chunk.h"
+
+namespace trireme {
+
+class Replica {
+ public:
+  struct Parts {
+    const RunConfig& config;
+    const Layout& layout;
+    std::vector<std::unique_ptr<ModelChunk>>& chunks;  // of this rank
+    Communicator& pp;
+    TensorGroup& group;
+    FlightRecorder& recorder;
+    const Kernels& kernels;
+    Stream& stream;
+    Pool& pool;
+    Pool& shared_pool;
+  };
+  explicit Replica(Parts parts);
+  ~Replica();
+  Replica(const Replica&) = delete;
+  Replica& operator=(const Replica&) = delete;
+
+  // Forward and backward of the micro-batches of step `step`, whose numbers within the global batch
+  // are given; the gradients go to the chunks' reducers. loader gives them in that order; null at
+  // ranks that see no tokens. Returns the sum of the token losses of each, at the last stage; zeros
+  // elsewhere.
+  std::vector<double> train(std::int64_t step, const std::vector<std::int64_t>& micro_batches,
+                            Loader* loader);
+  // The same losses of the loader's next `count` micro-batches of `batch` sequences, forward only.
+  void evaluate(Loader& loader, std::int64_t batch, std::int64_t count, double* losses);
+
+  // Whether this rank's slices read tokens or targets.
+  bool reads_tokens() const;
+  // Of the last train().
+  const PipelineRunner::Timings& timings() const { return timings_; }
+
+ private:
+  class Work;
+
+  Parts parts_;
+  std::vector<PipelineStep> steps_;
+  PipelineRunner::Timings timings_;
+};
+
+}  // namespace trireme
