@@ -197,7 +197,8 @@ class NotToBeHad(unittest.TestCase):
     def test_absent_fabrics(self):
         for env, words in [
                 ({"UCX_TLS": "rc"}, ["UCX_TLS=rc, ", "tcp on ", "For TCP alone: UCX_TLS=tcp,self"]),
-                ({"UCX_NET_DEVICES": "mlx5_9:1"}, ["UCX_NET_DEVICES=mlx5_9:1; ", "interface that"])]:
+                ({"UCX_NET_DEVICES": "mlx5_9:1"},
+                 ["UCX_NET_DEVICES=mlx5_9:1; ", "interface that"])]:
             with self.subTest(env):
                 self.refused(self.coll("ucx", env=env), words)
                 self.refused(self.coll("mpi", env={**env, "OMPI_MCA_pml": "ucx"}), words)

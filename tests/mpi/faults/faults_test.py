@@ -58,8 +58,10 @@ class Run:
 
     def run(self):
         with tempfile.TemporaryDirectory(prefix="trireme-faults-") as folder:
-            words = [*MPIRUN, *(PATIENCE if self.fault == "kill" else []), "-n", str(self.ranks), PROGRAM, self.backend, self.fault,
-                     str(self.victim), str(DEADLINE if self.fault == "stop" else 600), folder]
+            stops = self.fault == "stop"
+            words = [*MPIRUN, *([] if stops else PATIENCE), "-n", str(self.ranks), PROGRAM,
+                     self.backend, self.fault, str(self.victim), str(DEADLINE if stops else 600),
+                     folder]
             done = subprocess.run(in_own_memory(words), stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, timeout=100, check=False)
             self.ended = time.monotonic()
@@ -133,7 +135,9 @@ class Run:
 
 
 def main():
-    table = [(backend, fault, 0 if fault == "stop" and backend == "shm" else RANKS.get(backend, 3) - 1)
+    # Once the one that is first in every tree, else the last.
+    first = {("shm", "stop")}
+    table = [(backend, fault, 0 if (backend, fault) in first else RANKS.get(backend, 3) - 1)
              for fault in ("stop", "kill") for backend in BACKENDS]
     # Most of the time all ranks wait.
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
