@@ -51,22 +51,27 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   const std::int64_t batch = std::min(plan.micro_batch, samples);
   const std::int64_t whole = samples / batch;  // micro-batches
   const std::int64_t rest = samples % batch;   // samples of one more, the last
-  const std::int64_t micro_batches = whole + (rest > 0 ? 1 : 0);
-  const std::int64_t a_rank = (micro_batches + comm.size() - 1) / comm.size();
-  const std::int64_t first = std::min(a_rank * comm.rank(), micro_batches);
-  const std::int64_t end = std::min(first + a_rank, micro_batches);
+  // Ranks that meet in every pass (ZeRO 3) have equally many: the last ones repeat some of others.
+  const std::int64_t a_rank = (whole + comm.size() - 1) / comm.size();
+  const std::int64_t first = std::min(a_rank * comm.rank(), whole - a_rank);
+  std::vector<double> own(static_cast<std::size_t>(a_rank), 0.0);
+  evaluate_span(dataset, plan.sequence, {batch, first * batch, a_rank}, losses_of, own.data());
 
   std::vector<double> losses(static_cast<std::size_t>(a_rank * comm.size()), 0.0);
-  evaluate_span(dataset, plan.sequence, {batch, first * batch, std::min(end, whole) - first},
-                losses_of, losses.data() + first);
-  if (rest > 0 && first <= whole && whole < end) {
-    evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1}, losses_of,
-                  losses.data() + whole);
+  for (std::int64_t m = a_rank * comm.rank(); m < std::min(a_rank * (comm.rank() + 1), whole);
+       ++m) {
+    losses[static_cast<std::size_t>(m)] = own[static_cast<std::size_t>(m - first)];
   }
   comm.all_gather({losses.data(), static_cast<std::int64_t>(losses.size()), DType::f64, {}}).wait();
+  losses.resize(static_cast<std::size_t>(whole));
+  if (rest > 0) {
+    losses.push_back(0);
+    evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1}, losses_of, &losses.back());
+  }
   const std::int64_t tokens = samples * plan.sequence;
-  return {sum_in_order(losses.data(), micro_batches) / static_cast<double>(tokens), samples,
-          tokens};
+  return {sum_in_order(losses.data(), static_cast<std::int64_t>(losses.size())) /
+              static_cast<double>(tokens),
+          samples, tokens};
 }
 
 }  // namespace trireme

@@ -51,7 +51,9 @@ class Replica::Work : public StageWork {
     if (numbers_ == nullptr) {
       Model::Evaluated evaluated = c.model.evaluate(micro_batch, std::move(input), run);
       note_loss(m, evaluated.loss);
-      tokens_.erase(m);
+      if (&c == parts_.chunks.back().get()) {
+        tokens_.erase(m);
+      }
       return std::move(evaluated.stream);
     }
     return c.model.forward(micro_batch, std::move(input), flights_[{chunk, m}].saved, run);
