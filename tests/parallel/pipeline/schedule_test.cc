@@ -116,6 +116,20 @@ TEST(PipelineSchedule, TiesAreTheOnlyDifference) {
   }
 }
 
+TEST(PipelineSchedule, FewTiesAreOpen) {
+  const auto open = [](PipelineSchedule schedule, const PipelineShape& shape) {
+    return peak_open_ties(make_schedule(schedule, shape, shape.stages - 1), shape);
+  };
+  EXPECT_EQ(open(PipelineSchedule::one_f_one_b, {2, 1, 8, true}), 2);
+  EXPECT_EQ(open(PipelineSchedule::one_f_one_b, {4, 1, 16, true}), 3);
+  EXPECT_EQ(open(PipelineSchedule::zero_bubble, {2, 1, 8, true}), 1);
+  EXPECT_EQ(open(PipelineSchedule::one_f_one_b, {2, 1, 8, false}), 0);
+  EXPECT_EQ(open(PipelineSchedule::one_f_one_b, {1, 1, 8, true}), 0);
+  for (const GridPoint& point : schedule_grid()) {
+    EXPECT_LE(open(point.schedule, point.shape), point.shape.stages + 1) << point.text();
+  }
+}
+
 TEST(PipelineSchedule, ForwardsAloneTakeAnyNumberOfMicroBatches) {
   EXPECT_EQ(text_of(make_forward_schedule({2, 1, 3})), "F0 F1 F2");
   EXPECT_EQ(text_of(make_forward_schedule({2, 2, 3})), "F0 F1 F'0 F'1 F2 F'2");
