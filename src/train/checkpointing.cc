@@ -45,16 +45,14 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume() {
     options.step = config.resume.integer;
   }
   std::vector<BlockRequest> requests;
-  for (const auto& chunk : parts_.chunks) {
+  for (const auto& chunk : parts_.engine.chunks()) {
     append(requests, blocks_to_load(chunk->parameters, chunk->state.pieces_to_load()));
   }
   const std::optional<Resumed> resumed = trireme::resume(parts_.world, folder, requests, options);
   if (!resumed) {
     return std::nullopt;
   }
-  for (const auto& chunk : parts_.chunks) {
-    chunk->state.masters_changed();
-  }
+  parts_.engine.masters_changed();
   durable_step_ = requested_step_ = resumed->manifest.meta.step;
   if (parts_.world.rank() == 0) {
     for (const std::string& why : resumed->skipped) {
@@ -88,7 +86,7 @@ void TrainingCheckpoints::accept(const Manifest& manifest) const {
 
 std::vector<TensorBlock> TrainingCheckpoints::blocks_to_save() const {
   std::vector<TensorBlock> blocks;
-  for (const auto& chunk : parts_.chunks) {
+  for (const auto& chunk : parts_.engine.chunks()) {
     append(blocks, trireme::blocks_to_save(chunk->parameters, chunk->state.pieces_to_save()));
   }
   return blocks;

@@ -11,7 +11,7 @@
 #include "io/checkpoint/resume.h"
 #include "io/checkpoint/writer.h"
 #include "src/base/log.h"
-#include "src/train/model_chunk.h"
+#include "src/train/engine.h"
 #include "src/train/run_config.h"
 #include "src/train/training_state.h"
 
@@ -28,7 +28,7 @@ class TrainingCheckpoints {
   struct Parts {
     const RunConfig& config;
     const RunFingerprints& fingerprints;
-    std::vector<std::unique_ptr<ModelChunk>>& chunks;  // of this rank
+    Engine& engine;
     Communicator& world;
     Log& log;
   };

@@ -2,6 +2,9 @@
 // the training loop; used by its thread.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "src/nn/model.h"
 #include "src/parallel/zero_state.h"
 
@@ -27,5 +30,8 @@ struct ModelChunk {
     return options;
   }
 };
+
+// Of a rank.
+using ModelChunks = std::vector<std::unique_ptr<ModelChunk>>;
 
 }  // namespace trireme

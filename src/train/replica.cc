@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "src/base/stopwatch.h"
+
 namespace trireme {
 namespace {
 
@@ -35,8 +37,9 @@ struct Flight {
 // One step, or one evaluation.
 class Replica::Work : public StageWork {
  public:
-  Work(const Parts& parts, Loader* loader, std::int64_t batch)
-      : parts_(parts), loader_(loader), batch_(batch) {}
+  // tokens: null where no chunk reads any.
+  Work(const Parts& parts, const TokenSource* tokens, std::int64_t batch)
+      : parts_(parts), source_(tokens), batch_(batch) {}
 
   // Of a step; without, nothing is trained.
   void train(std::int64_t step, const std::vector<std::int64_t>& numbers) {
@@ -93,6 +96,7 @@ class Replica::Work : public StageWork {
   }
 
   std::vector<double> losses;  // by micro-batch of the replica
+  double data_wait_seconds = 0;
 
  private:
   Run run_of(int chunk, std::int64_t m) const {
@@ -115,12 +119,14 @@ class Replica::Work : public StageWork {
 
   // Loads up to there, if this rank sees tokens at all.
   MicroBatch tokens_of(std::int64_t m) {
-    if (loader_ == nullptr) {
+    if (source_ == nullptr) {
       return {batch_, parts_.config.data.sequence, {}, {}};
     }
     for (; loaded_ <= m; ++loaded_) {
       const char* const phase = parts_.recorder.enter_phase("data_load");
-      tokens_.try_emplace(loaded_, loader_->next());
+      const Stopwatch waiting;
+      tokens_.try_emplace(loaded_, (*source_)());
+      data_wait_seconds += waiting.seconds();
       parts_.recorder.enter_phase(phase);
     }
     return tokens_.at(m).micro_batch;
@@ -163,7 +169,7 @@ class Replica::Work : public StageWork {
   }
 
   const Parts& parts_;
-  Loader* loader_;
+  const TokenSource* source_;
   std::int64_t batch_;
   std::int64_t step_ = 0;
   const std::vector<std::int64_t>* numbers_ = nullptr;
@@ -185,22 +191,25 @@ bool Replica::reads_tokens() const {
 }
 
 std::vector<double> Replica::train(std::int64_t step,
-                                   const std::vector<std::int64_t>& micro_batches, Loader* loader) {
+                                   const std::vector<std::int64_t>& micro_batches,
+                                   const TokenSource& tokens) {
   const RunConfig& config = parts_.config;
-  Work work(parts_, loader, config.train.micro_batch);
+  Work work(parts_, reads_tokens() ? &tokens : nullptr, config.train.micro_batch);
   work.train(step, micro_batches);
   PipelineRunner runner(parts_.pp, parts_.shared_pool, parts_.layout.shape,
                         {config.train.micro_batch, config.data.sequence, config.model.hidden},
                         config.compute_dtype());
   runner.run(steps_, work);
   timings_ = runner.timings();
+  data_wait_seconds_ = work.data_wait_seconds;
   work.losses.resize(micro_batches.size(), 0.0);
   return work.losses;
 }
 
-void Replica::evaluate(Loader& loader, std::int64_t batch, std::int64_t count, double* losses) {
+void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count,
+                       double* losses) {
   const RunConfig& config = parts_.config;
-  Work work(parts_, reads_tokens() ? &loader : nullptr, batch);
+  Work work(parts_, reads_tokens() ? &tokens : nullptr, batch);
   PipelineShape shape = parts_.layout.shape;
   shape.micro_batches = count;
   PipelineRunner runner(parts_.pp, parts_.shared_pool, shape,

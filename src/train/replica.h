@@ -3,6 +3,7 @@
 // training loop, used by its thread; what it is given outlives it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,12 +16,15 @@
 
 namespace trireme {
 
+// Gives one micro-batch after the other, as Loader::next() does; it is copied at once.
+using TokenSource = std::function<LoadedMicroBatch()>;
+
 class Replica {
  public:
   struct Parts {
     const RunConfig& config;
     const Layout& layout;
-    std::vector<std::unique_ptr<ModelChunk>>& chunks;  // of this rank
+    const ModelChunks& chunks;  // of this rank
     Communicator& pp;
     TensorGroup& group;
     FlightRecorder& recorder;
@@ -35,18 +39,19 @@ class Replica {
   Replica& operator=(const Replica&) = delete;
 
   // Forward and backward of the micro-batches of step `step`, whose numbers within the global batch
-  // are given; the gradients go to the chunks' reducers. loader gives them in that order; null at
-  // ranks that see no tokens. Returns the sum of the token losses of each, at the last stage; zeros
-  // elsewhere.
+  // are given; the gradients go to the chunks' reducers. tokens gives them in that order; it is not
+  // called at ranks that see no tokens. Returns the sum of the token losses of each, at the last
+  // stage; zeros elsewhere.
   std::vector<double> train(std::int64_t step, const std::vector<std::int64_t>& micro_batches,
-                            Loader* loader);
-  // The same losses of the loader's next `count` micro-batches of `batch` sequences, forward only.
-  void evaluate(Loader& loader, std::int64_t batch, std::int64_t count, double* losses);
+                            const TokenSource& tokens);
+  // The same losses of the next `count` micro-batches, of `batch` sequences each, forward only.
+  void evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses);
 
   // Whether this rank's slices read tokens or targets.
   bool reads_tokens() const;
-  // Of the last train().
+  // Of the last train(); and how long it waited for tokens.
   const PipelineRunner::Timings& timings() const { return timings_; }
+  double data_wait_seconds() const { return data_wait_seconds_; }
 
  private:
   class Work;
@@ -54,6 +59,7 @@ class Replica {
   Parts parts_;
   std::vector<PipelineStep> steps_;
   PipelineRunner::Timings timings_;
+  double data_wait_seconds_ = 0;
 };
 
 }  // namespace trireme

@@ -48,12 +48,12 @@ double without_sign_of_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
 StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   StepResult result;
-  result.lr = learning_rate(parts_.config.optimizer.schedule, counters.step);
+  result.lr = learning_rate(engine_.config().optimizer.schedule, counters.step);
   const std::vector<double> losses = run_micro_batches(counters.step, result);
   // The small exchange queues up behind the gradients: together they are what computing waits for.
   const Stopwatch exposed;
   share(losses, signal, result);
-  for (const auto& chunk : parts_.chunks) {
+  for (const auto& chunk : engine_.chunks()) {
     chunk->state.reducer().finish_step();
   }
   result.comm_exposed_ms = exposed.milliseconds();
@@ -63,19 +63,15 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
 }
 
 std::vector<double> TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
-  const auto waited = [this] {
-    return parts_.loader == nullptr ? std::chrono::duration<double>(0) : parts_.loader->wait_time();
-  };
-  const std::chrono::duration<double> waited_before = waited();
-  parts_.group.take_waited_seconds();
-  for (const auto& chunk : parts_.chunks) {
+  engine_.group().take_waited_seconds();
+  for (const auto& chunk : engine_.chunks()) {
     chunk->state.reducer().begin_step();
   }
-  const std::vector<std::int64_t>& numbers = parts_.chunks.front()->state.reducer().micro_batches();
-  std::vector<double> losses = parts_.replica.train(step, numbers, parts_.loader);
-  result.data_wait_ms = 1e3 * (waited() - waited_before).count();
-  result.tensor_wait_ms = 1e3 * parts_.group.take_waited_seconds();
-  result.pipeline_wait_ms = 1e3 * parts_.replica.timings().wait_seconds;
+  Replica& replica = engine_.replica();
+  std::vector<double> losses = replica.train(step, engine_.micro_batches(), tokens_);
+  result.data_wait_ms = 1e3 * replica.data_wait_seconds();
+  result.tensor_wait_ms = 1e3 * engine_.group().take_waited_seconds();
+  result.pipeline_wait_ms = 1e3 * replica.timings().wait_seconds;
   return losses;
 }
 
@@ -84,22 +80,24 @@ std::vector<double> TrainStep::run_micro_batches(std::int64_t step, StepResult& 
 void TrainStep::share(const std::vector<double>& losses, int signal, StepResult& result) {
   constexpr std::size_t kExtra = 2;
   const std::size_t a_rank = losses.size() + kExtra;
-  const int ranks = parts_.world.size();
+  Communicator& world = engine_.world();
+  const RunConfig& config = engine_.config();
+  const Layout& layout = engine_.layout();
+  const int ranks = world.size();
   std::vector<double> all(a_rank * static_cast<std::size_t>(ranks), 0.0);
-  double* own = all.data() + a_rank * static_cast<std::size_t>(parts_.world.rank());
+  double* own = all.data() + a_rank * static_cast<std::size_t>(world.rank());
   std::copy(losses.begin(), losses.end(), own);
   own[losses.size()] = signal;
   own[losses.size() + 1] = static_cast<double>(resident_bytes());
-  parts_.world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64, {}})
-      .wait();
+  world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64, {}}).wait();
 
-  const ProcessGrid& grid = parts_.layout.grid;
-  const GradientRounds rounds = gradient_rounds(parts_.config.micro_batches(), grid.dp(),
-                                                parts_.layout.zero, parts_.layout.reproducibility);
-  std::vector<double> in_order(static_cast<std::size_t>(parts_.config.micro_batches()), 0.0);
+  const ProcessGrid& grid = layout.grid;
+  const GradientRounds rounds =
+      gradient_rounds(config.micro_batches(), grid.dp(), layout.zero, layout.reproducibility);
+  std::vector<double> in_order(static_cast<std::size_t>(config.micro_batches()), 0.0);
   for (int rank = 0; rank < ranks; ++rank) {
     const double* from = all.data() + a_rank * static_cast<std::size_t>(rank);
-    if (parts_.layout.has_head(rank) && grid.tp_rank(rank) == 0) {
+    if (layout.has_head(rank) && grid.tp_rank(rank) == 0) {
       for (const std::int64_t number : rounds.numbers(grid.dp_rank(rank), grid.dp())) {
         in_order[static_cast<std::size_t>(number)] = *from++;
       }
@@ -109,7 +107,7 @@ void TrainStep::share(const std::vector<double>& losses, int signal, StepResult&
     result.stop_signal = std::max(result.stop_signal, static_cast<int>(from[0]));
     result.memory_bytes = std::max(result.memory_bytes, static_cast<std::int64_t>(from[1]));
   }
-  const auto tokens = static_cast<double>(parts_.config.tokens_a_step());
+  const auto tokens = static_cast<double>(config.tokens_a_step());
   result.loss = without_sign_of_nan(
       sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size())) / tokens);
 }
@@ -117,11 +115,11 @@ void TrainStep::share(const std::vector<double>& losses, int signal, StepResult&
 // Where every replica has the whole gradient each finds the norm for itself.
 double TrainStep::norm() {
   ExactSum squares;
-  for (const auto& chunk : parts_.chunks) {
+  for (const auto& chunk : engine_.chunks()) {
     chunk->state.add_squares(squares);
   }
-  const bool sharded = parts_.chunks.front()->state.layout().level() > 0;
-  return gradient_norm(squares, sharded ? parts_.world : parts_.siblings);
+  const bool sharded = engine_.chunks().front()->state.layout().level() > 0;
+  return gradient_norm(squares, sharded ? engine_.world() : engine_.siblings());
 }
 
 void TrainStep::update(TrainingCounters& counters, StepResult& result) {
@@ -133,14 +131,15 @@ void TrainStep::update(TrainingCounters& counters, StepResult& result) {
     return;
   }
   counters.skipped_in_a_row = 0;
-  const AdamWUpdate step{.step = ++counters.updates,
-                         .lr = static_cast<float>(result.lr),
-                         .gradient_scale = static_cast<float>(clip_factor(
-                             result.grad_norm, static_cast<double>(parts_.config.optimizer.clip)))};
-  for (const auto& chunk : parts_.chunks) {
+  const AdamWUpdate step{
+      .step = ++counters.updates,
+      .lr = static_cast<float>(result.lr),
+      .gradient_scale = static_cast<float>(
+          clip_factor(result.grad_norm, static_cast<double>(engine_.config().optimizer.clip)))};
+  for (const auto& chunk : engine_.chunks()) {
     chunk->state.start_update(step);
   }
-  refresh_tied_embedding(*parts_.chunks.front(), *parts_.chunks.back(), parts_.pp);
+  refresh_tied_embedding(*engine_.chunks().front(), *engine_.chunks().back(), engine_.pp());
 }
 
 }  // namespace trireme

@@ -1,17 +1,12 @@
 // TrainStep: one optimizer step: this rank's part of its replica's micro-batches, the gradient of
-// the global batch, clipping, AdamW. Every rank returns the same result, bit for bit. Owned by the
-// training loop, used by its thread; all parts are borrowed and outlive it.
+// the global batch, clipping, AdamW. Every rank returns the same result, bit for bit, but for the
+// waits. Owned by the training loop, used by its thread.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "io/data/loader.h"
-#include "mpi/communicator.h"
-#include "src/train/model_chunk.h"
-#include "src/train/replica.h"
-#include "src/train/run_config.h"
+#include "src/train/engine.h"
 #include "src/train/training_state.h"
 
 namespace trireme {
@@ -32,18 +27,8 @@ struct StepResult {
 
 class TrainStep {
  public:
-  struct Parts {
-    const RunConfig& config;
-    const Layout& layout;
-    Replica& replica;
-    std::vector<std::unique_ptr<ModelChunk>>& chunks;
-    Loader* loader;  // null at ranks that see no tokens
-    Communicator& world;
-    Communicator& siblings;  // the ranks of this replica
-    Communicator& pp;
-    TensorRanks& group;
-  };
-  explicit TrainStep(const Parts& parts) : parts_(parts) {}
+  // Both outlive it. tokens: this rank's micro-batches, step by step.
+  TrainStep(Engine& engine, TokenSource tokens) : engine_(engine), tokens_(std::move(tokens)) {}
 
   // Runs step counters.step and advances the counters. signal: what this rank has received.
   StepResult run(TrainingCounters& counters, int signal);
@@ -54,7 +39,8 @@ class TrainStep {
   double norm();
   void update(TrainingCounters& counters, StepResult& result);
 
-  Parts parts_;
+  Engine& engine_;
+  TokenSource tokens_;
 };
 
 // The sum of values[i], one after the other: the order that every layout shares.

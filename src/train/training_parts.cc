@@ -7,11 +7,9 @@
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"
 #include "src/train/ceiling.h"
-#include "src/train/evaluate.h"
 #include "src/train/fingerprint.h"
 #include "src/train/open_dataset.h"
 #include "src/train/startup.h"
-#include "src/train/tied_embedding.h"
 
 namespace trireme {
 namespace {
@@ -59,16 +57,12 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
     : config(the_config),
       host(the_host),
       world(host.world),
-      layout(make_layout(config, world.size(), ranks_a_host(host.places))),
-      dp(group_along(layout.grid.dp_color(world.rank()), layout.grid.dp_rank(world.rank()), "dp")),
-      tp(group_along(layout.grid.tp_color(world.rank()), layout.grid.tp_rank(world.rank()), "tp")),
-      pp(group_along(layout.grid.pp_color(world.rank()), layout.grid.pp_rank(world.rank()), "pp")),
-      siblings(group_along(layout.grid.dp_rank(world.rank()), world.rank(), "replica")),
       kernels(kernels_for({})),
       stream({}, threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())))),
       shared_pool({}, world.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
-      group(*tp, shared_pool) {
+      engine(config, make_layout(config, world.size(), ranks_a_host(host.places)),
+             {world, host.recorder, kernels, stream, pool, shared_pool}) {
   host.recorder.set_dump_folder(config.run_dir / "logs");
   enter("start", config.deadline.start);
   check_same_kernels(world, kernels.name, config.reproducibility);
@@ -79,7 +73,6 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   if (!config.data.validation.empty()) {
     validation.emplace(open_dataset(config.data.validation, config.model.vocab, world));
   }
-  make_chunks();
   make_checkpoints();
   resume();
   make_loader();
@@ -89,20 +82,12 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   }
 }
 
-std::unique_ptr<Communicator> TrainingParts::group_along(int color, int key, const char* name) {
-  std::unique_ptr<Communicator> along = world.split(color, key, name);
-  if (layout.reproducibility == Reproducibility::fast) {
-    along->set_sum_order(SumOrder::any);
-  }
-  return along;
-}
-
 void TrainingParts::log_layout() {
-  for (const std::string& line : describe_layout(layout, config)) {
+  for (const std::string& line : describe_layout(engine.layout(), config)) {
     host.log.info(line);
   }
   if (config.parallel.placement == "print") {
-    for (const std::string& line : describe_placement(layout.grid, host.places)) {
+    for (const std::string& line : describe_placement(engine.layout().grid, host.places)) {
       host.log.info(line);
     }
   }
@@ -112,40 +97,17 @@ void TrainingParts::enter(const char* phase, double deadline_seconds) {
   host.status.phase = phase;
   host.recorder.enter_phase(phase);
   host.status.step = counters.step;
-  const std::chrono::duration<double> deadline(deadline_seconds);
-  world.set_deadline(deadline);
-  for (Communicator* along : {dp.get(), tp.get(), pp.get(), siblings.get()}) {
-    along->set_deadline(deadline);
-  }
-}
-
-void TrainingParts::make_chunks() {
-  const OptimizerConfig& o = config.optimizer;
-  const ZeroTools tools{*dp, kernels, stream, pool, shared_pool};
-  const ZeroState::Options options{.level = layout.zero,
-                                   .micro_batches = config.micro_batches(),
-                                   .reproducibility = layout.reproducibility,
-                                   .bucket_bytes = config.parallel.bucket_bytes,
-                                   .borders = {},
-                                   .adamw = {.beta1 = static_cast<float>(o.betas[0]),
-                                             .beta2 = static_cast<float>(o.betas[1]),
-                                             .epsilon = o.eps,
-                                             .weight_decay = o.weight_decay}};
-  for (int chunk = 0; chunk < layout.shape.chunks; ++chunk) {
-    chunks.push_back(std::make_unique<ModelChunk>(config.model, layout.slice(world.rank(), chunk),
-                                                  config.compute_dtype(), tools, options));
-  }
-  replica = std::make_unique<Replica>(Replica::Parts{
-      config, layout, chunks, *pp, group, host.recorder, kernels, stream, pool, shared_pool});
+  engine.set_deadline(std::chrono::duration<double>(deadline_seconds));
 }
 
 void TrainingParts::make_checkpoints() {
   fingerprints = {config_fingerprint(config, dataset.manifest().digest()),
-                  numerics_fingerprint(config, kernels.name, layout.grid.dp(), layout.grid.tp()),
+                  numerics_fingerprint(config, kernels.name, engine.layout().grid.dp(),
+                                       engine.layout().grid.tp()),
                   {{"tokenizer", dataset.manifest().tokenizer}}};
   check_allowed_fields(config.checkpoint.allow_change, fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(
-      TrainingCheckpoints::Parts{config, fingerprints, chunks, world, host.log});
+      TrainingCheckpoints::Parts{config, fingerprints, engine, world, host.log});
 }
 
 void TrainingParts::resume() {
@@ -153,11 +115,8 @@ void TrainingParts::resume() {
   if (const auto resumed = checkpoints->resume()) {
     counters = *resumed;
   } else {
-    for (const auto& chunk : chunks) {
-      chunk->state.initialize(config.train.seed);
-    }
+    engine.initialize(config.train.seed);
   }
-  refresh_tied_embedding(*chunks.front(), *chunks.back(), *pp);
   if (config.checkpoint.every > 0) {
     checkpoints->reserve();
   }
@@ -168,31 +127,22 @@ void TrainingParts::make_loader() {
   const Sampler sampler(dataset.samples(sequence),
                         shuffle_block_samples(sequence, dataset.manifest().token_bytes),
                         parse_shuffle(config.data.shuffle), config.data.seed);
-  if (replica->reads_tokens()) {
+  if (engine.replica().reads_tokens()) {
     loader = std::make_unique<Loader>(
         dataset, sampler,
         LoaderPlan{.sequence = sequence,
                    .global_batch = config.train.global_batch,
                    .micro_batch = config.train.micro_batch,
-                   .micros = chunks.front()->state.reducer().micro_batches(),
+                   .micros = engine.micro_batches(),
                    .steps = std::max<std::int64_t>(config.train.steps - counters.step, 0)},
         counters.step * config.train.global_batch);
   }
-  step = std::make_unique<TrainStep>(TrainStep::Parts{config, layout, *replica, chunks,
-                                                      loader.get(), world, *siblings, *pp, group});
+  step = std::make_unique<TrainStep>(engine, [this] { return loader->next(); });
 }
 
-// The last stages have the losses.
 double TrainingParts::validation_loss() {
-  double loss =
-      evaluate(*validation,
-               {config.data.sequence, config.train.micro_batch, config.train.eval_samples}, *dp,
-               [this](Loader& from, std::int64_t batch, std::int64_t count, double* losses) {
-                 replica->evaluate(from, batch, count, losses);
-               })
-          .loss;
-  pp->broadcast({&loss, 1, DType::f64, {}}, layout.grid.pp() - 1).wait();
-  return loss;
+  return engine.evaluate(
+      *validation, {config.data.sequence, config.train.micro_batch, config.train.eval_samples});
 }
 
 void TrainingParts::measure_ceiling() {
@@ -210,7 +160,7 @@ void TrainingParts::make_metrics() {
       "{} parameters, {} tokens a step in {} micro-batches over dp {}; step {} of {}; products at "
       "{}FLOP/s",
       format_count(static_cast<double>(parameter_count(config.model))), config.tokens_a_step(),
-      config.micro_batches(), layout.grid.dp(), counters.step, config.train.steps,
+      config.micro_batches(), engine.layout().grid.dp(), counters.step, config.train.steps,
       format_count(ceiling_flops)));
 }
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "src/parallel/tensor_ranks.h"
 #include "src/train/checkpointing.h"
 #include "src/train/layout.h"
 #include "src/train/metrics.h"
@@ -27,22 +26,13 @@ struct TrainingParts {
   RunConfig config;
   TrainingHost host;
   Communicator& world;
-  Layout layout;
-  // The groups of this rank: of equal parts of all replicas, of the parts of its layers, of the
-  // stages of its pipeline, and all ranks of its replica.
-  std::unique_ptr<Communicator> dp;
-  std::unique_ptr<Communicator> tp;
-  std::unique_ptr<Communicator> pp;
-  std::unique_ptr<Communicator> siblings;
   const Kernels& kernels;
   Stream stream;
   Pool pool{Device{}};
   Pool shared_pool;  // of buffers that the world moves without a copy
   Dataset dataset;
   std::optional<Dataset> validation;
-  TensorRanks group;
-  std::vector<std::unique_ptr<ModelChunk>> chunks;
-  std::unique_ptr<Replica> replica;
+  Engine engine;
   RunFingerprints fingerprints;
   std::unique_ptr<TrainingCheckpoints> checkpoints;
   TrainingCounters counters;
@@ -52,9 +42,7 @@ struct TrainingParts {
   std::unique_ptr<MetricsLog> metrics;  // rank 0's
 
  private:
-  std::unique_ptr<Communicator> group_along(int color, int key, const char* name);
   void log_layout();
-  void make_chunks();
   void make_checkpoints();
   void resume();
   void make_loader();
