@@ -68,18 +68,18 @@ class ZeroRun {
   ZeroRun(Communicator& dp, const ZeroPlan& plan) : dp_(dp), plan_(plan) {
     chunks_.push_back(
         std::make_unique<ZeroChunk>(pool_, plan.compute, "p",
-                                    std::vector<ZeroChunk::Entry>{{9000, true, false, false},
+                                    std::vector<ZeroChunk::Entry>{{200, true, false, false},
                                                                   {5000, true},
                                                                   {300},
-                                                                  {12000, true},
+                                                                  {6000, true},
                                                                   {4096, false, true},
                                                                   {1000, true, true, true, false},
                                                                   {77},
-                                                                  {30000, true}},
+                                                                  {9000, true}},
                                     std::vector<ParameterId>{0, 2, 6}));
     chunks_.push_back(std::make_unique<ZeroChunk>(
         pool_, plan.compute, "q",
-        std::vector<ZeroChunk::Entry>{{10000, true}, {1}, {8192, true}, {640}},
+        std::vector<ZeroChunk::Entry>{{5000, true}, {1}, {8192, true}, {640}},
         std::vector<ParameterId>{0, 1, 3}));
     for (const auto& chunk : chunks_) {
       chunk->state = std::make_unique<ZeroState>(

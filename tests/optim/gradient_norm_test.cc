@@ -1,0 +1,128 @@
+#include "src/optim/gradient_norm.h"
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "src/base/philox.h"
+
+namespace trireme {
+namespace {
+
+// Parameters of odd sizes; the third is joined to the second, the fourth is a copy.
+ParameterStore declare(Pool& pool, bool primary = true, bool trained = true) {
+  ParameterStore store(pool, DType::f32);
+  for (const std::int64_t elements : {5000, 300, 9001, 4097, 12000}) {
+    Parameter parameter;
+    parameter.name = fmt::format("p{}", store.count());
+    parameter.place = Place::all({elements});
+    parameter.joined = store.count() == 2;
+    parameter.place.primary = primary || store.count() != 3;
+    parameter.trained = trained || store.count() != 3;
+    store.add(std::move(parameter));
+  }
+  return store;
+}
+
+float value(ParameterId id, std::int64_t i) {
+  const std::uint64_t bits = mix64(static_cast<std::uint64_t>(id * 100000 + i));
+  return std::ldexp(static_cast<float>(bits >> 44) - 0x1p19F, static_cast<int>(bits % 40) - 20);
+}
+
+// Gaps hold what must not be looked at.
+std::vector<float> gradients_of(const ParameterStore& store) {
+  std::vector<float> flat(static_cast<std::size_t>(store.flat_elements()), NAN);
+  for (ParameterId id = 0; id < store.count(); ++id) {
+    for (std::int64_t i = 0; i < store[id].elements(); ++i) {
+      flat[static_cast<std::size_t>(store[id].offset + i)] = value(id, i);
+    }
+  }
+  return flat;
+}
+
+ConstView view(const std::vector<float>& x) {
+  return {x.data(), static_cast<std::int64_t>(x.size()), DType::f32};
+}
+
+class GradientNormTest : public testing::Test {
+ protected:
+  double sum_of_ranges(const ParameterStore& store, const std::vector<float>& flat,
+                       std::int64_t blocks) {
+    ExactSum sum;
+    const std::int64_t step = blocks * kSumBlock;
+    for (std::int64_t first = 0; first < store.flat_elements(); first += step) {
+      const std::int64_t n = std::min(step, store.flat_elements() - first);
+      add_squares(store, first, view(flat).slice(first, n), kernels_, stream_, sum);
+    }
+    return sum.value();
+  }
+
+  Pool pool_{Device{}};
+  Stream stream_{Device{}, 1};
+  const Kernels& kernels_ = kernels_for({});
+};
+
+TEST_F(GradientNormTest, IsTheRootOfTheSumOfSquares) {
+  const ParameterStore store = declare(pool_);
+  long double sum = 0;
+  for (ParameterId id = 0; id < store.count(); ++id) {
+    for (std::int64_t i = 0; i < store[id].elements(); ++i) {
+      sum += static_cast<long double>(value(id, i)) * static_cast<long double>(value(id, i));
+    }
+  }
+  const double norm = gradient_norm(store, view(gradients_of(store)), kernels_, stream_);
+  EXPECT_NEAR(norm, static_cast<double>(std::sqrt(sum)), 1e-13 * norm);
+}
+
+TEST_F(GradientNormTest, RangesGiveTheBitsOfTheWhole) {
+  const ParameterStore store = declare(pool_);
+  const std::vector<float> flat = gradients_of(store);
+  const double whole = sum_of_ranges(store, flat, 1 << 20);
+  for (const std::int64_t blocks : {1, 2, 3, 5}) {
+    EXPECT_EQ(sum_of_ranges(store, flat, blocks), whole) << blocks << " blocks at a time";
+  }
+}
+
+// Stages hold the parameters in stores of their own.
+TEST_F(GradientNormTest, StoresGiveTheBitsOfOne) {
+  const ParameterStore store = declare(pool_);
+  ExactSum parts;
+  for (const auto& [begin, end] : {std::pair{3, 5}, {0, 1}, {1, 3}}) {
+    ParameterStore stage(pool_, DType::f32);
+    for (ParameterId id = begin; id < end; ++id) {
+      stage.add(store[id]);
+    }
+    std::vector<float> flat(static_cast<std::size_t>(stage.flat_elements()), NAN);
+    for (ParameterId id = 0; id < stage.count(); ++id) {
+      for (std::int64_t i = 0; i < stage[id].elements(); ++i) {
+        flat[static_cast<std::size_t>(stage[id].offset + i)] = value(begin + id, i);
+      }
+    }
+    add_squares(stage, 0, view(flat), kernels_, stream_, parts);
+  }
+  EXPECT_EQ(parts.value(), sum_of_ranges(store, gradients_of(store), 1 << 20));
+}
+
+TEST_F(GradientNormTest, LeavesOutCopies) {
+  const ParameterStore store = declare(pool_);
+  const std::vector<float> flat = gradients_of(store);
+  std::vector<float> without = flat;
+  std::fill_n(without.begin() + store[3].offset, store[3].elements(), 0.0F);
+  const double expected = gradient_norm(store, view(without), kernels_, stream_);
+  EXPECT_NE(expected, gradient_norm(store, view(flat), kernels_, stream_));
+  EXPECT_EQ(gradient_norm(declare(pool_, false), view(flat), kernels_, stream_), expected);
+  EXPECT_EQ(gradient_norm(declare(pool_, true, false), view(flat), kernels_, stream_), expected);
+}
+
+TEST_F(GradientNormTest, WhatIsNotFiniteShows) {
+  const ParameterStore store = declare(pool_);
+  std::vector<float> flat = gradients_of(store);
+  flat[static_cast<std::size_t>(store[4].offset)] = INFINITY;
+  EXPECT_EQ(gradient_norm(store, view(flat), kernels_, stream_), INFINITY);
+  flat[7] = NAN;
+  EXPECT_TRUE(std::isnan(gradient_norm(store, view(flat), kernels_, stream_)));
+}
+
+}  // namespace
+}  // namespace trireme
