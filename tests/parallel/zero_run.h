@@ -123,6 +123,8 @@ class ZeroRun {
     for (const auto& chunk : chunks_) {
       chunk->state->reducer().finish_step();
       chunk->state->add_squares(squares);
+      // Too early: the update has to see to it that nobody computes with what is gathered here.
+      chunk->state->parameters().prefetch(0, chunk->layers[1]);
     }
     const bool sharded = chunks_.front()->state->layout().level() > 0;
     const double norm = sharded ? gradient_norm(squares, dp_) : std::sqrt(squares.value());

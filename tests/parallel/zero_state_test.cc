@@ -28,7 +28,8 @@ TEST_P(ZeroTest, EveryLevelAndDegreeGivesTheSameBits) {
     ZeroPlan plan{.micro_batches = micro_batches, .compute = GetParam(), .steps = 2};
     const ZeroOutcome expected = run_world(1, plan);
     EXPECT_GT(expected.norms.back(), 0);
-    for (plan.level = 0; plan.level <= 3; ++plan.level) {
+    // More of them make more rounds, which there are from level 2 on.
+    for (plan.level = micro_batches == 8 ? 0 : 2; plan.level <= 3; ++plan.level) {
       for (const int ranks : {2, 4, 8}) {
         EXPECT_TRUE(run_world(ranks, plan) == expected)
             << "ZeRO " << plan.level << " on " << ranks << " ranks";
@@ -38,7 +39,7 @@ TEST_P(ZeroTest, EveryLevelAndDegreeGivesTheSameBits) {
 }
 
 TEST_P(ZeroTest, BucketsDoNotMatter) {
-  ZeroPlan plan{.compute = GetParam()};
+  ZeroPlan plan{.compute = GetParam(), .steps = 2};
   const ZeroOutcome expected = run_world(1, plan);
   for (plan.level = 0; plan.level <= 3; ++plan.level) {
     for (plan.bucket_bytes = 1; plan.bucket_bytes <= 1 << 24; plan.bucket_bytes <<= 12) {
@@ -139,6 +140,9 @@ TEST(ZeroParameters, AreThereOnlyWhileNeeded) {
     parameters.prefetch(1, 2);
     parameters.release(1, 3);
     EXPECT_THROW((void)store->compute(2), InternalError);
+    const int wanted = state.layout().bucket_of(1);
+    EXPECT_EQ(parameters.bytes(), (state.layout().block(0) * 3 + state.layout().padded(wanted)) * 4)
+        << "what was prefetched stays";
     EXPECT_THROW(parameters.release(2, 3), InternalError) << "once too often";
     parameters.need(1, 2);
     EXPECT_EQ(store->compute(1).count, 10);
