@@ -11,13 +11,14 @@ DEVICE = ["src/base", "src/device"]
 MPI = DEVICE + ["mpi"]
 TRANSPORT = MPI + ["mpi/watch", "mpi/collective"]
 NN = DEVICE + ["src/kernels", "src/tensor"]
-PARALLEL = NN + ["src/nn", "src/optim", "mpi"]
+PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
 DATA = DEVICE + ["src/tensor", "io/h5"]
 CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
 TRAIN = PARALLEL + ["mpi/watch", "mpi/session", "src/parallel", "src/parallel/pipeline", "io/h5",
                     "io/data", "io/checkpoint", "slurm"]
 ROOMS = {
     "src/base": [],
+    "src/trace": ["src/base"],
     "src/device": ["src/base"],
     "src/kernels": DEVICE,
     "src/tensor": DEVICE,
@@ -35,7 +36,7 @@ ROOMS = {
     "io/data": DATA,
     "io/checkpoint": CHECKPOINT,
     "src/parallel": PARALLEL,
-    "src/parallel/pipeline": DEVICE + ["src/tensor", "mpi"],
+    "src/parallel/pipeline": DEVICE + ["src/trace", "src/tensor", "mpi"],
     "slurm": ["src/base"],
     "src/train": TRAIN,
     "src/app": TRAIN + ["src/train"],

@@ -1,0 +1,82 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/trace/trace_summary.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with("rank-") && name.ends_with(".json")) {
+      files.push_back(at->path());
+    }
+  }
+  if (error) {
+    throw_errno(error.value(), "list", folder);
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+RankTrace read_trace(const fs::path& file) {
+  try {
+    return parse_trace(read_file(file, kMostBytes));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+void check_same_trace(const TraceHeader& first, const TraceHeader& h, const fs::path& file) {
+  if (h.id != first.id || h.ranks != first.ranks || !(h.grid == first.grid)) {
+    throw DataError(
+        fmt::format("{} belongs to another trace than the first file beside it: trace again, or "
+                    "remove what is left of the other",
+                    file.string()));
+  }
+}
+
+}  // namespace
+
+fs::path trace_file(const fs::path& folder, int rank) {
+  return folder / fmt::format("rank-{:05}.json", rank);
+}
+
+std::vector<RankTrace> read_traces(const fs::path& folder) {
+  const fs::path inner = folder / "trace";
+  const fs::path& from = fs::is_directory(inner) ? inner : folder;
+  std::vector<RankTrace> traces;
+  for (const fs::path& file : files_in(from)) {
+    traces.push_back(read_trace(file));
+    check_same_trace(traces.front().header, traces.back().header, file);
+  }
+  if (traces.empty()) {
+    throw NotFound(
+        fmt::format("{} holds no trace (rank-00000.json): train with run.trace=N", from.string()));
+  }
+  std::sort(traces.begin(), traces.end(),
+            [](const RankTrace& a, const RankTrace& b) { return a.header.rank < b.header.rank; });
+  const int ranks = traces.front().header.ranks;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    if (at >= traces.size() || traces[at].header.rank != rank) {
+      throw DataError(fmt::format("{}: the trace of rank {} of {} is missing, or there twice",
+                                  from.string(), rank, ranks));
+    }
+  }
+  if (traces.size() > static_cast<std::size_t>(ranks)) {
+    throw DataError(fmt::format("{}: more files than ranks", from.string()));
+  }
+  return traces;
+}
+
+}  // namespace trireme
