@@ -150,15 +150,25 @@ std::optional<FlightEntry> FlightRecorder::read(FlightTicket ticket) const {
   return slot.ticket.load(kLoad) == ticket ? std::optional(entry) : std::nullopt;
 }
 
-std::vector<FlightEntry> FlightRecorder::entries() const {
+std::vector<FlightEntry> FlightRecorder::entries(FlightTicket after) const {
   const FlightTicket last = last_ticket_.load(kLoad);
   std::vector<FlightEntry> found;
-  for (FlightTicket t = last > kEntries ? last - kEntries + 1 : 1; t <= last; ++t) {
+  const FlightTicket oldest = last > kEntries ? last - kEntries : 0;
+  for (FlightTicket t = std::max(oldest, after) + 1; t <= last; ++t) {
     if (const auto entry = read(t)) {
       found.push_back(*entry);
     }
   }
   return found;
+}
+
+std::map<std::uint32_t, std::string> FlightRecorder::group_names() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::uint32_t, std::string> names;
+  for (const auto& [serial, group] : groups_) {
+    names.emplace(serial, group->name);
+  }
+  return names;
 }
 
 std::string FlightRecorder::describe(const FlightEntry& entry) const {

@@ -83,8 +83,12 @@ class FlightRecorder {
   void ended(FlightTicket ticket, FlightGroup& group, const OperationLabel& label, bool failed,
              Clock::time_point now = Clock::now());
 
-  // The operations in the ring, oldest first.
-  std::vector<FlightEntry> entries() const;
+  // The operations in the ring, oldest first; those after a ticket.
+  std::vector<FlightEntry> entries(FlightTicket after = 0) const;
+  // Nothing if it was overwritten, or is being so.
+  std::optional<FlightEntry> read(FlightTicket ticket) const;
+  // Of the groups that are remembered, by serial.
+  std::map<std::uint32_t, std::string> group_names() const;
   // What this rank has to say to a question; marks the operation as overdue.
   FlightReport answer(const FlightQuestion& question);
 
@@ -119,8 +123,6 @@ class FlightRecorder {
   };
   static_assert(sizeof(Slot) == 64);
   Slot& slot_of(FlightTicket ticket) { return slots_[ticket % kEntries]; }
-  // Nothing if the entry was overwritten, or is being so.
-  std::optional<FlightEntry> read(FlightTicket ticket) const;
   std::string describe(const FlightEntry& entry) const;
   std::string dump_text(const std::string& why) const;
   void report_group(const FlightQuestion& question, FlightReport& report);

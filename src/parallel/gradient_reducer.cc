@@ -109,7 +109,9 @@ void GradientReducer::start_reduction(int bucket) {
 void GradientReducer::finish_oldest() {
   Reduction& oldest = in_flight_.front();
   const Stopwatch watch;
+  SpanTimer span(tools_.spans, SpanKind::replicas, "gradients");
   oldest.pending.wait();
+  span.end();
   timings_.exposed_seconds += watch.seconds();
   const Stopwatch merging;
   if (layout_.level() == 0) {

@@ -15,6 +15,7 @@ void TensorRanks::start_sum(View data) { started_.push_back(tp_.all_reduce(data,
 
 void TensorRanks::finish() {
   const Stopwatch watch;
+  const SpanTimer span(started_.empty() ? nullptr : spans_, SpanKind::tensor, "tensor-parallel");
   for (Pending& pending : started_) {
     pending.wait();
   }

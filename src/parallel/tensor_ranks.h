@@ -8,12 +8,15 @@
 #include "mpi/communicator.h"
 #include "src/base/stopwatch.h"
 #include "src/nn/tensor_group.h"
+#include "src/trace/span_log.h"
 
 namespace trireme {
 
 class TensorRanks : public TensorGroup {
  public:
-  TensorRanks(Communicator& tp, Pool& pool) : tp_(tp), pool_(pool) {}
+  // spans: where waiting is noted; null: nowhere.
+  TensorRanks(Communicator& tp, Pool& pool, SpanLog* spans = nullptr)
+      : tp_(tp), pool_(pool), spans_(spans) {}
   ~TensorRanks() override;
   TensorRanks(const TensorRanks&) = delete;
   TensorRanks& operator=(const TensorRanks&) = delete;
@@ -31,6 +34,7 @@ class TensorRanks : public TensorGroup {
  private:
   Communicator& tp_;
   Pool& pool_;
+  SpanLog* spans_;
   std::vector<Pending> started_;
   double waited_seconds_ = 0;
 };

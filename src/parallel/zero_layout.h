@@ -18,6 +18,7 @@
 #include "src/kernels/kernels.h"
 #include "src/parallel/gradient_buckets.h"
 #include "src/tensor/place.h"
+#include "src/trace/span_log.h"
 
 namespace trireme {
 
@@ -29,7 +30,8 @@ struct ZeroTools {
   const Kernels& kernels;
   Stream& stream;
   Pool& pool;
-  Pool& shared_pool;  // of what `dp` moves: its memory(), for speed
+  Pool& shared_pool;         // of what `dp` moves: its memory(), for speed
+  SpanLog* spans = nullptr;  // where waiting for `dp` is noted; null: nowhere
 };
 
 class ZeroLayout {

@@ -99,6 +99,8 @@ void ZeroParameters::settle() {
 
 void ZeroParameters::wait(Home& home) {
   const Stopwatch watch;
+  const SpanTimer span(home.gather.done() ? nullptr : tools_.spans, SpanKind::replicas,
+                       "parameters");
   home.gather.wait();
   home.gather = {};
   exposed_seconds_ += watch.seconds();

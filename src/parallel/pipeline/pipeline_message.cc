@@ -24,6 +24,18 @@ int previous_rank(const PipelineShape& shape, int stage) {
 
 }  // namespace
 
+std::string_view name_of(PipelineMessage::Kind kind) {
+  switch (kind) {
+    case PipelineMessage::Kind::activation:
+      return "activation";
+    case PipelineMessage::Kind::gradient:
+      return "gradient";
+    case PipelineMessage::Kind::embedding:
+      return "embedding";
+  }
+  return "?";
+}
+
 std::optional<Addressed> message_into(const PipelineStep& step, const PipelineShape& shape,
                                       int stage) {
   const PipelineMessage message{Kind::activation, step.chunk, step.micro_batch};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 #include "src/parallel/pipeline/schedule.h"
@@ -28,6 +29,9 @@ struct Addressed {
   PipelineMessage message;
   int peer = 0;
 };
+
+// "activation", "gradient", "embedding".
+std::string_view name_of(PipelineMessage::Kind kind);
 
 // What the step of this stage needs; none for a stage's own.
 std::optional<Addressed> message_into(const PipelineStep& step, const PipelineShape& shape,

@@ -45,15 +45,19 @@ class PipelineRunner::Run {
       Tensor input = take_input(step);
       post_receives(kReceivesAhead);
       const double start = watch_.seconds();
+      SpanTimer span(runner_.spans_, SpanKind::compute, name_of(step.kind),
+                     {step.micro_batch, step.chunk, -1});
       Tensor output = compute(step, std::move(input));
       const auto embedding = embedding_message(step, runner_.shape_, stage_);
       Tensor embedded = embedding ? work_.embedding_gradient(step.micro_batch) : Tensor();
+      span.end();
       note({step, start, watch_.seconds()});
       pass_on(message_out_of(step, runner_.shape_, stage_), std::move(output));
       pass_on(embedding, std::move(embedded));
     }
     check(own_.empty() && receives_.empty(), "a schedule takes all that it is given");
     const Stopwatch waiting;
+    const SpanTimer span(runner_.spans_, SpanKind::stages, "sends to leave");
     for (Transfer& send : sends_) {
       send.pending.wait();
     }
@@ -86,6 +90,8 @@ class PipelineRunner::Run {
       return std::move(own.mapped());
     }
     const Stopwatch waiting;
+    const SpanTimer span(runner_.spans_, SpanKind::stages, name_of(from->message.kind),
+                         detail_of(*from));
     receives_.front().pending.wait();
     runner_.timings_.wait_seconds += waiting.seconds();
     Tensor input = std::move(receives_.front().tensor);
@@ -125,6 +131,7 @@ class PipelineRunner::Run {
     }
     sends_.push_back({std::move(tensor), Pending()});
     Transfer& send = sends_.back();
+    const SpanTimer span(runner_.spans_, SpanKind::send, name_of(to->message.kind), detail_of(*to));
     send.pending = runner_.pp_.send(send.tensor.view(), to->peer, tag(*to));
   }
 
@@ -144,6 +151,10 @@ class PipelineRunner::Run {
     runner_.timings_.timeline.push_back(timed);
   }
 
+  static SpanDetail detail_of(const Addressed& moved) {
+    return {moved.message.micro_batch, moved.message.chunk, moved.peer};
+  }
+
   int tag(const Addressed& to) const { return tag_of(to.message, runner_.shape_, kPipelineTags); }
 
   PipelineRunner& runner_;
@@ -158,8 +169,8 @@ class PipelineRunner::Run {
 };
 
 PipelineRunner::PipelineRunner(Communicator& pp, Pool& pool, const PipelineShape& shape,
-                               const Shape& activation, DType dtype)
-    : pp_(pp), pool_(pool), shape_(shape), activation_(activation), dtype_(dtype) {
+                               const Shape& activation, DType dtype, SpanLog* spans)
+    : pp_(pp), pool_(pool), shape_(shape), activation_(activation), dtype_(dtype), spans_(spans) {
   check(pp.size() == shape.stages, "every rank of the group is a stage");
 }
 

@@ -12,6 +12,7 @@
 #include "src/parallel/pipeline/schedule.h"
 #include "src/parallel/pipeline/simulation.h"
 #include "src/parallel/pipeline/stage_work.h"
+#include "src/trace/span_log.h"
 
 namespace trireme {
 
@@ -30,9 +31,9 @@ class PipelineRunner {
 
   // `pp` is the group of the stages, in their order; `pool` holds what is received, best of
   // pp.memory(). Both outlive the runner. activation: [B,T,C] of every tensor that moves.
-  // shape.micro_batches is not looked at.
+  // shape.micro_batches is not looked at. spans: where steps and waiting are noted; null: nowhere.
   PipelineRunner(Communicator& pp, Pool& pool, const PipelineShape& shape, const Shape& activation,
-                 DType dtype);
+                 DType dtype, SpanLog* spans = nullptr);
 
   // All ranks run the same schedule at the same time, each its own stage's steps. When it returns,
   // everything sent has left. An error passes through, and fails the group's operations.
@@ -48,6 +49,7 @@ class PipelineRunner {
   PipelineShape shape_;
   Shape activation_;
   DType dtype_;
+  SpanLog* spans_;
   Timings timings_;
 };
 
