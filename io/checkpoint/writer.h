@@ -86,6 +86,8 @@ class CheckpointWriter {
   // The same on all ranks.
   std::int64_t generation() const { return generation_; }
   const WriterStats& stats() const { return stats_; }
+  // Of the snapshot's memory.
+  std::int64_t snapshot_bytes() const { return staging_.reserved_bytes(); }
 
  private:
   enum class Phase { idle, writing, committing };

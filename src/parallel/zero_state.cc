@@ -19,9 +19,10 @@ ZeroState::ZeroState(ParameterStore& store, const ZeroTools& tools, const Option
 
 void ZeroState::initialize(std::uint64_t seed) {
   masters_.initialize(seed);
+  Pool passing(tools_.pool.device());  // its memory goes back to the system
   for (ParameterId id = 0; id < store_.count(); ++id) {
     if (layout_.bucket_of(id) < 0) {
-      const Tensor values(tools_.pool, store_[id].shape(), DType::f32);
+      const Tensor values(passing, store_[id].shape(), DType::f32);
       fill_initial_values(store_[id], seed, 0, values.view());
       tools_.kernels.cast(tools_.stream, store_.compute(id), values.view());
     }

@@ -49,6 +49,8 @@ class TrainingCheckpoints {
   void poll();
   // Until nothing is in flight. Returns whether `step` is durable.
   bool finish(std::int64_t step);
+  // Memory that snapshots take.
+  std::int64_t snapshot_bytes() const { return writer_.snapshot_bytes(); }
 
  private:
   void accept(const Manifest& manifest) const;

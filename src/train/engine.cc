@@ -8,6 +8,7 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
     : config_(config),
       layout_(std::move(layout)),
       tools_(tools),
+      shared_state_pool_({}, tools.world.memory()),
       dp_(group_along(layout_.grid.dp_color(tools.world.rank()),
                       layout_.grid.dp_rank(tools.world.rank()), "dp")),
       tp_(group_along(layout_.grid.tp_color(tools.world.rank()),
@@ -31,7 +32,7 @@ std::unique_ptr<Communicator> Engine::group_along(int color, int key, const char
 
 ModelChunks Engine::make_chunks() {
   const OptimizerConfig& o = config_.optimizer;
-  const ZeroTools tools{*dp_, tools_.kernels, tools_.stream, tools_.pool, tools_.shared_pool};
+  const ZeroTools tools{*dp_, tools_.kernels, tools_.stream, state_pool_, shared_state_pool_};
   const ZeroState::Options options{.level = layout_.zero,
                                    .micro_batches = config_.micro_batches(),
                                    .reproducibility = layout_.reproducibility,

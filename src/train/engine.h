@@ -24,8 +24,8 @@ class Engine {
     FlightRecorder& recorder;
     const Kernels& kernels;
     Stream& stream;
-    Pool& pool;
-    Pool& shared_pool;  // of world.memory()
+    Pool& pool;         // of activations
+    Pool& shared_pool;  // of those that move between ranks; of world.memory()
   };
   Engine(const RunConfig& config, Layout layout, const Tools& tools);
 
@@ -38,6 +38,12 @@ class Engine {
   Communicator& siblings() const { return *siblings_; }
   TensorRanks& group() { return group_; }
   const ModelChunks& chunks() const { return chunks_; }
+  const Pool& activation_pool() const { return tools_.pool; }
+  const Pool& exchange_pool() const { return tools_.shared_pool; }
+  // What of this rank's memory lies where other ranks may map it.
+  std::int64_t shared_bytes() const {
+    return tools_.shared_pool.reserved_bytes() + shared_state_pool_.reserved_bytes();
+  }
   Replica& replica() { return replica_; }
 
   // Of a step, this rank's micro-batches.
@@ -60,6 +66,9 @@ class Engine {
   const RunConfig& config_;
   Layout layout_;
   Tools tools_;
+  // Of parameters, moments and gradients, and of those that move between ranks.
+  Pool state_pool_{Device{}};
+  Pool shared_state_pool_;
   std::unique_ptr<Communicator> dp_;
   std::unique_ptr<Communicator> tp_;
   std::unique_ptr<Communicator> pp_;

@@ -136,6 +136,9 @@ void bind(ConfigBinder& b, RunConfig& c) {
   b.real("comm.deadline.evaluate", c.deadline.evaluate, "the same within an evaluation").above(0);
   b.path("run.dir", c.run_dir, "folder of this run's files").required();
   b.text("run.name", c.run_name, "a name for people");
+  b.text("run.memory_check", c.memory_check,
+         "off: start even where a host has less memory than its ranks are predicted to take")
+      .one_of({"on", "off"});
 }
 
 // What can only be judged with several keys in view, or with more than a range.

@@ -157,6 +157,7 @@ void Loop::finish(const TrainingOutcome& outcome) {
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
   p_.checkpoints->save(p_.counters);
   const bool durable = p_.checkpoints->finish(outcome.step);
+  p_.memory.log_measured(p_.engine, p_.checkpoints->snapshot_bytes(), p_.host.log);
   if (p_.metrics != nullptr) {
     p_.metrics->finish();
   }

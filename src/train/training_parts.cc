@@ -61,6 +61,8 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       stream({}, threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())))),
       shared_pool({}, world.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
+      memory(config, make_layout(config, world.size(), ranks_a_host(host.places)), host.places,
+             world),
       engine(config, make_layout(config, world.size(), ranks_a_host(host.places)),
              {world, host.recorder, kernels, stream, pool, shared_pool}) {
   host.recorder.set_dump_folder(config.run_dir / "logs");
@@ -70,6 +72,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   if (world.rank() == 0) {
     log_layout();
   }
+  memory.log_predicted(host.log);
   if (!config.data.validation.empty()) {
     validation.emplace(open_dataset(config.data.validation, config.model.vocab, world));
   }
@@ -147,7 +150,8 @@ double TrainingParts::validation_loss() {
 
 void TrainingParts::measure_ceiling() {
   // The best of several: right after the start memory is still being handed out.
-  const ProductRate own = measure_product_rate(kernels, stream, pool, config.compute_dtype(),
+  Pool passing{Device{}};
+  const ProductRate own = measure_product_rate(kernels, stream, passing, config.compute_dtype(),
                                                kCeilingSize, kCeilingRounds);
   ceiling_flops = all_reduce_value(world, own.best, ReduceOp::sum);
 }

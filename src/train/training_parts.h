@@ -8,6 +8,7 @@
 
 #include "src/train/checkpointing.h"
 #include "src/train/layout.h"
+#include "src/train/memory_report.h"
 #include "src/train/metrics.h"
 #include "src/train/train_step.h"
 #include "src/train/training.h"
@@ -32,6 +33,7 @@ struct TrainingParts {
   Pool shared_pool;  // of buffers that the world moves without a copy
   Dataset dataset;
   std::optional<Dataset> validation;
+  MemoryReport memory;
   Engine engine;
   RunFingerprints fingerprints;
   std::unique_ptr<TrainingCheckpoints> checkpoints;

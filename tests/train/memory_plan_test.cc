@@ -1,0 +1,173 @@
+// What is predicted of a rank's memory is what its pools and its counters say after steps, over
+// families, recomputing, tensor and pipeline parallelism, ZeRO and schedules. Ranks are threads.
+#include "src/train/memory_plan.h"
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "mpi/thread/thread_world.h"
+#include "src/train/dry_step.h"
+#include "src/train/train_step.h"
+
+namespace trireme {
+namespace {
+
+struct Choice {
+  Family family = Family::gpt2;
+  int dp = 1;
+  int tp = 1;
+  int pp = 1;
+  int zero = 0;
+  std::string schedule = "1f1b";
+  std::string recompute = "none";
+  std::string precision = "fp32";
+
+  std::string text() const {
+    return fmt::format("{} dp {} tp {} pp {} zero {} {} recompute {} {}", family_name(family), dp,
+                       tp, pp, zero, schedule, recompute, precision);
+  }
+};
+
+RunConfig config_of(const Choice& choice) {
+  RunConfig c;
+  c.model.family = choice.family;
+  c.model.layers = 4;
+  c.model.hidden = 48;
+  c.model.heads = 4;
+  c.model.kv_heads = choice.family == Family::gpt2 ? 4 : 2;
+  c.model.ffn = 104;
+  c.model.vocab = 301;
+  c.model.context = 24;
+  c.model.dropout = choice.family == Family::gpt2 ? 0.1 : 0;
+  c.model.complete();
+  c.data.sequence = 24;
+  c.train.steps = 3;
+  c.train.global_batch = 16;
+  c.train.micro_batch = 2;
+  c.train.precision = choice.precision;
+  c.train.recompute = choice.recompute;
+  c.optimizer.schedule.lr = c.optimizer.lr;
+  c.optimizer.schedule.steps = 3;
+  c.parallel.dp = {choice.dp, ""};
+  c.parallel.tp = {choice.tp, ""};
+  c.parallel.pp = {choice.pp, ""};
+  c.parallel.zero = choice.zero;
+  c.parallel.schedule = choice.schedule;
+  c.parallel.virtual_stages = choice.schedule == "interleaved" ? 2 : 1;
+  c.parallel.bucket_bytes = 40000;  // several buckets
+  return c;
+}
+
+// What a rank has taken after two steps.
+StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConfig& config) {
+  world.set_deadline(std::chrono::seconds(120));
+  Stream stream({}, 1);
+  Pool pool{Device{}};
+  Pool shared_pool({}, world.memory());
+  Engine engine(config, make_layout(config, world.size(), world.size()),
+                {world, recorder, kernels_named("reference"), stream, pool, shared_pool});
+  engine.initialize(1);
+  const auto tokens = config.train.micro_batch * config.data.sequence;
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
+  std::iota(ids.begin(), ids.end(), 0);
+  const ConstView view{ids.data(), tokens, DType::i32};
+  const TokenSource source = [&] {
+    return LoadedMicroBatch{0, config.train.micro_batch, config.data.sequence, view, view};
+  };
+  TrainStep step(engine, source);
+  TrainingCounters counters;
+  for (int i = 0; i < 2; ++i) {
+    (void)step.run(counters, 0);
+  }
+  return taken_memory(engine);
+}
+
+// Of all ranks.
+void expect_predicted(const Choice& choice) {
+  SCOPED_TRACE(choice.text());
+  const RunConfig config = config_of(choice);
+  const int ranks = choice.dp * choice.tp * choice.pp;
+  const Layout layout = make_layout(config, ranks, ranks);
+  std::vector<StepMemory> taken(static_cast<std::size_t>(ranks));
+  ThreadWorld world(ranks);
+  world.run([&](Communicator& comm) {
+    const auto rank = static_cast<std::size_t>(comm.rank());
+    taken[rank] = measured(comm, world.recorder(comm.rank()), config);
+  });
+  for (int rank = 0; rank < ranks; ++rank) {
+    SCOPED_TRACE(rank);
+    const StepMemory predicted = step_memory(config, layout, rank);
+    const StepMemory& real = taken[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(predicted.computes, real.computes);
+    EXPECT_EQ(predicted.masters, real.masters);
+    EXPECT_EQ(predicted.moments, real.moments);
+    EXPECT_EQ(predicted.gathered, real.gathered);
+    EXPECT_LE(std::abs(predicted.snapshot - real.snapshot), 12 * 4);
+    // From ZeRO 1 on, how many buckets are under way at one time is a matter of speed.
+    if (choice.zero == 0 || choice.dp == 1) {
+      EXPECT_EQ(predicted.gradients, real.gradients);
+    } else {
+      EXPECT_GE(predicted.gradients, real.gradients);
+    }
+    // How long a message waits for its receiver, too.
+    if (choice.pp == 1) {
+      EXPECT_EQ(predicted.peak_activations, real.peak_activations);
+      EXPECT_EQ(predicted.activations, real.activations);
+      EXPECT_EQ(predicted.peak_exchanged, real.peak_exchanged);
+      EXPECT_EQ(predicted.exchanged, real.exchanged);
+    } else {
+      const auto stream = config.train.micro_batch * config.data.sequence * config.model.hidden * 4;
+      const std::int64_t late = stream * choice.pp * 2;
+      EXPECT_LE(predicted.peak_activations, real.peak_activations);
+      EXPECT_LE(real.peak_activations - predicted.peak_activations, late);
+      EXPECT_LE(std::abs(real.peak_exchanged - predicted.peak_exchanged), late);
+    }
+  }
+}
+
+TEST(StepMemory, OfOneRank) {
+  for (const Family family : {Family::gpt2, Family::llama}) {
+    for (const char* recompute : {"none", "selective", "full"}) {
+      for (const char* precision : {"fp32", "bf16"}) {
+        expect_predicted({.family = family, .recompute = recompute, .precision = precision});
+      }
+    }
+  }
+}
+
+TEST(StepMemory, OfTensorParallelRanks) {
+  for (const Family family : {Family::gpt2, Family::llama}) {
+    for (const char* recompute : {"none", "selective", "full"}) {
+      expect_predicted({.family = family, .tp = 2, .recompute = recompute});
+    }
+  }
+  // Two ranks hold the same key-value heads.
+  expect_predicted({.family = Family::llama, .tp = 4});
+}
+
+TEST(StepMemory, OfEveryLevelOfZero) {
+  for (const Family family : {Family::gpt2, Family::llama}) {
+    for (const int zero : {0, 1, 2, 3}) {
+      expect_predicted({.family = family, .dp = 2, .zero = zero, .precision = "bf16"});
+      expect_predicted({.family = family, .dp = 2, .tp = 2, .zero = zero});
+    }
+  }
+}
+
+TEST(StepMemory, OfEverySchedule) {
+  for (const Family family : {Family::gpt2, Family::llama}) {
+    for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zero_bubble"}) {
+      expect_predicted({.family = family, .pp = 2, .schedule = schedule});
+      expect_predicted({.family = family,
+                        .dp = 2,
+                        .pp = 2,
+                        .zero = 3,
+                        .schedule = schedule,
+                        .recompute = "full"});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trireme
