@@ -49,6 +49,7 @@ AvailableMemory least_of_groups(const fs::path& top, const std::string& group,
                                 const GroupFiles& files) {
   AvailableMemory least{kUnlimited, ""};
   fs::path folder = (top / fs::path(group).relative_path()).lexically_normal();
+  folder = folder.has_filename() ? folder : folder.parent_path();
   for (;; folder = folder.parent_path()) {
     const auto limit = number_in(folder / files.limit);
     const auto used = number_in(folder / files.used);
