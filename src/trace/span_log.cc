@@ -46,6 +46,9 @@ void SpanLog::add(const Span& span) {
   } else {
     ++dropped_;
   }
+  if (span.kind == SpanKind::compute && after_compute_) {
+    after_compute_();
+  }
 }
 
 }  // namespace trireme

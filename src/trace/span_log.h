@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace trireme {
@@ -57,6 +59,8 @@ class SpanLog {
 
   bool recording() const { return recording_; }
   void record(bool on);
+  // Told after every span of compute: a time to see what went on meanwhile.
+  void call_after_compute(std::function<void()> call) { after_compute_ = std::move(call); }
   void add(const Span& span);
   // Inner spans before the outer ones.
   const std::vector<Span>& spans() const { return spans_; }
@@ -69,6 +73,7 @@ class SpanLog {
   bool recording_ = false;
   std::vector<Span> spans_;
   std::int64_t dropped_ = 0;
+  std::function<void()> after_compute_;
 };
 
 // From its construction to end(), or its destruction.

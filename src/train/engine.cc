@@ -17,10 +17,10 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
                       layout_.grid.pp_rank(tools.world.rank()), "pp")),
       siblings_(
           group_along(layout_.grid.dp_rank(tools.world.rank()), tools.world.rank(), "replica")),
-      group_(*tp_, tools.shared_pool),
+      group_(*tp_, tools.shared_pool, tools.spans),
       chunks_(make_chunks()),
       replica_({config, layout_, chunks_, *pp_, group_, tools.recorder, tools.kernels, tools.stream,
-                tools.pool, tools.shared_pool}) {}
+                tools.pool, tools.shared_pool, tools.spans}) {}
 
 std::unique_ptr<Communicator> Engine::group_along(int color, int key, const char* name) {
   std::unique_ptr<Communicator> along = tools_.world.split(color, key, name);
@@ -32,7 +32,8 @@ std::unique_ptr<Communicator> Engine::group_along(int color, int key, const char
 
 ModelChunks Engine::make_chunks() {
   const OptimizerConfig& o = config_.optimizer;
-  const ZeroTools tools{*dp_, tools_.kernels, tools_.stream, state_pool_, shared_state_pool_};
+  const ZeroTools tools{*dp_,        tools_.kernels,     tools_.stream,
+                        state_pool_, shared_state_pool_, tools_.spans};
   const ZeroState::Options options{.level = layout_.zero,
                                    .micro_batches = config_.micro_batches(),
                                    .reproducibility = layout_.reproducibility,

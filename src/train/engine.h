@@ -24,8 +24,9 @@ class Engine {
     FlightRecorder& recorder;
     const Kernels& kernels;
     Stream& stream;
-    Pool& pool;         // of activations
-    Pool& shared_pool;  // of those that move between ranks; of world.memory()
+    Pool& pool;                // of activations
+    Pool& shared_pool;         // of those that move between ranks; of world.memory()
+    SpanLog* spans = nullptr;  // of what is traced; null: nothing is
   };
   Engine(const RunConfig& config, Layout layout, const Tools& tools);
 
@@ -45,6 +46,7 @@ class Engine {
     return tools_.shared_pool.reserved_bytes() + shared_state_pool_.reserved_bytes();
   }
   Replica& replica() { return replica_; }
+  SpanLog* spans() const { return tools_.spans; }
 
   // Of a step, this rank's micro-batches.
   const std::vector<std::int64_t>& micro_batches() const {

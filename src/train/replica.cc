@@ -125,6 +125,7 @@ class Replica::Work : public StageWork {
     for (; loaded_ <= m; ++loaded_) {
       const char* const phase = parts_.recorder.enter_phase("data_load");
       const Stopwatch waiting;
+      const SpanTimer span(parts_.spans, SpanKind::data, "tokens");
       tokens_.try_emplace(loaded_, (*source_)());
       data_wait_seconds += waiting.seconds();
       parts_.recorder.enter_phase(phase);
@@ -198,7 +199,7 @@ std::vector<double> Replica::train(std::int64_t step,
   work.train(step, micro_batches);
   PipelineRunner runner(parts_.pp, parts_.shared_pool, parts_.layout.shape,
                         {config.train.micro_batch, config.data.sequence, config.model.hidden},
-                        config.compute_dtype());
+                        config.compute_dtype(), parts_.spans);
   runner.run(steps_, work);
   timings_ = runner.timings();
   data_wait_seconds_ = work.data_wait_seconds;
@@ -213,7 +214,8 @@ void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64
   PipelineShape shape = parts_.layout.shape;
   shape.micro_batches = count;
   PipelineRunner runner(parts_.pp, parts_.shared_pool, shape,
-                        {batch, config.data.sequence, config.model.hidden}, config.compute_dtype());
+                        {batch, config.data.sequence, config.model.hidden}, config.compute_dtype(),
+                        parts_.spans);
   const std::vector<PipelineStep> steps = make_forward_schedule(shape);
   runner.run(steps, work);
   std::copy(work.losses.begin(), work.losses.end(), losses);

@@ -32,6 +32,7 @@ class Replica {
     Stream& stream;
     Pool& pool;
     Pool& shared_pool;
+    SpanLog* spans = nullptr;  // of what is traced; null: nothing is
   };
   explicit Replica(Parts parts);
   ~Replica();

@@ -136,6 +136,10 @@ void bind(ConfigBinder& b, RunConfig& c) {
   b.real("comm.deadline.evaluate", c.deadline.evaluate, "the same within an evaluation").above(0);
   b.path("run.dir", c.run_dir, "folder of this run's files").required();
   b.text("run.name", c.run_name, "a name for people");
+  b.integer("run.trace", c.trace,
+            "steps to trace, after the first two of a start; 0: none (docs/parallelism.md)")
+      .at_least(0)
+      .at_most(kMostSteps);
   b.text("run.memory_check", c.memory_check,
          "off: start even where a host has less memory than its ranks are predicted to take")
       .one_of({"on", "off"});

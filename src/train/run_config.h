@@ -93,6 +93,7 @@ struct RunConfig {
   std::filesystem::path run_dir;
   std::string run_name;
   std::string memory_check = "on";
+  std::int64_t trace = 0;  // steps
 
   DType compute_dtype() const { return train.precision == "bf16" ? DType::bf16 : DType::f32; }
   std::int64_t tokens_a_step() const { return train.global_batch * data.sequence; }

@@ -4,6 +4,7 @@
 //   <run>/metrics.jsonl          rank 0   one object a logged step; appended to at resume
 //   <run>/logs/rank-00000.jsonl  each rank
 //   <run>/tensorboard/           rank 0   event files
+//   <run>/trace/rank-00000.json  each rank, with run.trace
 //   <run>/checkpoints/           all (io/checkpoint), unless checkpoint.dir says elsewhere
 //   <run>/exit_reason.json       the first rank that fails
 //   <run>/.lock                  held by rank 0 while the run lives
@@ -45,6 +46,7 @@ class RunDirectory {
   std::filesystem::path config() const { return root_ / "config.yaml"; }
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
   std::filesystem::path log(int rank) const;
+  std::filesystem::path trace() const { return root_ / "trace"; }
   std::filesystem::path tensorboard() const { return root_ / "tensorboard"; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
 

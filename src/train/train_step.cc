@@ -57,6 +57,7 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
     chunk->state.reducer().finish_step();
   }
   result.comm_exposed_ms = exposed.milliseconds();
+  const SpanTimer span(engine_.spans(), SpanKind::optimizer, "optimizer");
   update(counters, result);
   ++counters.step;
   return result;
@@ -89,7 +90,9 @@ void TrainStep::share(const std::vector<double>& losses, int signal, StepResult&
   std::copy(losses.begin(), losses.end(), own);
   own[losses.size()] = signal;
   own[losses.size() + 1] = static_cast<double>(resident_bytes());
+  SpanTimer meeting(engine_.spans(), SpanKind::meet, "losses");
   world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64, {}}).wait();
+  meeting.end();
 
   const ProcessGrid& grid = layout.grid;
   const GradientRounds rounds =
@@ -112,6 +115,11 @@ void TrainStep::share(const std::vector<double>& losses, int signal, StepResult&
       sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size())) / tokens);
 }
 
+// Of waiting for all ranks of the replica.
+SpanKind TrainStep::kind_within_replica() const {
+  return engine_.pp().size() > 1 ? SpanKind::stages : SpanKind::tensor;
+}
+
 // Where every replica has the whole gradient each finds the norm for itself.
 double TrainStep::norm() {
   ExactSum squares;
@@ -119,6 +127,8 @@ double TrainStep::norm() {
     chunk->state.add_squares(squares);
   }
   const bool sharded = engine_.chunks().front()->state.layout().level() > 0;
+  const SpanTimer span(engine_.spans(), sharded ? SpanKind::replicas : kind_within_replica(),
+                       "gradient norm");
   return gradient_norm(squares, sharded ? engine_.world() : engine_.siblings());
 }
 
@@ -139,6 +149,8 @@ void TrainStep::update(TrainingCounters& counters, StepResult& result) {
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.start_update(step);
   }
+  const SpanTimer span(engine_.pp().size() > 1 ? engine_.spans() : nullptr, SpanKind::stages,
+                       "tied embedding");
   refresh_tied_embedding(*engine_.chunks().front(), *engine_.chunks().back(), engine_.pp());
 }
 

@@ -37,6 +37,7 @@ class TrainStep {
   std::vector<double> run_micro_batches(std::int64_t step, StepResult& result);
   void share(const std::vector<double>& losses, int signal, StepResult& result);
   double norm();
+  SpanKind kind_within_replica() const;
   void update(TrainingCounters& counters, StepResult& result);
 
   Engine& engine_;

@@ -42,11 +42,17 @@ class Loop {
 TrainingOutcome Loop::run() {
   TrainingOutcome outcome;
   while (p_.counters.step < p_.config.train.steps && outcome.stop_signal == 0) {
+    if (p_.trace != nullptr) {
+      p_.trace->begin_step(p_.counters.step, p_.config.train.steps);
+    }
     const StepResult result = one_step();
     outcome.stop_signal = result.stop_signal;
     log_step(result);
     check_skipped(result);
     save_if_due(outcome.stop_signal != 0);
+    if (p_.trace != nullptr) {
+      p_.trace->end_step();
+    }
   }
   outcome.step = p_.counters.step;
   outcome.finished = outcome.step >= p_.config.train.steps;
@@ -140,11 +146,13 @@ bool Loop::evaluation_due(bool stopping) const {
 
 double Loop::validation_loss() {
   p_.enter("evaluate", p_.config.deadline.evaluate);
+  const SpanTimer span(p_.engine.spans(), SpanKind::evaluation, "evaluation");
   return p_.validation_loss();
 }
 
 void Loop::save_if_due(bool stopping) {
   const Stopwatch watch;
+  const SpanTimer span(p_.engine.spans(), SpanKind::checkpoint, "checkpoint");
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
   p_.checkpoints->poll();
   if (stopping || p_.checkpoints->due(p_.counters.step)) {
@@ -157,6 +165,9 @@ void Loop::finish(const TrainingOutcome& outcome) {
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
   p_.checkpoints->save(p_.counters);
   const bool durable = p_.checkpoints->finish(outcome.step);
+  if (p_.trace != nullptr) {
+    p_.trace->finish();
+  }
   p_.memory.log_measured(p_.engine, p_.checkpoints->snapshot_bytes(), p_.host.log);
   if (p_.metrics != nullptr) {
     p_.metrics->finish();

@@ -63,8 +63,10 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
       memory(config, make_layout(config, world.size(), ranks_a_host(host.places)), host.places,
              world),
+      trace(make_trace()),
       engine(config, make_layout(config, world.size(), ranks_a_host(host.places)),
-             {world, host.recorder, kernels, stream, pool, shared_pool}) {
+             {world, host.recorder, kernels, stream, pool, shared_pool,
+              trace == nullptr ? nullptr : trace->spans()}) {
   host.recorder.set_dump_folder(config.run_dir / "logs");
   enter("start", config.deadline.start);
   check_same_kernels(world, kernels.name, config.reproducibility);
@@ -83,6 +85,15 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   if (world.rank() == 0) {
     make_metrics();
   }
+}
+
+std::unique_ptr<StepTrace> TrainingParts::make_trace() const {
+  if (config.trace == 0) {
+    return nullptr;
+  }
+  return std::make_unique<StepTrace>(StepTrace::Parts{
+      config.trace, make_layout(config, world.size(), ranks_a_host(host.places)).grid,
+      RunDirectory(config.run_dir).trace(), host.recorder, world, host.log});
 }
 
 void TrainingParts::log_layout() {

@@ -10,6 +10,7 @@
 #include "src/train/layout.h"
 #include "src/train/memory_report.h"
 #include "src/train/metrics.h"
+#include "src/train/step_trace.h"
 #include "src/train/train_step.h"
 #include "src/train/training.h"
 
@@ -34,6 +35,7 @@ struct TrainingParts {
   Dataset dataset;
   std::optional<Dataset> validation;
   MemoryReport memory;
+  std::unique_ptr<StepTrace> trace;  // null: nothing is traced
   Engine engine;
   RunFingerprints fingerprints;
   std::unique_ptr<TrainingCheckpoints> checkpoints;
@@ -44,6 +46,7 @@ struct TrainingParts {
   std::unique_ptr<MetricsLog> metrics;  // rank 0's
 
  private:
+  std::unique_ptr<StepTrace> make_trace() const;
   void log_layout();
   void make_checkpoints();
   void resume();
