@@ -15,6 +15,7 @@
 #include "src/app/plan_command.h"
 #include "src/app/plot_command.h"
 #include "src/app/standard_output.h"
+#include "src/app/trace_command.h"
 #include "src/app/train_command.h"
 #include "src/app/version.h"
 #include "src/base/log.h"
@@ -42,6 +43,7 @@ void add_commands(CLI::App& cli, AppContext& context) {
   add_config_command(cli, context);
   add_plan_command(cli);
   add_plot_command(cli);
+  add_trace_command(cli);
 }
 
 // Asking for help is no error here.

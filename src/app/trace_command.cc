@@ -1,0 +1,171 @@
+#include "src/app/trace_command.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "src/app/standard_output.h"
+#include "src/trace/trace_summary.h"
+
+namespace trireme {
+namespace {
+
+struct TraceOptions {
+  std::string folder;
+  bool json = false;
+};
+
+constexpr double kMilliseconds = 1e3;
+
+StepPart part_at(std::size_t at) { return static_cast<StepPart>(at); }
+
+// "exposed tp" -> "exposed_tp_ms".
+std::string json_name(std::size_t part) {
+  std::string name(name_of(part_at(part)));
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name + "_ms";
+}
+
+nlohmann::ordered_json to_json(const StepTimes& times) {
+  nlohmann::ordered_json json = {{"t_iter_ms", kMilliseconds * times.step}};
+  for (std::size_t part = 0; part < kStepParts; ++part) {
+    json[json_name(part)] = kMilliseconds * times.parts[part];
+  }
+  json["sum_ms"] = kMilliseconds * times.sum();
+  json["checkpoint_ms"] = kMilliseconds * times.checkpoint;
+  json["evaluation_ms"] = kMilliseconds * times.evaluation;
+  return json;
+}
+
+nlohmann::ordered_json to_json(const RankSummary& rank) {
+  const TraceHeader& h = rank.header;
+  nlohmann::ordered_json json = {{"rank", h.rank},
+                                 {"host", h.host},
+                                 {"dp", h.place.dp},
+                                 {"tp", h.place.tp},
+                                 {"pp", h.place.pp}};
+  json.update(to_json(rank.mean));
+  json["compute_median_ms"] = kMilliseconds * rank.compute_seconds;
+  json["slowness"] = rank.slowness.of_peers;
+  json["score"] = rank.slowness.score;
+  json["straggler"] = rank.slowness.straggles;
+  json["clock_uncertainty_us"] = static_cast<double>(h.clock_uncertainty_ns) / 1e3;
+  json["dropped_events"] = h.dropped;
+  return json;
+}
+
+nlohmann::ordered_json to_json(const TraceSummary& summary) {
+  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+  nlohmann::ordered_json stragglers = nlohmann::ordered_json::array();
+  for (const RankSummary& rank : summary.ranks) {
+    ranks.push_back(to_json(rank));
+    if (rank.slowness.straggles) {
+      stragglers.push_back({{"rank", rank.header.rank}, {"host", rank.header.host}});
+    }
+  }
+  return {{"schema", 1},
+          {"steps", summary.steps},
+          {"mean", to_json(summary.mean)},
+          {"ranks", ranks},
+          {"stragglers", stragglers}};
+}
+
+void print_row(const std::string& name, const StepTimes& times) {
+  fmt::print("{:<24}", name);
+  for (const double part : times.parts) {
+    fmt::print(" {:>10.3f}", kMilliseconds * part);
+  }
+  fmt::print(" {:>10.3f}\n", kMilliseconds * times.step);
+}
+
+void print_shares(const StepTimes& times) {
+  const double whole = times.step > 0 ? times.step : 1;
+  fmt::print("{:<24}", "% of t_iter");
+  for (const double part : times.parts) {
+    fmt::print(" {:>10.1f}", 100 * part / whole);
+  }
+  fmt::print(" {:>10.1f}\n", 100 * times.sum() / whole);
+  if (times.checkpoint + times.evaluation > 0) {
+    fmt::print("of other: {:.3f} ms checkpoint, {:.3f} ms evaluation\n",
+               kMilliseconds * times.checkpoint, kMilliseconds * times.evaluation);
+  }
+}
+
+void print_table(const TraceSummary& summary) {
+  const TracePlace& grid = summary.ranks.front().header.grid;
+  std::int64_t uncertainty = 0;
+  std::int64_t dropped = 0;
+  for (const RankSummary& rank : summary.ranks) {
+    uncertainty = std::max(uncertainty, rank.header.clock_uncertainty_ns);
+    dropped = std::max(dropped, rank.header.dropped);
+  }
+  fmt::print("steps {}; {} ranks, dp {} x tp {} x pp {}; clocks agree within {:.1f} us\n",
+             fmt::join(summary.steps, ", "), summary.ranks.size(), grid.dp, grid.tp, grid.pp,
+             static_cast<double>(uncertainty) / 1e3);
+  if (dropped > 0) {
+    fmt::print("memory was full: up to {} events of a rank are missing\n", dropped);
+  }
+  fmt::print("{:<24}", "ms a step");
+  for (std::size_t part = 0; part < kStepParts; ++part) {
+    fmt::print(" {:>10}", name_of(part_at(part)));
+  }
+  fmt::print(" {:>10}\n", "t_iter");
+  for (const RankSummary& rank : summary.ranks) {
+    print_row(fmt::format("rank {} ({})", rank.header.rank, rank.header.host), rank.mean);
+  }
+  print_row("mean", summary.mean);
+  print_shares(summary.mean);
+}
+
+// Peers are the other ranks of a stage.
+void print_stragglers(const TraceSummary& summary) {
+  bool found = false;
+  for (const RankSummary& rank : summary.ranks) {
+    if (rank.slowness.straggles) {
+      found = true;
+      fmt::print(
+          "straggler: rank {} on {}: {:.3f} ms of compute, {:.2f} times its peers' (z-score "
+          "{:.1f})\n",
+          rank.header.rank, rank.header.host, kMilliseconds * rank.compute_seconds,
+          rank.slowness.of_peers, rank.slowness.score);
+    }
+  }
+  const TracePlace& grid = summary.ranks.front().header.grid;
+  if (!found) {
+    fmt::print("{}\n", grid.dp * grid.tp > 1 ? "no stragglers"
+                                             : "stragglers: no rank has peers to compare with");
+  }
+}
+
+void summarize_folder(const TraceOptions& options) {
+  const TraceSummary summary = summarize(read_traces(options.folder));
+  if (options.json) {
+    print_json(to_json(summary));
+    return;
+  }
+  print_table(summary);
+  print_stragglers(summary);
+}
+
+}  // namespace
+
+void add_trace_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("trace", "Look at traced steps (run.trace)");
+  command->require_subcommand(1);
+  command->footer("Example:\n  trireme trace summary runs/first");
+  CLI::App* summary = command->add_subcommand("summary", "Say where their time went, by rank");
+  const auto options = std::make_shared<TraceOptions>();
+  summary->add_option("DIR", options->folder, "a run's folder, or its trace/")->required();
+  summary->add_flag("--json", options->json, "the tables as JSON");
+  summary->footer(
+      "Example:\n"
+      "  trireme train run.yaml run.trace=5\n"
+      "  trireme trace summary runs/first\n"
+      "The files of trace/ can be opened with Perfetto (ui.perfetto.dev), too.");
+  summary->callback([options] { summarize_folder(*options); });
+}
+
+}  // namespace trireme
