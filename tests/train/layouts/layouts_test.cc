@@ -1,0 +1,116 @@
+// One table: every layout of 1, 2, 4 and 8 ranks, every level of ZeRO, every schedule and every way
+// to recompute gives the losses and norms of ten steps bit for bit, where the tensor-parallel
+// degree is the same; and within rounding where it is not. Ranks are threads.
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "tests/train/layouts/tiny_runs.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kSteps = 10;
+
+struct Outcome {
+  std::vector<double> losses;
+  std::vector<double> norms;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+Outcome train_rank(Communicator& world, FlightRecorder& recorder, const RunConfig& config) {
+  world.set_deadline(std::chrono::seconds(120));
+  Stream stream({}, 1);
+  Pool pool{Device{}};
+  Pool shared_pool({}, world.memory());
+  Engine engine(config, make_layout(config, world.size(), world.size()),
+                {world, recorder, kernels_for({}), stream, pool, shared_pool});
+  engine.set_deadline(std::chrono::seconds(120));
+  engine.initialize(config.train.seed);
+  HashedTokens tokens(config, engine.micro_batches());
+  TrainStep step(engine, [&] { return tokens.next(); });
+  TrainingCounters counters;
+  Outcome outcome;
+  for (std::int64_t i = 0; i < kSteps; ++i) {
+    const StepResult result = step.run(counters, 0);
+    outcome.losses.push_back(result.loss);
+    outcome.norms.push_back(result.grad_norm);
+  }
+  return outcome;
+}
+
+Outcome train(Family family, const Choice& choice) {
+  const RunConfig config = config_of(model_of(family, 8), choice);
+  ThreadWorld world(choice.ranks());
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(choice.ranks()));
+  world.run([&](Communicator& comm) {
+    outcomes[static_cast<std::size_t>(comm.rank())] =
+        train_rank(comm, world.recorder(comm.rank()), config);
+  });
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome, outcomes.front()) << choice.text();
+  }
+  return outcomes.front();
+}
+
+std::vector<Degrees> grids_of(int ranks) {
+  std::vector<Degrees> grids;
+  for (int tp = 1; tp <= ranks; tp *= 2) {
+    for (int pp = 1; tp * pp <= ranks; pp *= 2) {
+      grids.push_back({ranks / tp / pp, tp, pp});
+    }
+  }
+  return grids;
+}
+
+// Every grid with every level of ZeRO and every schedule, the ways to recompute in turns: each
+// meets each level and each schedule.
+std::vector<Choice> choices_of(int ranks) {
+  const std::vector<std::pair<std::string, std::int64_t>> recomputes = {
+      {"none", 1}, {"selective", 1}, {"full", 1}, {"full", 2}};
+  std::vector<Choice> choices;
+  std::size_t turn = 0;
+  for (const Degrees& grid : grids_of(ranks)) {
+    const std::vector<std::string> schedules =
+        grid.pp > 1 ? pipeline_schedule_names() : std::vector<std::string>{"1f1b"};
+    for (int zero = 0; zero <= (grid.dp > 1 ? 3 : 0); ++zero) {
+      for (const std::string& schedule : schedules) {
+        // All of them where there are few layouts.
+        for (std::size_t i = 0; i < (ranks <= 2 ? recomputes.size() : 1); ++i) {
+          const auto& [recompute, every] = recomputes[turn++ % recomputes.size()];
+          choices.push_back({grid, zero, schedule, recompute, every});
+        }
+      }
+      ++turn;
+    }
+  }
+  return choices;
+}
+
+class LayoutsTest : public testing::TestWithParam<std::tuple<Family, int>> {};
+
+TEST_P(LayoutsTest, GiveTheSameBits) {
+  const auto [family, ranks] = GetParam();
+  const Outcome one = train(family, Choice{});
+  EXPECT_LT(one.losses.back(), one.losses.front() - 0.1) << "it learns";
+  std::map<int, Outcome> by_tp = {{1, one}};
+  for (const Choice& choice : choices_of(ranks)) {
+    const Outcome outcome = train(family, choice);
+    const auto [first, is_first] = by_tp.try_emplace(choice.degrees.tp, outcome);
+    EXPECT_EQ(outcome, first->second) << choice.text();
+    for (std::size_t i = 0; is_first && i < one.losses.size(); ++i) {
+      EXPECT_NEAR(outcome.losses[i] / one.losses[i], 1, 1e-5) << choice.text() << " step " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, LayoutsTest,
+                         testing::Combine(testing::Values(Family::gpt2, Family::llama),
+                                          testing::Values(1, 2, 4, 8)),
+                         [](const auto& named) {
+                           return fmt::format("{}_{}_ranks", family_name(std::get<0>(named.param)),
+                                              std::get<1>(named.param));
+                         });
+
+}  // namespace
+}  // namespace trireme
