@@ -33,8 +33,10 @@ class Engine {
   const RunConfig& config() const { return config_; }
   const Layout& layout() const { return layout_; }
   Communicator& world() const { return tools_.world; }
-  // Equal parts of all replicas; the stages of a pipeline; all ranks of a replica.
+  // Equal parts of all replicas; the parts of a layer; the stages of a pipeline; all ranks of a
+  // replica.
   Communicator& dp() const { return *dp_; }
+  Communicator& tp() const { return *tp_; }
   Communicator& pp() const { return *pp_; }
   Communicator& siblings() const { return *siblings_; }
   TensorRanks& group() { return group_; }

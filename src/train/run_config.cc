@@ -54,6 +54,10 @@ void bind(ConfigBinder& b, TrainConfig& c) {
   b.integer("train.recompute_every", c.recompute_every,
             "full: recompute the blocks whose number is a multiple of this")
       .at_least(1);
+  b.integer("train.compare_every", c.compare_every,
+            "steps between comparisons of what ranks hold alike, which find silent data "
+            "corruption; 0: never")
+      .at_least(0);
 }
 
 void bind(ConfigBinder& b, OptimizerConfig& c) {

@@ -38,6 +38,7 @@ struct TrainConfig {
   IntegerOrWord threads{0, "auto"};    // a rank
   std::string recompute = "none";
   std::int64_t recompute_every = 1;  // blocks, of full
+  std::int64_t compare_every = 100;  // steps between comparisons of replicas; 0: never
 };
 
 struct OptimizerConfig {

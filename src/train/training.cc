@@ -2,6 +2,7 @@
 
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"
+#include "src/train/replica_guard.h"
 #include "src/train/training_parts.h"
 
 namespace trireme {
@@ -28,6 +29,7 @@ class Loop {
  private:
   StepResult one_step();
   void check_skipped(const StepResult& result);
+  void compare_if_due();
   void log_step(const StepResult& result);
   StepMetrics metrics_of(const StepResult& result) const;
   bool evaluation_due(bool stopping) const;
@@ -49,6 +51,7 @@ TrainingOutcome Loop::run() {
     outcome.stop_signal = result.stop_signal;
     log_step(result);
     check_skipped(result);
+    compare_if_due();
     save_if_due(outcome.stop_signal != 0);
     if (p_.trace != nullptr) {
       p_.trace->end_step();
@@ -91,6 +94,15 @@ void Loop::check_skipped(const StepResult& result) {
       "optimizer.lr, lengthen the warmup or go on from an earlier checkpoint "
       "(checkpoint.resume=STEP)",
       p_.counters.step, result.loss, result.grad_norm, p_.counters.skipped_in_a_row));
+}
+
+// Before a save as well: what is saved had better be sound.
+void Loop::compare_if_due() {
+  const std::int64_t every = p_.config.train.compare_every;
+  const std::int64_t step = p_.counters.step;
+  if (every > 0 && (step % every == 0 || p_.checkpoints->due(step))) {
+    compare_replicas(p_.engine, step);
+  }
 }
 
 void Loop::log_step(const StepResult& result) {
