@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <map>
 
+#include "src/base/median.h"
+
 namespace trireme {
 namespace {
 
@@ -18,15 +20,6 @@ double lower_median(std::vector<double>& values) {
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  if (values.empty()) {
-    return 0;
-  }
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
 
 std::vector<Slowness> judge_slowness(const std::vector<ComputeTime>& times) {
   std::map<int, std::vector<double>> groups;

@@ -28,6 +28,4 @@ struct Slowness {
 // In the order of the times.
 std::vector<Slowness> judge_slowness(const std::vector<ComputeTime>& times);
 
-double median(std::vector<double> values);
-
 }  // namespace trireme

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "src/base/error.h"
+#include "src/base/median.h"
 #include "src/trace/step_spans.h"
 
 namespace trireme {

@@ -27,12 +27,6 @@ void check_alone() {
   }
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results) {
   struct utsname name {};
   ::uname(&name);

@@ -8,13 +8,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/median.h"
+
 namespace trireme {
 
 // ConfigError where a launcher started several ranks: they would only disturb each other.
 void check_alone();
-
-// The middle of the values (the upper one of two).
-double median(std::vector<double> values);
 
 nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results);
 // Writes the document; nothing for an empty path.
