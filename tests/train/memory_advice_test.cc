@@ -27,12 +27,13 @@ RunConfig config_of(int dp, std::int64_t micro_batch) {
   c.train.micro_batch = micro_batch;
   c.train.global_batch = micro_batch * 8;
   c.parallel.dp = {dp, ""};
+  c.parallel.bucket_bytes = 100000;
   return c;
 }
 
 class MemoryAdviceTest : public testing::Test {
  protected:
-  explicit MemoryAdviceTest(int ranks = 4, std::int64_t micro_batch = 8)
+  explicit MemoryAdviceTest(int ranks = 4, std::int64_t micro_batch = 32)
       : ranks_(ranks), config_(config_of(ranks, micro_batch)) {}
 
   Layout layout() const { return make_layout(config_, ranks_, ranks_); }
