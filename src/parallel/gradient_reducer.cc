@@ -114,13 +114,19 @@ void GradientReducer::finish_oldest() {
   span.end();
   timings_.exposed_seconds += watch.seconds();
   const Stopwatch merging;
-  if (layout_.level() == 0) {
+  if (keeps_whole()) {
     partial(oldest.bucket).reduced.push_back(std::move(oldest.buffer));
   } else {
     add_round(oldest.bucket, oldest.buffer);
   }
   timings_.merge_seconds += merging.seconds();
   in_flight_.pop_front();
+}
+
+// Where the whole gradients of a rank meet once a step, their memory is there anyway: the shards
+// stay in it. A pool keeps what it gets back, so that shards of their own would come on top.
+bool GradientReducer::keeps_whole() const {
+  return layout_.level() < 2 || (rounds_.rounds == 1 && rounds_.each > 1);
 }
 
 // Keeps this rank's block of a bucket that has been reduced.
@@ -156,7 +162,9 @@ void GradientReducer::finish_step() {
 View GradientReducer::sum(int bucket) const {
   const Partial& partial = partials_[static_cast<std::size_t>(bucket)];
   check(!in_step_ && partial.reduced.size() == 1, "gradients are summed when a step is finished");
-  return partial.reduced.front().view(DType::f32).slice(0, layout_.owned(bucket).count);
+  const View reduced = partial.reduced.front().view(DType::f32);
+  const std::int64_t own = keeps_whole() ? layout_.block(bucket) * layout_.rank() : 0;
+  return layout_.level() == 0 ? reduced : reduced.slice(own, layout_.owned(bucket).count);
 }
 
 void GradientReducer::give_back(std::vector<Buffer>& buffers) {
@@ -183,9 +191,10 @@ std::int64_t gradient_bytes(const ZeroLayout& layout, const GradientReducer::Opt
   std::int64_t elements = 0;
   std::int64_t largest = 0;
   for (int b = 0; b < layout.buckets(); ++b) {
-    const bool keeps_whole = layout.level() < 2 || rounds.each > 1;
-    elements += keeps_whole ? locals * layout.padded(b) : 0;
-    elements += layout.level() >= 2 ? shards * layout.block(b) : 0;
+    const bool sums_whole = layout.level() < 2 || rounds.each > 1;
+    const bool keeps_shards = layout.level() >= 2 && (rounds.rounds > 1 || rounds.each == 1);
+    elements += sums_whole ? locals * layout.padded(b) : 0;
+    elements += keeps_shards ? shards * layout.block(b) : 0;
     largest = std::max(largest, layout.padded(b));
   }
   // Being filled, and being reduced; and the shard that is cut off one.
@@ -195,7 +204,7 @@ std::int64_t gradient_bytes(const ZeroLayout& layout, const GradientReducer::Opt
   } else if (rounds.each > 1) {
     elements += largest;
   }
-  elements += layout.level() >= 1 ? largest / layout.ranks() : 0;
+  elements += layout.level() >= 2 ? largest / layout.ranks() : 0;
   return elements * size_of(DType::f32);
 }
 

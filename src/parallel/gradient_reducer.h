@@ -69,7 +69,7 @@ class GradientReducer {
     std::int64_t leaves = 0;      // added so far
     std::int64_t rounds = 0;      // reduced so far
     std::vector<Buffer> local;    // the stack of this round's partial sums, [padded]
-    std::vector<Buffer> reduced;  // the stack of sums over rounds: [padded] (level 0), [block]
+    std::vector<Buffer> reduced;  // the stack of sums over rounds: [padded], or [block]
   };
   struct Reduction {
     int bucket = 0;
@@ -82,6 +82,7 @@ class GradientReducer {
   void add_leaf(int bucket, Buffer leaf);
   void start_reduction(int bucket);
   void finish_oldest();
+  bool keeps_whole() const;
   void add_round(int bucket, Buffer& whole);
   int merges(std::int64_t index, std::int64_t count) const;
   void merge_top(std::vector<Buffer>& stack);
