@@ -80,6 +80,12 @@ Layout make_layout(const RunConfig& config, int world_size, int ranks_a_host) {
                   .chunks = p.virtual_stages,
                   .micro_batches = config.micro_batches() / grid.dp(),
                   .tied = config.model.tie_embeddings};
+  if (layout.shape.chunks > 1 && layout.shape.stages == 1) {
+    throw ConfigError(fmt::format(
+        "parallel.virtual_stages {}: parallel.pp is 1, and a stage that stands alone holds the "
+        "whole model: take virtual_stages 1, or a pp of 2 or more",
+        layout.shape.chunks));
+  }
   check_pipeline(layout.schedule, layout.shape);
   layout.layers = balance_stages(costs_of(config, layout.recompute), layout.shape);
   return layout;
