@@ -99,7 +99,10 @@ Head::Result Head::forward_backward(Residual stream, const ConstView& targets, f
   if (!run.alone()) {
     run.group->finish();
   }
-  return {loss, norm.backward(dy, {}, normalized.kept, run)};
+  // At once, as the rest of the head: its bucket of gradients need not stay open.
+  Run now = run;
+  now.later = nullptr;
+  return {loss, norm.backward(dy, {}, normalized.kept, now)};
 }
 
 double Head::loss(Residual stream, const ConstView& targets, Run& run) const {

@@ -40,35 +40,34 @@ std::int64_t warm_up(PipelineSchedule schedule, const PipelineShape& shape, int 
   return std::min(stages_behind, forwards);
 }
 
-// The gradients of the weights follow those of the input at once: with a last stage that can't put
-// them off, putting them off elsewhere gains nothing. Its last input gradient can't end before
-// (p-1) f + m (f+b+w) - w, and has to pass p-1 stages and the first one's weights: that is the
-// end of this order, too.
-void push_backward(std::vector<PipelineStep>& steps, PipelineSchedule schedule, PipelineStep step) {
-  const bool is_split = schedule == PipelineSchedule::zero_bubble;
-  step.kind = is_split ? Kind::backward_input : Kind::backward;
-  steps.push_back(step);
-  if (is_split) {
-    step.kind = Kind::backward_weight;
-    steps.push_back(step);
-  }
-}
-
+// 1f1b's order, but for zero_bubble's gradients of the weights (Qi et al., 2023, ZB-H1). They are
+// put off until memory asks for one, each before the forward that follows p behind; where forwards
+// have run out one goes into the place of each, where the stage would be idle; the others end the
+// stage's work.
 std::vector<PipelineStep> make_untied(PipelineSchedule schedule, const PipelineShape& shape,
                                       int stage) {
+  const bool is_split = schedule == PipelineSchedule::zero_bubble;
   const std::vector<PipelineStep> forwards = make_forward_schedule(shape);
   const auto count = static_cast<std::int64_t>(forwards.size());
   const std::int64_t ahead = warm_up(schedule, shape, stage);
   std::vector<PipelineStep> steps;
+  std::int64_t weights = 0;  // micro-batches whose weights' gradients have their place
   for (std::int64_t k = 0; k < count + ahead; ++k) {
+    if (is_split && k >= std::min<std::int64_t>(shape.stages, count) && weights < k - ahead) {
+      steps.push_back({Kind::backward_weight, 0, weights++});
+    }
     if (k < count) {
       steps.push_back(forwards[static_cast<std::size_t>(k)]);
     }
     if (k >= ahead) {
       PipelineStep step = forwards[static_cast<std::size_t>(k - ahead)];
+      step.kind = is_split ? Kind::backward_input : Kind::backward;
       step.chunk = shape.chunks - 1 - step.chunk;
-      push_backward(steps, schedule, step);
+      steps.push_back(step);
     }
+  }
+  for (; is_split && weights < count; ++weights) {
+    steps.push_back({Kind::backward_weight, 0, weights});
   }
   return steps;
 }
@@ -95,8 +94,7 @@ std::vector<PipelineStep> with_ties(PipelineSchedule schedule, const PipelineSha
     ++tied;
   };
   for (const TimedStep& timed : plain.stages.back()) {
-    while (timed.step.kind != Kind::backward_weight && tied < due.size() &&
-           due[tied] <= timed.start) {
+    while (tied < due.size() && due[tied] <= timed.start) {
       push_tie();
     }
     steps.push_back(timed.step);

@@ -17,7 +17,8 @@ enum class PipelineSchedule : std::uint8_t {
   gpipe,        // all forwards, then all backwards (Huang et al., 2019)
   one_f_one_b,  // "1f1b": a backward as soon as there is one (Narayanan et al., 2019)
   interleaved,  // 1f1b over several chunks a rank (Narayanan et al., 2021)
-  zero_bubble,  // 1f1b whose backward sends on its result before it takes the weights' gradients
+  zero_bubble,  // 1f1b that puts the weights' gradients off to where it would idle (Qi et al.,
+                // 2023)
 };
 
 struct PipelineShape {

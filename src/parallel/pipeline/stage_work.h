@@ -23,7 +23,7 @@ class StageWork {
   // is. The micro-batches of a chunk come in rising order.
   virtual Tensor backward(int chunk, std::int64_t micro_batch, Tensor doutput) = 0;
   // The same in two halves: the gradients of the weights are not asked for before the second, which
-  // comes in rising order, too, and at the last virtual stage straight after the first.
+  // comes in rising order, too, but after the first halves of other micro-batches.
   virtual Tensor backward_input(int chunk, std::int64_t micro_batch, Tensor doutput) = 0;
   virtual void backward_weight(int chunk, std::int64_t micro_batch) = 0;
 

@@ -41,9 +41,21 @@ TEST(PipelineSchedule, SmallOnesAreThoseOfThePapers) {
   EXPECT_EQ(text_of(PipelineSchedule::one_f_one_b, shape, 0), "F0 F1 F2 B0 F3 B1 B2 B3");
   EXPECT_EQ(text_of(PipelineSchedule::one_f_one_b, shape, 1), "F0 F1 B0 F2 B1 F3 B2 B3");
   EXPECT_EQ(text_of(PipelineSchedule::one_f_one_b, shape, 2), "F0 B0 F1 B1 F2 B2 F3 B3");
-  EXPECT_EQ(text_of(PipelineSchedule::zero_bubble, shape, 1),
-            "F0 F1 I0 W0 F2 I1 W1 F3 I2 W2 I3 W3");
   EXPECT_EQ(text_of(PipelineSchedule::one_f_one_b, {1, 1, 2}, 0), "F0 B0 F1 B1");
+}
+
+// Qi et al., 2023, figure 3 (ZB-H1).
+TEST(PipelineSchedule, WeightsArePutOffToWhereAStageWouldIdle) {
+  const PipelineShape shape{4, 1, 8};
+  EXPECT_EQ(text_of(PipelineSchedule::zero_bubble, shape, 0),
+            "F0 F1 F2 F3 I0 W0 F4 I1 W1 F5 I2 W2 F6 I3 W3 F7 I4 W4 I5 W5 I6 W6 I7 W7");
+  EXPECT_EQ(text_of(PipelineSchedule::zero_bubble, shape, 2),
+            "F0 F1 I0 F2 I1 F3 I2 W0 F4 I3 W1 F5 I4 W2 F6 I5 W3 F7 I6 W4 I7 W5 W6 W7");
+  EXPECT_EQ(text_of(PipelineSchedule::zero_bubble, shape, 3),
+            "F0 I0 F1 I1 F2 I2 F3 I3 W0 F4 I4 W1 F5 I5 W2 F6 I6 W3 F7 I7 W4 W5 W6 W7");
+  EXPECT_EQ(text_of(PipelineSchedule::zero_bubble, {4, 1, 2}, 0), "F0 F1 I0 W0 I1 W1");
+  EXPECT_EQ(text_of(PipelineSchedule::zero_bubble, {4, 1, 2}, 3), "F0 I0 F1 I1 W0 W1");
+  EXPECT_EQ(text_of(PipelineSchedule::zero_bubble, {1, 1, 2}, 0), "F0 I0 W0 F1 I1 W1");
 }
 
 // Narayanan et al., 2021, figure 4, with 2 ranks instead of 4.
@@ -74,15 +86,10 @@ TEST(PipelineSchedule, EveryStepIsThereOnceAndInOrder) {
     for (int stage = 0; stage < shape.stages; ++stage) {
       const bool ties = shape.tied && shape.stages > 1 && stage == shape.stages - 1;
       std::map<std::pair<Kind, int>, std::int64_t> next;  // by kind and chunk
-      const PipelineStep* before = nullptr;
       for (const PipelineStep& step : all[static_cast<std::size_t>(stage)]) {
         if (step.kind == Kind::backward_weight) {
-          const bool follows = before->kind == Kind::backward_input &&
-                               before->chunk == step.chunk &&
-                               before->micro_batch == step.micro_batch;
-          ASSERT_TRUE(follows) << describe(step);
+          ASSERT_LT(step.micro_batch, (next[{Kind::backward_input, step.chunk}])) << describe(step);
         }
-        before = &step;
         ASSERT_EQ(step.micro_batch, (next[{step.kind, step.chunk}]++)) << describe(step);
       }
       std::set<Kind> kinds = {Kind::forward};
@@ -122,7 +129,12 @@ TEST(PipelineSchedule, FewTiesAreOpen) {
   };
   EXPECT_EQ(open(PipelineSchedule::one_f_one_b, {2, 1, 8, true}), 2);
   EXPECT_EQ(open(PipelineSchedule::one_f_one_b, {4, 1, 16, true}), 3);
-  EXPECT_EQ(open(PipelineSchedule::zero_bubble, {2, 1, 8, true}), 1);
+  EXPECT_EQ(open(PipelineSchedule::one_f_one_b, {3, 1, 16, true}), 3);
+  EXPECT_EQ(open(PipelineSchedule::one_f_one_b, {8, 1, 16, true}), 6);
+  EXPECT_EQ(open(PipelineSchedule::zero_bubble, {2, 1, 8, true}), 2);
+  EXPECT_EQ(open(PipelineSchedule::zero_bubble, {3, 1, 16, true}), 2);
+  EXPECT_EQ(open(PipelineSchedule::zero_bubble, {4, 1, 16, true}), 3);
+  EXPECT_EQ(open(PipelineSchedule::zero_bubble, {8, 1, 16, true}), 6);
   EXPECT_EQ(open(PipelineSchedule::one_f_one_b, {2, 1, 8, false}), 0);
   EXPECT_EQ(open(PipelineSchedule::one_f_one_b, {1, 1, 8, true}), 0);
   for (const GridPoint& point : schedule_grid()) {
