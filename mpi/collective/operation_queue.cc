@@ -78,7 +78,8 @@ class OperationQueue::Operation : public Pending::Operation {
 
  private:
   Exchange::Clock::time_point now() const {
-    return start_ == Start::when_waited_for ? coarse_now() : Exchange::Clock::now();
+    const bool precise = queue_.watch_ != nullptr && queue_.watch_->wants_precise_times();
+    return start_ == Start::when_waited_for && !precise ? coarse_now() : Exchange::Clock::now();
   }
 
   OperationQueue& queue_;

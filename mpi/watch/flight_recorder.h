@@ -76,7 +76,11 @@ class FlightRecorder {
   FlightGroup& add_group(std::uint64_t id, std::string name, std::vector<int> members);
   void group_ended(FlightGroup& group);
 
-  // `now` may be some milliseconds old: as precise as the caller needs it.
+  // Whether the times of small operations count, too: while somebody traces.
+  void want_precise_times(bool want) { precise_.store(want, std::memory_order_relaxed); }
+  bool wants_precise_times() const { return precise_.load(std::memory_order_relaxed); }
+
+  // `now` may be some milliseconds old where nobody wants precise times.
   FlightTicket queued(FlightGroup& group, const OperationLabel& label,
                       Clock::time_point now = Clock::now());
   void started(FlightTicket ticket, Clock::time_point now);
@@ -134,6 +138,7 @@ class FlightRecorder {
 
   std::vector<Slot> slots_{kEntries};
   std::atomic<FlightTicket> last_ticket_ = 0;
+  std::atomic<bool> precise_ = false;
 
   mutable std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;

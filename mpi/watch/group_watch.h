@@ -39,6 +39,7 @@ class GroupWatch {
   // For the group of those that chose this colour in the next split. Once a split, on every rank.
   Watch next_split(int color);
 
+  bool wants_precise_times() const { return watch_.recorder->wants_precise_times(); }
   FlightTicket queued(const OperationLabel& label, FlightRecorder::Clock::time_point now) {
     return watch_.recorder->queued(group_, label, now);
   }

@@ -6,6 +6,7 @@
 namespace trireme {
 
 void OperationLog::start() {
+  recorder_.want_precise_times(true);
   const std::vector<FlightEntry> before = recorder_.entries();
   seen_ = before.empty() ? 0 : before.back().ticket;
 }
@@ -35,7 +36,7 @@ void OperationLog::collect() {
   }
 }
 
-// Small operations are timed by a coarse clock: none may end before it starts.
+// What began before start() may have been timed by a coarse clock: nothing ends before it starts.
 std::vector<TraceOperation> OperationLog::operations() {
   names_ = recorder_.group_names();
   std::vector<TraceOperation> operations;

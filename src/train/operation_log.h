@@ -14,11 +14,15 @@ namespace trireme {
 
 class OperationLog {
  public:
-  OperationLog(const FlightRecorder& recorder, std::size_t most)
-      : recorder_(recorder), most_(most) {}
+  OperationLog(FlightRecorder& recorder, std::size_t most) : recorder_(recorder), most_(most) {}
 
-  // From here on.
+  ~OperationLog() { stop(); }
+  OperationLog(const OperationLog&) = delete;
+  OperationLog& operator=(const OperationLog&) = delete;
+
+  // From here on; operations are timed precisely until stop().
   void start();
+  void stop() { recorder_.want_precise_times(false); }
   // What has ended since, and what was under way before.
   void collect();
   std::int64_t dropped() const { return dropped_; }
@@ -28,7 +32,7 @@ class OperationLog {
  private:
   void keep(const FlightEntry& entry);
 
-  const FlightRecorder& recorder_;
+  FlightRecorder& recorder_;
   std::size_t most_;
   FlightTicket seen_ = 0;
   std::vector<FlightTicket> under_way_;

@@ -86,6 +86,7 @@ void StepTrace::finish() {
   state_ = State::done;
   spans_.record(false);
   operations_.collect();
+  operations_.stop();
   const SharedClock clock(clock_, read_clock(parts_.world));
   try {
     write(clock);

@@ -19,7 +19,7 @@ class StepTrace {
     std::int64_t steps;  // to trace
     ProcessGrid grid;
     std::filesystem::path folder;
-    const FlightRecorder& recorder;
+    FlightRecorder& recorder;
     Communicator& world;
     Log& log;
   };

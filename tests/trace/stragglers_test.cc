@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/median.h"
+
 namespace trireme {
 namespace {
 
