@@ -150,8 +150,9 @@ struct Dropout {
   std::uint32_t step = 0;
   std::uint32_t site = 0;  // which dropout of the model
   float probability = 0;
-  ConstView x;  // T [B, elements_a_sample]
+  ConstView x;  // T, elements [first_element, first_element + count) of [B, elements_a_sample]
   View y;
+  std::int64_t first_element = 0;
 };
 
 // losses[r] = -log softmax(logits[r,:V])[targets[r]]; and, in place,

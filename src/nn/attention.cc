@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "src/nn/key_value_cache.h"
+#include "src/nn/shared_rows.h"
 
 namespace trireme {
 namespace {
@@ -217,7 +218,7 @@ Tensor Attention::input_gradient(const Tensor& dpacked, const Tensor& x, Run& ru
   }
   Tensor dx(run.shared_pool(), x.shape(), x.dtype());
   project_in_.backward_input(dpacked.view(), dx.view(), run);
-  run.group->start_sum(dx.view());
+  start_row_sum(dx, run);
   run.weight_gradient([this, dpacked, x](Run& then) {
     project_in_.backward_weight(dpacked.view(), x.view(), then);
     // The parameters behind the queries are keys and values.

@@ -2,13 +2,14 @@
 
 #include "src/nn/key_value_cache.h"
 #include "src/nn/residual_layer.h"
+#include "src/nn/shared_rows.h"
 
 namespace trireme {
 
 Residual Embedding::forward(const MicroBatch& micro_batch, Run& run) const {
   const ParameterStore& store = run.parameters;
-  const Tensor out(run.shared_pool(), {micro_batch.batch, micro_batch.time, channels},
-                   store.compute_dtype());
+  Tensor out(run.shared_pool(), {micro_batch.batch, micro_batch.time, channels},
+             store.compute_dtype());
   EmbeddingForward call;
   call.batch = micro_batch.batch;
   call.time = micro_batch.time;
@@ -23,10 +24,8 @@ Residual Embedding::forward(const MicroBatch& micro_batch, Run& run) const {
     call.position = store.compute(position);
   }
   run.kernels.embedding_forward(run.stream, call);
-  if (!run.alone()) {
-    // Every row is zero on all ranks but one: the sum is exact.
-    run.group->sum(out.view());
-  }
+  // Every row is zero on all ranks but one: the sum is exact.
+  out = sum_rows(out, run);
   const ResidualDropout drop{dropout, 0};
   if (drops(drop, run)) {
     apply_dropout(drop, out, out, run);
@@ -56,8 +55,8 @@ void Embedding::backward(const MicroBatch& micro_batch, const Tensor& d, Run& ru
   if (position == kNoParameter) {
     return;
   }
-  run.weight_gradient([this, micro_batch, d](Run& then) {
-    EmbeddingBackward call = arguments(micro_batch, d);
+  run.weight_gradient([this, micro_batch, all = gather_rows(d, run)](Run& then) {
+    EmbeddingBackward call = arguments(micro_batch, all);
     call.dposition = then.gradients->gradient(position);
     then.kernels.embedding_backward(then.stream, call);
     then.gradients->ready(position);
@@ -66,8 +65,8 @@ void Embedding::backward(const MicroBatch& micro_batch, const Tensor& d, Run& ru
 
 void Embedding::backward_tokens(const MicroBatch& micro_batch, const Tensor& d, bool first,
                                 Run& run) const {
-  run.weight_gradient([this, micro_batch, d, first](Run& then) {
-    EmbeddingBackward call = arguments(micro_batch, d);
+  run.weight_gradient([this, micro_batch, all = gather_rows(d, run), first](Run& then) {
+    EmbeddingBackward call = arguments(micro_batch, all);
     call.dtoken = then.gradients->gradient(token);
     call.partial = !then.alone();
     call.first_id = vocabulary.first;

@@ -15,10 +15,9 @@ struct Embedding {
 
   // Positions start at the length of run.cache, if there is one.
   Residual forward(const MicroBatch& micro_batch, Run& run) const;
-  // d [B,T,C], the gradient of the stream: turned in place into that of the rows' sums, and what
-  // the positions make of it.
+  // d: of the stream; dropped out in place, and what the positions make of it.
   void backward(const MicroBatch& micro_batch, const Tensor& d, Run& run) const;
-  // Adds the tokens' part to the gradient of `token`, or, with `first`, makes it alone.
+  // Adds the tokens' part, of that d, to the gradient of `token`, or, with `first`, makes it alone.
   void backward_tokens(const MicroBatch& micro_batch, const Tensor& d, bool first, Run& run) const;
 };
 

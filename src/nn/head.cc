@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/nn/shared_rows.h"
+
 namespace trireme {
 namespace {
 
@@ -71,7 +73,7 @@ void Head::entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, 
 Head::Result Head::forward_backward(Residual stream, const ConstView& targets, float scale,
                                     Run& run) const {
   Norm::Result normalized = norm.forward(stream, run);
-  const Tensor& y = normalized.y;
+  const Tensor y = gather_rows(normalized.y, run);
   // Alone, rows that have served their last purpose give their place to their gradient.
   const Tensor dy = run.alone() ? y : Tensor(run.group->pool(), y.shape(), y.dtype());
   double loss = 0;
@@ -90,23 +92,18 @@ Head::Result Head::forward_backward(Residual stream, const ConstView& targets, f
     }
     loss = sum_of(chunks.losses.view());
   }
-  if (!run.alone()) {
-    run.group->start_sum(dy.view());
-  }
+  start_row_sum(dy, run);
   if (!tied) {
     output.announce(run);
-  }
-  if (!run.alone()) {
-    run.group->finish();
   }
   // At once, as the rest of the head: its bucket of gradients need not stay open.
   Run now = run;
   now.later = nullptr;
-  return {loss, norm.backward(dy, {}, normalized.kept, now)};
+  return {loss, norm.backward(finish_row_sum(dy, run), {}, normalized.kept, now)};
 }
 
 double Head::loss(Residual stream, const ConstView& targets, Run& run) const {
-  const Tensor y = norm.forward(stream, run).y;
+  const Tensor y = gather_rows(norm.forward(stream, run).y, run);
   const Chunks chunks(*this, y, run);
   CrossEntropy call;
   call.targets = targets;

@@ -1,5 +1,7 @@
 #include "src/nn/linear.h"
 
+#include "src/nn/shared_rows.h"
+
 namespace trireme {
 
 // All weights of W at once: they lie joined.
@@ -94,9 +96,7 @@ Tensor Linear::backward_entry(const Tensor& dy, const Tensor& x, Run& run) const
     dx = Tensor(run.shared_pool(), x.shape(), x.dtype());
     backward_input(dy.view(), dx.view(), run);
   }
-  if (!run.alone()) {
-    run.group->start_sum(dx.view());
-  }
+  start_row_sum(dx, run);
   run.weight_gradient([this, dy, x](Run& then) {
     backward_weight(dy.view(), x.view(), then);
     announce(then);

@@ -1,5 +1,7 @@
 #include "src/nn/mlp.h"
 
+#include "src/nn/shared_rows.h"
+
 namespace trireme {
 namespace {
 
@@ -84,8 +86,8 @@ Tensor SwigluMlp::backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) c
   if (!at_once) {
     dx = input_gradient(dgate, dup, shared_like(x, gate_.in, run), run);
   }
-  if (!run.alone()) {
-    run.group->start_sum(dx.view());
+  if (!at_once) {
+    start_row_sum(dx, run);
   }
   run.weight_gradient([this, dgate, dup, x](Run& then) {
     up_.backward_weight(dup.view(), x.view(), then);

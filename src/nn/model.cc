@@ -84,6 +84,8 @@ Tensor summed(Residual stream, Run& run) {
 Residual Model::stream_of(const MicroBatch& micro_batch, Tensor input, Saved& saved,
                           Run& run) const {
   check_context(micro_batch);
+  run.batch = micro_batch.batch;
+  run.time = micro_batch.time;
   check(parts_.embedding.has_value() == input.empty(),
         "a slice takes the stream of the one before");
   Residual stream{std::move(input), {}};
@@ -129,6 +131,8 @@ Head::Result Model::head_backward(const MicroBatch& micro_batch, float gradient_
 Model::Backward Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale,
                                 Saved& saved, Run& run) const {
   check(parts_.head.has_value() == d.empty(), "a slice takes the gradient of the one behind");
+  run.batch = micro_batch.batch;
+  run.time = micro_batch.time;
   Backward result{0, std::move(d)};
   if (parts_.head) {
     Head::Result head = head_backward(micro_batch, gradient_scale, saved, run);
@@ -159,6 +163,8 @@ ParameterId Model::tied_matrix() const {
 
 void Model::add_tied_gradient(const MicroBatch& micro_batch, const Tensor& d, Run& run) const {
   check(is_tied_last(), "the output matrix is the embedding of another slice");
+  run.batch = micro_batch.batch;
+  run.time = micro_batch.time;
   check_ids(micro_batch.ids);
   parts_.tied_gradient->backward_tokens(micro_batch, d, false, run);
 }

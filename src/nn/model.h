@@ -6,6 +6,8 @@
 //
 // A micro-batch passes through slices like this; d are gradients, [B,T,C] like the stream:
 //
+// (or, where tensor-parallel ranks share out the rows, [1, B T / ranks, C])
+//
 //   ids -> [first slice] -- stream --> [slice] -- stream --> [last slice] <- targets
 //            |     <---------- d ---------  <--------- d ---------  |
 //            +---- d of the embedding, if it is tied to the head ---> add_tied_gradient

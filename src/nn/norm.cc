@@ -88,6 +88,18 @@ NormBackward Norm::arguments(const Tensor& dy, const Tensor& dresidual, const Ke
   return norm;
 }
 
+// Of ranks that share the rows each has a summand.
+void Norm::sum_shares(Run& run) const {
+  if (!run.shares_rows()) {
+    return;
+  }
+  run.group->start_sum(run.gradients->gradient(weight));
+  if (bias != kNoParameter) {
+    run.group->start_sum(run.gradients->gradient(bias));
+  }
+  run.group->finish();
+}
+
 // The kernel makes all gradients at once: those of weight and bias wait in tensors of their own if
 // they are asked for later.
 Tensor Norm::backward(const Tensor& dy, const Tensor& dresidual, const Kept& kept, Run& run) const {
@@ -115,6 +127,7 @@ Tensor Norm::backward(const Tensor& dy, const Tensor& dresidual, const Kept& kep
     if (!dbias.empty()) {
       then.kernels.cast(then.stream, then.gradients->gradient(bias), dbias.view());
     }
+    sum_shares(then);
     if (bias != kNoParameter) {
       then.gradients->ready(bias);
     }

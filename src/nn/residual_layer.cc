@@ -1,11 +1,14 @@
 #include "src/nn/residual_layer.h"
 
+#include "src/nn/shared_rows.h"
+
 namespace trireme {
 
 void apply_dropout(const ResidualDropout& dropout, const Tensor& x, const Tensor& y, Run& run) {
   Dropout call;
-  call.batch = x.shape()[0];
-  call.elements_a_sample = x.elements() / call.batch;
+  call.batch = run.batch;
+  call.elements_a_sample = run.time * x.shape()[2];
+  call.first_element = run.shares_rows() ? run.group->rank() * x.elements() : 0;
   call.first_sample = run.first_sample;
   call.seed = run.dropout.seed;
   call.step = run.dropout.step;
@@ -19,15 +22,13 @@ void apply_dropout(const ResidualDropout& dropout, const Tensor& x, const Tensor
 Residual ResidualLayer::forward(Residual stream, Saved& saved, Run& run) const {
   {
     const Norm::Result normalized = norm_.forward(stream, run);
-    stream.delta = branch_->forward(normalized.y, saved, run);
+    stream.delta = branch_->forward(gather_rows(normalized.y, run), saved, run);
     if (!lean_) {
       saved.push(normalized.y);
     }
     normalized.kept.push(saved);
   }
-  if (!run.alone()) {
-    run.group->sum(stream.delta.view());
-  }
+  stream.delta = sum_rows(stream.delta, run);
   if (drops(dropout_, run)) {
     apply_dropout(dropout_, stream.delta, stream.delta, run);
   }
@@ -43,13 +44,10 @@ Tensor ResidualLayer::backward(Tensor d, Saved& saved, Run& run) const {
   const Norm::Kept kept = norm_.pop(saved);
   Tensor dnormalized;
   {
-    Tensor normalized = lean_ ? norm_.again(kept, run) : saved.pop();
-    dnormalized = branch_->backward(dy, std::move(normalized), saved, run);
+    const Tensor normalized = lean_ ? norm_.again(kept, run) : saved.pop();
+    dnormalized = branch_->backward(gather_rows(dy, run), gather_rows(normalized, run), saved, run);
   }
-  if (!run.alone()) {
-    run.group->finish();
-  }
-  return norm_.backward(dnormalized, d, kept, run);
+  return norm_.backward(finish_row_sum(dnormalized, run), d, kept, run);
 }
 
 }  // namespace trireme

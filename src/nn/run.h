@@ -42,10 +42,18 @@ struct Run {
   ParameterResidence* residence = nullptr;
   // Ranks that hold the other parts of this one's layers; none: the layers are whole.
   TensorGroup* group = nullptr;
+  // Between their branches the ranks of the group share out the rows of the stream, too
+  // (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022).
+  bool sequence_parallel = false;
+  // Of the micro-batch at work; set by the model.
+  std::int64_t batch = 0;
+  std::int64_t time = 0;
   // Decoding only: the tokens before this pass.
   KeyValueCache* cache = nullptr;
 
   bool alone() const { return group == nullptr || group->size() == 1; }
+  // Whether the stream here is a share of the rows: [1, B T / ranks, C].
+  bool shares_rows() const { return sequence_parallel && !alone(); }
   // For a tensor that the group sums or gathers.
   Pool& shared_pool() { return alone() ? pool : group->pool(); }
 

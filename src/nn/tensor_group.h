@@ -20,6 +20,9 @@ class TensorGroup {
   // Starts replacing data (f32, bf16, f64) by the sum over the ranks, in tree order. The data must
   // stay alive and untouched until finish().
   virtual void start_sum(View data) = 0;
+  // The same of size() equal blocks: this rank's own block becomes the sum, the others end
+  // undefined.
+  virtual void start_scatter_sum(View data) = 0;
   // Returns when all that was started has been summed.
   virtual void finish() = 0;
   // data holds size() equal blocks: every rank's own is given, all are filled.

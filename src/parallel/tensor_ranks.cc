@@ -13,6 +13,10 @@ TensorRanks::~TensorRanks() {
 
 void TensorRanks::start_sum(View data) { started_.push_back(tp_.all_reduce(data, ReduceOp::sum)); }
 
+void TensorRanks::start_scatter_sum(View data) {
+  started_.push_back(tp_.reduce_scatter(data, ReduceOp::sum));
+}
+
 void TensorRanks::finish() {
   const Stopwatch watch;
   const SpanTimer span(started_.empty() ? nullptr : spans_, SpanKind::tensor, "tensor-parallel");

@@ -25,6 +25,7 @@ class TensorRanks : public TensorGroup {
   int size() const override { return tp_.size(); }
   Pool& pool() override { return pool_; }
   void start_sum(View data) override;
+  void start_scatter_sum(View data) override;
   void finish() override;
   void gather(View data) override;
 

@@ -58,11 +58,13 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
   return fields;
 }
 
-nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels, int dp, int tp) {
+nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels, int dp, int tp,
+                                    bool sequence_parallel) {
   nlohmann::json fields = {{"reproducibility", c.reproducibility},
                            {"kernels", kernels},
                            {"products", product_library()},
-                           {"tp", tp}};
+                           {"tp", tp},
+                           {"sequence_parallel", sequence_parallel}};
   if (c.reproducibility != "elastic") {
     fields["dp"] = dp;
   }

@@ -16,7 +16,7 @@ nlohmann::json config_fingerprint(const RunConfig& config, const std::string& da
 
 // What decides the bits of the same computation: kernels and instruction set, promise, layout.
 nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp,
-                                    int tp);
+                                    int tp, bool sequence_parallel);
 
 // The model's part of a config fingerprint, read back: how `generate` and `eval` know what to
 // build.

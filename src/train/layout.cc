@@ -37,6 +37,18 @@ ModelCosts costs_of(const RunConfig& config, const Recompute& recompute) {
   return costs;
 }
 
+// Of parallel.sequence: auto shares the rows wherever that can be done, for it saves memory.
+bool shares_rows(const RunConfig& config, int tp) {
+  const bool divides = config.data.sequence % tp == 0;
+  if (config.parallel.sequence == "on" && !divides) {
+    throw ConfigError(fmt::format(
+        "parallel.sequence on: data.sequence {} % tp {} = {}: the ranks of a tensor-parallel group "
+        "can't share the tokens equally; take a multiple of {}, or set parallel.sequence to auto",
+        config.data.sequence, tp, config.data.sequence % tp, tp));
+  }
+  return tp > 1 && divides && config.parallel.sequence != "off";
+}
+
 // "0-11", "0-8 and attention of 9"
 std::string layers_text(const UnitRange& range) {
   const std::int64_t first = (range.lo + 1) / 2;  // blocks [first, end) are whole
@@ -74,6 +86,7 @@ Layout make_layout(const RunConfig& config, int world_size, int ranks_a_host) {
       .recompute = recompute_of(config.train),
       .reproducibility = reproducibility_of(config.reproducibility)};
   const ProcessGrid& grid = layout.grid;
+  layout.sequence_parallel = shares_rows(config, grid.tp());
   tensor_share(config.model, 0, grid.tp());
   check_reduction(config.micro_batches(), grid.dp(), layout.reproducibility);
   layout.shape = {.stages = grid.pp(),
@@ -94,8 +107,9 @@ Layout make_layout(const RunConfig& config, int world_size, int ranks_a_host) {
 std::vector<std::string> describe_layout(const Layout& layout, const RunConfig& config) {
   const ProcessGrid& grid = layout.grid;
   std::vector<std::string> lines = {
-      fmt::format("layout: dp {} x tp {} x pp {}, zero {}, {} micro-batches a replica and step{}",
+      fmt::format("layout: dp {} x tp {} x pp {}, zero {}, {} micro-batches a replica and step{}{}",
                   grid.dp(), grid.tp(), grid.pp(), layout.zero, layout.shape.micro_batches,
+                  layout.sequence_parallel ? ", sequence parallel" : "",
                   grid.pp() > 1 ? fmt::format(", schedule {}", name_of(layout.schedule)) : "")};
   if (grid.pp() == 1) {
     return lines;

@@ -22,6 +22,7 @@ struct Layout {
   std::vector<UnitRange> layers;  // residual layers, by virtual stage
   int zero = 0;
   Recompute recompute;
+  bool sequence_parallel = false;
   Reproducibility reproducibility = Reproducibility::elastic;
 
   ModelSlice slice(int rank, int chunk) const;

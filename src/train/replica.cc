@@ -106,7 +106,8 @@ class Replica::Work : public StageWork {
             .pool = parts_.pool,
             .parameters = c.parameters,
             .residence = c.state.layout().level() > 0 ? &c.state.parameters() : nullptr,
-            .group = &parts_.group};
+            .group = &parts_.group,
+            .sequence_parallel = parts_.layout.sequence_parallel};
     if (numbers_ != nullptr) {
       run.training = true;
       run.dropout = {parts_.config.train.seed, static_cast<std::uint32_t>(step_)};
@@ -187,6 +188,16 @@ Replica::Replica(Parts parts)
 
 Replica::~Replica() = default;
 
+// Of what goes from stage to stage.
+Shape Replica::activation_shape(std::int64_t batch) const {
+  const RunConfig& config = parts_.config;
+  const std::int64_t channels = config.model.hidden;
+  if (parts_.layout.sequence_parallel) {
+    return {1, batch * config.data.sequence / parts_.group.size(), channels};
+  }
+  return {batch, config.data.sequence, channels};
+}
+
 bool Replica::reads_tokens() const {
   return parts_.pp.rank() == 0 || parts_.pp.rank() == parts_.pp.size() - 1;
 }
@@ -198,8 +209,8 @@ std::vector<double> Replica::train(std::int64_t step,
   Work work(parts_, reads_tokens() ? &tokens : nullptr, config.train.micro_batch);
   work.train(step, micro_batches);
   PipelineRunner runner(parts_.pp, parts_.shared_pool, parts_.layout.shape,
-                        {config.train.micro_batch, config.data.sequence, config.model.hidden},
-                        config.compute_dtype(), parts_.spans);
+                        activation_shape(config.train.micro_batch), config.compute_dtype(),
+                        parts_.spans);
   runner.run(steps_, work);
   timings_ = runner.timings();
   data_wait_seconds_ = work.data_wait_seconds;

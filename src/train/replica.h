@@ -57,6 +57,8 @@ class Replica {
  private:
   class Work;
 
+  Shape activation_shape(std::int64_t batch) const;
+
   Parts parts_;
   std::vector<PipelineStep> steps_;
   PipelineRunner::Timings timings_;

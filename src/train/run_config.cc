@@ -100,6 +100,10 @@ void bind(ConfigBinder& b, ParallelConfig& c) {
             "what replicas shard: 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too")
       .at_least(0)
       .at_most(3);
+  b.text("parallel.sequence", c.sequence,
+         "whether tensor-parallel ranks share out the tokens between their products, which saves "
+         "memory; auto: where data.sequence is a multiple of tp")
+      .one_of({"auto", "on", "off"});
   b.text("parallel.placement", c.placement,
          "print: say at the start which ranks form which groups, where, and why")
       .one_of({"quiet", "print"});

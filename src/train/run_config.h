@@ -58,6 +58,7 @@ struct ParallelConfig {
   std::string schedule = "1f1b";
   int virtual_stages = 1;
   int zero = 0;
+  std::string sequence = "auto";
   std::string placement = "quiet";
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
 };

@@ -115,10 +115,11 @@ void TrainingParts::enter(const char* phase, double deadline_seconds) {
 }
 
 void TrainingParts::make_checkpoints() {
-  fingerprints = {config_fingerprint(config, dataset.manifest().digest()),
-                  numerics_fingerprint(config, kernels.name, engine.layout().grid.dp(),
-                                       engine.layout().grid.tp()),
-                  {{"tokenizer", dataset.manifest().tokenizer}}};
+  fingerprints = {
+      config_fingerprint(config, dataset.manifest().digest()),
+      numerics_fingerprint(config, kernels.name, engine.layout().grid.dp(),
+                           engine.layout().grid.tp(), engine.layout().sequence_parallel),
+      {{"tokenizer", dataset.manifest().tokenizer}}};
   check_allowed_fields(config.checkpoint.allow_change, fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(
       TrainingCheckpoints::Parts{config, fingerprints, engine, world, host.log});

@@ -112,6 +112,8 @@ class Layouts(unittest.TestCase):
                 (3, ["parallel.pp=3", "parallel.schedule=interleaved",
                      "parallel.virtual_stages=2"], ["8", "3"]),
                 (3, ["parallel.dp=3", "train.global_batch=8"], ["3"]),
+                (2, ["parallel.tp=2", "parallel.sequence=on", "data.sequence=47"],
+                 ["data.sequence 47 % tp 2 = 1"]),
                 (1, ["parallel.zero=4"], ["parallel.zero", "at most 3"]),
                 (1, ["parallel.schedule=2f2b"], ["2f2b", "1f1b"]),
                 (1, ["train.recompute=some"], ["train.recompute", "selective"]),

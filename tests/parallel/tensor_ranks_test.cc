@@ -22,6 +22,7 @@ struct Case {
   int ranks = 2;
   Recompute recompute = {};
   bool later = false;
+  bool sequence_parallel = false;
 };
 
 // Gradients as logical tensors; of elements that several ranks hold, every rank's.
@@ -66,7 +67,8 @@ void run_rank(const Case& c, DType compute, TensorGroup* group, Outcome& outcome
   }
   TinyModel tiny(c.config, slice, compute, kernels_for({}));
   tiny.run.group = group;
-  const Tokens tokens(3, 13, c.config.vocab, 1);
+  tiny.run.sequence_parallel = c.sequence_parallel;
+  const Tokens tokens(3, 12, c.config.vocab, 1);
   const double evaluated = tiny.model.evaluate(tokens.micro_batch, tiny.run);
   tiny.run.training = true;
   Saved saved;
@@ -166,12 +168,18 @@ ModelConfig llama(std::int64_t heads, std::int64_t kv_heads, bool tied) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, TensorRanksTest,
-    testing::Values(Case{"gpt2", gpt2(0)}, Case{"gpt2_4", gpt2(0), 4},
-                    Case{"gpt2_dropout_full", gpt2(0.2), 2, {Recompute::Kind::full, 1}},
-                    Case{"gpt2_later", gpt2(0), 2, {Recompute::Kind::selective, 1}, true},
-                    Case{"llama", llama(4, 2, false)}, Case{"llama_copies", llama(4, 2, true), 4},
-                    Case{"llama_copies_later", llama(4, 1, false), 4, {}, true},
-                    Case{"llama_odd", llama(3, 3, false), 3}),
+    testing::Values(
+        Case{"gpt2", gpt2(0)}, Case{"gpt2_4", gpt2(0), 4},
+        Case{"gpt2_dropout_full", gpt2(0.2), 2, {Recompute::Kind::full, 1}},
+        Case{"gpt2_later", gpt2(0), 2, {Recompute::Kind::selective, 1}, true},
+        Case{"llama", llama(4, 2, false)}, Case{"llama_copies", llama(4, 2, true), 4},
+        Case{"llama_copies_later", llama(4, 1, false), 4, {}, true},
+        Case{"llama_odd", llama(3, 3, false), 3}, Case{"gpt2_rows", gpt2(0.2), 2, {}, false, true},
+        Case{"gpt2_rows_4_full", gpt2(0.2), 4, {Recompute::Kind::full, 1}, false, true},
+        Case{
+            "gpt2_rows_selective_later", gpt2(0.2), 2, {Recompute::Kind::selective, 1}, true, true},
+        Case{"llama_rows_copies", llama(4, 2, true), 4, {}, false, true},
+        Case{"llama_rows_odd", llama(3, 3, false), 3, {}, true, true}),
     [](const auto& named) { return named.param.name; });
 
 TEST(TensorShare, RefusesHeadsThatDoNotDivide) {

@@ -47,7 +47,10 @@ void dropout(Stream&, const Dropout& p) {
                   static_cast<std::uint32_t>(e / 4)},
                  philox_key(p.seed));
       const bool kept = uniform_float(words[static_cast<std::size_t>(e % 4)]) >= p.probability;
-      const std::int64_t i = sample * p.elements_a_sample + e;
+      const std::int64_t i = sample * p.elements_a_sample + e - p.first_element;
+      if (i < 0 || i >= p.x.count) {
+        continue;
+      }
       put(p.y, i, kept ? at(p.x, i) * static_cast<double>(scale) : 0);
     }
   }

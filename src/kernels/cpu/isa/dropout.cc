@@ -53,16 +53,25 @@ void dropout(Stream& stream, const Dropout& p) {
   const float scale = 1 / (1 - p.probability);
   by_type(p.x.dtype, [&]<class T>(T) {
     const auto drop = [&](std::int64_t sample, std::int64_t first) {
-      std::uint32_t words[kElements];
+      // Of the chunk, what there is of it: elements [from, to).
+      const std::int64_t left = p.elements_a_sample - first;
+      const std::int64_t at = sample * p.elements_a_sample + first - p.first_element;
+      const std::int64_t from = at < 0 ? -at : 0;
+      std::int64_t to = left < kElements ? left : kElements;
+      to = p.x.count - at < to ? p.x.count - at : to;
+      if (from >= to) {
+        return;
+      }
+      std::uint32_t words[kElements + kLanes];
       make_words({p.site, p.step, static_cast<std::uint32_t>(p.first_sample + sample),
                   static_cast<std::uint32_t>(first / 4)},
                  philox_key(p.seed), words);
-      const std::int64_t left = p.elements_a_sample - first;
-      const T* x = as<T>(p.x) + sample * p.elements_a_sample + first;
-      T* y = as<T>(p.y) + sample * p.elements_a_sample + first;
-      each_vector(left < kElements ? left : kElements, [&](std::int64_t i, auto part) {
+      const T* x = as<T>(p.x) + at + from;
+      T* y = as<T>(p.y) + at + from;
+      const std::uint32_t* own = words + from;
+      each_vector(to - from, [&](std::int64_t i, auto part) {
         const Floats scaled = load(x + i, part) * scale;
-        store(y + i, (load_words(words + i) >> 8) >= least ? scaled : Floats{}, part);
+        store(y + i, (load_words(own + i) >> 8) >= least ? scaled : Floats{}, part);
       });
     };
     each_range(stream, p.batch * chunks, 1, 8 * p.batch * p.elements_a_sample,
