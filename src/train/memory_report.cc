@@ -13,10 +13,7 @@
 #include "src/train/train_step.h"
 
 namespace trireme {
-namespace {
 
-// What is resident of memory that processes share: among it other ranks', of which this one has
-// read. 0 where nobody says so.
 std::int64_t shared_resident_bytes() {
   std::ifstream file("/proc/self/status");
   for (std::string name; file >> name;) {
@@ -27,6 +24,8 @@ std::int64_t shared_resident_bytes() {
   }
   return 0;
 }
+
+namespace {
 
 // Equally many numbers of every rank, by rank.
 std::vector<std::int64_t> gather_numbers(Communicator& world,

@@ -13,6 +13,10 @@
 
 namespace trireme {
 
+// What is resident of memory that processes share: among it other ranks', of which this one has
+// read. 0 where nobody says so.
+std::int64_t shared_resident_bytes();
+
 class MemoryReport {
  public:
   // ConfigError on every rank, with numbers and advice, where the ranks of a host together will

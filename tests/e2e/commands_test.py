@@ -179,6 +179,21 @@ class Commands(unittest.TestCase):
                 for result in document["results"]:
                     self.assertIn("fraction_of_ceiling", result["metrics"])
 
+    def test_pipelines(self):
+        """Two stages that sleep, and two that compute."""
+        file = self.folder / "pipeline.json"
+        for words in [["pipeline", "--schedule", "zero_bubble", "--micro-batches", 4, "--rounds", 3],
+                      ["pipeline", "--schedule", "interleaved", "--chunks", 2, "--rounds", 2],
+                      ["step", "--model", "tiny-gpt2", "--sequence", 64, "--pp", 2, "--zero", 1,
+                       "--micro-batches", 4, "--rounds", 2, "--recompute", "full"]]:
+            with self.subTest(words):
+                harness.must(harness.run("bench", *words, "-J", file, ranks=2))
+                [result] = strict_json(file.read_text())["results"]
+                metrics = result["metrics"]
+                self.assertGreater(metrics["bubble_predicted"], 0)
+                self.assertGreater(metrics["bubble_fraction"], 0)
+                self.assertLess(metrics["bubble_fraction"], 1)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

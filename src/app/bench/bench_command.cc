@@ -2,14 +2,17 @@
 
 #include <memory>
 
+#include "mpi/session/backend.h"
 #include "src/app/bench/ckpt.h"
 #include "src/app/bench/coll_command.h"
 #include "src/app/bench/loader.h"
+#include "src/app/bench/pipeline.h"
 #include "src/app/bench/point_commands.h"
 #include "src/app/bench/report.h"
 #include "src/app/bench/step.h"
 #include "src/app/number_check.h"
 #include "src/base/units.h"
+#include "src/parallel/pipeline/schedule.h"
 
 namespace trireme {
 namespace {
@@ -22,6 +25,23 @@ void report_once(const nlohmann::ordered_json& results, const std::string& file,
   }
 }
 
+void add_layout(CLI::App& command, BenchStepOptions& options) {
+  command.add_option("--dp", options.dp, "replicas; default: as many as there are ranks for")
+      ->check(positive_count());
+  command.add_option("--tp", options.tp, "tensor-parallel ranks a stage (1)")
+      ->check(positive_count());
+  command.add_option("--pp", options.pp, "pipeline stages (1)")->check(positive_count());
+  command.add_option("--schedule", options.schedule, "of the pipeline (1f1b)")
+      ->check(CLI::IsMember(pipeline_schedule_names()));
+  command.add_option("--virtual-stages", options.virtual_stages, "a rank (1)")
+      ->check(positive_count());
+  command.add_option("--zero", options.zero, "what replicas shard (0)")->check(CLI::Range(0, 3));
+  command.add_option("--recompute", options.recompute, "none, selective or full (none)")
+      ->check(CLI::IsMember({"none", "selective", "full"}));
+  command.add_option("--backend", options.backend, "transport between ranks (auto)")
+      ->check(CLI::IsMember(backend_names()));
+}
+
 void add_step(CLI::App& bench, AppContext& context) {
   CLI::App* command =
       bench.add_subcommand("step", "A training step against the product rate of the same machine");
@@ -32,18 +52,58 @@ void add_step(CLI::App& bench, AppContext& context) {
       ->check(CLI::IsMember({"bf16", "fp32"}));
   command->add_option("--micro-batch", options->micro_batch, "sequences at a time (1)")
       ->check(positive_count());
-  command->add_option("--micro-batches", options->micro_batches, "a rank and step (1)")
+  command->add_option("--micro-batches", options->micro_batches, "a replica and step (1)")
       ->check(positive_count());
   command->add_option("--sequence", options->sequence, "tokens (1024)")->check(positive_count());
   command->add_option("--threads", options->threads, "a rank; default: its share of the cores")
       ->check(thread_count());
-  command->add_option("--rounds", options->rounds, "timed steps (7)")->check(positive_count());
+  command->add_option("--rounds", options->rounds, "timed, after one that warms up (7)")
+      ->check(positive_count());
+  command->add_option("--steps", options->steps, "a round, one right after the other (1)")
+      ->check(positive_count());
+  add_layout(*command, *options);
   command->add_option("-J,--json-file", *file, "write the results there as JSON");
   command->footer(
-      "Example:\n  trireme bench step --model gpt2-124m --precision bf16 --micro-batch 1 "
-      "--sequence 1024 -J step.json");
+      "Examples:\n  trireme bench step --model gpt2-124m --precision bf16 --micro-batch 1 "
+      "--sequence 1024 -J step.json\n  mpirun -n 2 trireme bench step --pp 2 --micro-batches 16 "
+      "--schedule zero_bubble -J step.json");
   command->callback([options, file, &context] {
     report_once(nlohmann::ordered_json::array({bench_step(*options, context)}), *file, context);
+  });
+}
+
+void add_pipeline(CLI::App& bench, AppContext& context) {
+  CLI::App* command = bench.add_subcommand(
+      "pipeline", "A pipeline whose stages sleep, against its simulation; a stage a rank");
+  const auto options = std::make_shared<BenchPipelineOptions>();
+  const auto bytes = std::make_shared<std::string>("1536K");
+  const auto file = std::make_shared<std::string>();
+  const CLI::Range milliseconds(0.01, 60000.0);
+  command->add_option("--schedule", options->schedule, "(1f1b)")
+      ->check(CLI::IsMember(pipeline_schedule_names()));
+  command->add_option("--chunks", options->chunks, "virtual stages a rank (1)")
+      ->check(integer_within(1, 1024));
+  command->add_option("--micro-batches", options->micro_batches, "a step (8)")
+      ->check(integer_within(1, 100'000));
+  command->add_option("--forward-ms", options->forward_ms, "a micro-batch on a rank (20)")
+      ->check(milliseconds);
+  command->add_option("--input-ms", options->input_ms, "the gradient of its input (20)")
+      ->check(milliseconds);
+  command->add_option("--weight-ms", options->weight_ms, "those of the weights (20)")
+      ->check(milliseconds);
+  command->add_option("--bytes", *bytes, "of an activation (1536K)");
+  command->add_option("--rounds", options->rounds, "timed, after one that warms up (7)")
+      ->check(positive_count());
+  command->add_option("--backend", options->backend, "transport between ranks (auto)")
+      ->check(CLI::IsMember(backend_names()));
+  command->add_option("-J,--json-file", *file, "write the results there as JSON");
+  command->footer(
+      "Example:\n  mpirun -n 4 --oversubscribe trireme bench pipeline --schedule "
+      "zero_bubble --micro-batches 8 -J pipeline.json");
+  command->callback([options, bytes, file, &context] {
+    options->bytes = parse_bytes(*bytes);
+    report_once(nlohmann::ordered_json::array({bench_pipeline(*options, context.session())}), *file,
+                context);
   });
 }
 
@@ -98,6 +158,7 @@ void add_bench_command(CLI::App& app, AppContext& context) {
   bench->require_subcommand(1);
   bench->footer("Example:\n  trireme bench step --model gpt2-124m --sequence 1024 -J step.json");
   add_step(*bench, context);
+  add_pipeline(*bench, context);
   add_loader(*bench, context);
   add_ckpt(*bench, context);
   add_coll_bench(*bench, context);

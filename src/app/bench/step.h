@@ -1,6 +1,5 @@
-// `trireme bench step`: the speed of a training step against the machine's own product rate,
-// measured in the same run; under mpirun each rank computes its micro-batches and the gradients are
-// reduced.
+// `trireme bench step`: the speed of a training step under any layout, against the machine's own
+// product rate, measured in the same run. The steps are those of `trireme train` on random tokens.
 #pragma once
 
 #include <string>
@@ -15,10 +14,19 @@ struct BenchStepOptions {
   std::string model = "gpt2-124m";
   std::string precision = "bf16";
   std::int64_t micro_batch = 1;    // sequences
-  std::int64_t micro_batches = 1;  // a rank and step
+  std::int64_t micro_batches = 1;  // a replica and step
   std::int64_t sequence = 1024;    // tokens
   int threads = 0;                 // a rank; 0: its share of the cores
-  int rounds = 7;                  // timed steps, after one that warms up
+  int rounds = 7;                  // timed, after one that warms up
+  int steps = 1;                   // a round, one right after the other
+  int dp = 0;                      // 0: as many as tp and pp leave room for
+  int tp = 1;
+  int pp = 1;
+  std::string schedule = "1f1b";
+  int virtual_stages = 1;
+  int zero = 0;
+  std::string recompute = "none";
+  std::string backend = "auto";
 };
 
 // One entry of results: {name, params, metrics}. Collective.
