@@ -32,7 +32,7 @@ class Commands(unittest.TestCase):
                       ["data", "verify"], ["data", "stage"], ["data", "convert"], ["ckpt", "ls"],
                       ["ckpt", "show"], ["ckpt", "verify"], ["ckpt", "digest"], ["ckpt", "prune"],
                       ["bench", "step"], ["bench", "loader"], ["bench", "ckpt"],
-                      ["config", "show"], ["plan"]]:
+                      ["config", "show"], ["plan"], ["trace", "summary"]]:
             with self.subTest(words):
                 out = harness.must(harness.run(*words, "--help")).stdout
                 self.assertIn("Example", out)
