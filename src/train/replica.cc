@@ -220,13 +220,11 @@ std::vector<double> Replica::train(std::int64_t step,
 
 void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count,
                        double* losses) {
-  const RunConfig& config = parts_.config;
   Work work(parts_, reads_tokens() ? &tokens : nullptr, batch);
   PipelineShape shape = parts_.layout.shape;
   shape.micro_batches = count;
-  PipelineRunner runner(parts_.pp, parts_.shared_pool, shape,
-                        {batch, config.data.sequence, config.model.hidden}, config.compute_dtype(),
-                        parts_.spans);
+  PipelineRunner runner(parts_.pp, parts_.shared_pool, shape, activation_shape(batch),
+                        parts_.config.compute_dtype(), parts_.spans);
   const std::vector<PipelineStep> steps = make_forward_schedule(shape);
   runner.run(steps, work);
   std::copy(work.losses.begin(), work.losses.end(), losses);
