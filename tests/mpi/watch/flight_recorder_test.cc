@@ -115,6 +115,25 @@ TEST(FlightRecorder, NumbersOutliveTheRing) {
   EXPECT_EQ(report.waiting.size(), 4U);
 }
 
+TEST(FlightRecorder, GivesWhatCameAfterATicket) {
+  FlightRecorder recorder(0, "n0");
+  FlightGroup& dp = recorder.add_group(0, "dp", {0, 1});
+  (void)recorder.add_group(0, "tp", {0});
+  FlightTicket second = 0;
+  for (std::int64_t number = 0; number < 4; ++number) {
+    const FlightTicket ticket = recorder.queued(dp, label_of(OperationKind::all_reduce, number));
+    second = number == 1 ? ticket : second;
+  }
+  const std::vector<FlightEntry> later = recorder.entries(second);
+  ASSERT_EQ(later.size(), 2U);
+  EXPECT_EQ(later[0].label.number, 2);
+  EXPECT_TRUE(recorder.entries(later[1].ticket).empty());
+  EXPECT_EQ(recorder.read(second)->label.number, 1);
+  EXPECT_FALSE(recorder.read(later[1].ticket + 1).has_value());
+  EXPECT_EQ(recorder.group_names().at(dp.serial), "dp");
+  EXPECT_EQ(recorder.group_names().size(), 2U);
+}
+
 TEST(FlightRecorder, AnswersWithPhaseAndGroup) {
   FlightRecorder recorder(3, "n2");
   EXPECT_STREQ(recorder.enter_phase("data_load"), "start");
