@@ -134,9 +134,10 @@ void print_stragglers(const TraceSummary& summary) {
     }
   }
   const TracePlace& grid = summary.ranks.front().header.grid;
+  const bool comparable = grid.dp * grid.tp > 1 && summary.ranks.size() > 2;
   if (!found) {
-    fmt::print("{}\n", grid.dp * grid.tp > 1 ? "no stragglers"
-                                             : "stragglers: no rank has peers to compare with");
+    fmt::print("{}\n", comparable ? "no stragglers"
+                                  : "stragglers: too few ranks do the same work to compare them");
   }
 }
 

@@ -75,8 +75,16 @@ class Meetings {
   std::map<std::pair<int, int>, std::int64_t> met_;  // by replica and stage: the last rank's
 };
 
-// Of a span that waits for nobody.
-StepPart part_of(SpanKind kind) {
+// Whom all ranks wait for when they meet: the outermost axis that there is.
+StepPart part_of_meeting(const TracePlace& grid) {
+  if (grid.dp > 1) {
+    return StepPart::dp;
+  }
+  return grid.pp > 1 ? StepPart::pp : StepPart::tp;
+}
+
+// But for bubble.
+StepPart part_of(SpanKind kind, const TracePlace& grid) {
   switch (kind) {
     case SpanKind::compute:
       return StepPart::compute;
@@ -85,8 +93,9 @@ StepPart part_of(SpanKind kind) {
     case SpanKind::tensor:
       return StepPart::tp;
     case SpanKind::replicas:
-    case SpanKind::meet:
       return StepPart::dp;
+    case SpanKind::meet:
+      return part_of_meeting(grid);
     case SpanKind::stages:
     case SpanKind::send:
       return StepPart::pp;
@@ -100,7 +109,8 @@ StepPart part_of(SpanKind kind) {
   return StepPart::other;
 }
 
-StepTimes times_of(std::size_t rank, const StepSpans& step, const Meetings& meetings) {
+StepTimes times_of(const TracePlace& grid, std::size_t rank, const StepSpans& step,
+                   const Meetings& meetings) {
   StepTimes times;
   times.step = static_cast<double>(step.step->end_ns - step.step->start_ns) / kSecond;
   for (const OwnTime& time : step.times) {
@@ -108,7 +118,7 @@ StepTimes times_of(std::size_t rank, const StepSpans& step, const Meetings& meet
     const std::int64_t bubble = waits ? meetings.bubble(rank, time) : 0;
     times[StepPart::bubble] += static_cast<double>(bubble) / kSecond;
     const double seconds = static_cast<double>(time.ns - bubble) / kSecond;
-    times[part_of(time.kind)] += seconds;
+    times[part_of(time.kind, grid)] += seconds;
     times.checkpoint += time.kind == SpanKind::checkpoint ? seconds : 0;
     times.evaluation += time.kind == SpanKind::evaluation ? seconds : 0;
   }
@@ -155,7 +165,8 @@ std::vector<std::vector<StepTimes>> all_times(const std::vector<RankTrace>& trac
       meetings.note(rank, steps[rank].at(number));
     }
     for (std::size_t rank = 0; rank < traces.size(); ++rank) {
-      times[rank].push_back(times_of(rank, steps[rank].at(number), meetings));
+      times[rank].push_back(
+          times_of(traces[rank].header.grid, rank, steps[rank].at(number), meetings));
     }
   }
   return times;

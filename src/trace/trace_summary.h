@@ -5,7 +5,8 @@
 // A part is the time that the main thread spent in spans of its kind and in no span inside them.
 // Waiting for another stage is bubble until that stage has sent what is waited for, and exposed pp
 // from then on; in the exchange of losses it is bubble until the last stage of the own pipeline has
-// come, and exposed dp from then on. Both need all ranks on one clock. Pure functions.
+// come, and exposed dp (with one replica: pp, tp) from then on. Both need all ranks on one clock.
+// Pure functions.
 #pragma once
 
 #include <array>

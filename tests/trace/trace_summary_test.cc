@@ -38,14 +38,31 @@ TEST(TraceSummary, SharesOutAStepByHand) {
   const TraceSummary summary = summarize(example());
   ASSERT_EQ(summary.ranks.size(), 2U);
   EXPECT_EQ(summary.steps, std::vector<std::int64_t>{3});
-  expect_parts(summary.ranks[0].mean, {31, 3, 9, 16, 25, 4, 7, 5});
-  expect_parts(summary.ranks[1].mean, {24, 0, 5, 3, 54, 0, 9, 5});
-  expect_parts(summary.mean, {27.5, 1.5, 7, 9.5, 39.5, 2, 8, 5});
+  expect_parts(summary.ranks[0].mean, {31, 3, 4, 21, 25, 4, 7, 5});
+  expect_parts(summary.ranks[1].mean, {24, 0, 0, 8, 54, 0, 9, 5});
+  expect_parts(summary.mean, {27.5, 1.5, 2, 14.5, 39.5, 2, 8, 5});
   EXPECT_NEAR(1e6 * summary.ranks[0].mean.checkpoint, 2, 1e-6);
   for (const RankSummary& rank : summary.ranks) {
     EXPECT_NEAR(1e6 * rank.mean.step, 100, 1e-6);
     EXPECT_NEAR(rank.mean.sum(), rank.mean.step, 0.01 * rank.mean.step);
   }
+}
+
+// From when the last stage of the own pipeline has come, replicas wait for each other.
+TEST(TraceSummary, TellsStagesFromReplicasWhereAllMeet) {
+  std::vector<RankTrace> traces;
+  for (int rank = 0; rank < 4; ++rank) {
+    const TraceHeader header = header_of(rank, {rank % 2, 0, rank / 2}, {2, 1, 2});
+    const std::int64_t came = 10 * (rank + 1);
+    traces.push_back(trace_of(header, {span_at(SpanKind::meet, "losses", came, 50),
+                                       span_at(SpanKind::step, "step", 0, 50, {1, -1, -1})}));
+  }
+  const TraceSummary summary = summarize(traces);
+  // Rank 2 is the other stage of rank 0's pipeline and comes at 30.
+  expect_parts(summary.ranks[0].mean, {0, 0, 20, 0, 20, 0, 0, 10});
+  expect_parts(summary.ranks[1].mean, {0, 0, 10, 0, 20, 0, 0, 20});
+  expect_parts(summary.ranks[2].mean, {0, 0, 20, 0, 0, 0, 0, 30});
+  expect_parts(summary.ranks[3].mean, {0, 0, 10, 0, 0, 0, 0, 40});
 }
 
 TEST(TraceSummary, WhatAnEvaluationDoesIsEvaluation) {
