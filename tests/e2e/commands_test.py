@@ -182,7 +182,8 @@ class Commands(unittest.TestCase):
     def test_pipelines(self):
         """Two stages that sleep, and two that compute."""
         file = self.folder / "pipeline.json"
-        for words in [["pipeline", "--schedule", "zero_bubble", "--micro-batches", 4, "--rounds", 3],
+        for words in [["pipeline", "--schedule", "zero_bubble", "--micro-batches", 4,
+                       "--rounds", 3],
                       ["pipeline", "--schedule", "interleaved", "--chunks", 2, "--rounds", 2],
                       ["step", "--model", "tiny-gpt2", "--sequence", 64, "--pp", 2, "--zero", 1,
                        "--micro-batches", 4, "--rounds", 2, "--recompute", "full"]]:
