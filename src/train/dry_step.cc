@@ -99,9 +99,7 @@ class DryStep : public StageWork {
     for (const auto& chunk : chunks_) {
       chunk->reducer.begin_step();
     }
-    PipelineRunner runner(pp_, exchanged_, layout_.shape,
-                          {config_.train.micro_batch, config_.data.sequence, config_.model.hidden},
-                          config_.compute_dtype());
+    PipelineRunner runner(pp_, exchanged_, layout_.shape, stream_shape(), config_.compute_dtype());
     runner.run(make_schedule(layout_.schedule, layout_.shape, pp_.rank()), *this);
     StepMemory memory;
     for (const auto& chunk : chunks_) {
@@ -168,9 +166,19 @@ class DryStep : public StageWork {
             .pool = activations_,
             .parameters = at(chunk).store,
             .residence = &at(chunk).parameters,
-            .group = &group_};
+            .group = &group_,
+            .sequence_parallel = layout_.sequence_parallel};
     run.training = true;
     return run;
+  }
+
+  // Of what stages pass on: this rank's rows.
+  Shape stream_shape() const {
+    const std::int64_t batch = config_.train.micro_batch;
+    const std::int64_t time = config_.data.sequence;
+    const std::int64_t channels = config_.model.hidden;
+    return layout_.sequence_parallel ? Shape{1, batch * time / tp_.size(), channels}
+                                     : Shape{batch, time, channels};
   }
 
   MicroBatch tokens() const {

@@ -17,6 +17,8 @@ namespace {
 // What libraries, threads and the transports take after the start, measured
 // (docs/parallelism.md, Memory).
 constexpr std::int64_t kLaterProgramBytes = std::int64_t{24} << 20;
+// Buffers through which a checkpoint is read back once it is written.
+constexpr std::int64_t kReadBackBytes = std::int64_t{32} << 20;
 constexpr std::size_t kMostLines = 16;
 
 // Attention packs keys and values of all heads before it goes over them; the products' library
@@ -68,8 +70,9 @@ MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
   plan.activations = step.activations;
   plan.communication = step.exchanged + step.gathered;
   plan.snapshot = step.snapshot;
-  plan.program =
-      resident_at_start + kLaterProgramBytes + kernel_workspace(config, layout.grid.tp());
+  plan.program = resident_at_start + kLaterProgramBytes +
+                 kernel_workspace(config, layout.grid.tp()) +
+                 std::min(kReadBackBytes, step.snapshot);
   return plan;
 }
 

@@ -22,10 +22,12 @@ struct Choice {
   std::string schedule = "1f1b";
   std::string recompute = "none";
   std::string precision = "fp32";
+  std::string sequence = "auto";
 
   std::string text() const {
-    return fmt::format("{} dp {} tp {} pp {} zero {} {} recompute {} {}", family_name(family), dp,
-                       tp, pp, zero, schedule, recompute, precision);
+    return fmt::format("{} dp {} tp {} pp {} zero {} {} recompute {} {} sequence {}",
+                       family_name(family), dp, tp, pp, zero, schedule, recompute, precision,
+                       sequence);
   }
 };
 
@@ -53,6 +55,7 @@ RunConfig config_of(const Choice& choice) {
   c.parallel.tp = {choice.tp, ""};
   c.parallel.pp = {choice.pp, ""};
   c.parallel.zero = choice.zero;
+  c.parallel.sequence = choice.sequence;
   c.parallel.schedule = choice.schedule;
   c.parallel.virtual_stages = choice.schedule == "interleaved" ? 2 : 1;
   c.parallel.bucket_bytes = 40000;  // several buckets
@@ -66,7 +69,7 @@ StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConf
   Pool pool{Device{}};
   Pool shared_pool({}, world.memory());
   Engine engine(config, make_layout(config, world.size(), world.size()),
-                {world, recorder, kernels_named("reference"), stream, pool, shared_pool});
+                {world, recorder, kernels_for({}), stream, pool, shared_pool});
   engine.initialize(1);
   const auto tokens = config.train.micro_batch * config.data.sequence;
   std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
@@ -118,7 +121,7 @@ void expect_predicted(const Choice& choice) {
       EXPECT_EQ(predicted.exchanged, real.exchanged);
     } else {
       const auto stream = config.train.micro_batch * config.data.sequence * config.model.hidden * 4;
-      const std::int64_t late = stream * choice.pp * 2;
+      const std::int64_t late = stream * layout.shape.micro_batches * 2;
       EXPECT_LE(predicted.peak_activations, real.peak_activations);
       EXPECT_LE(real.peak_activations - predicted.peak_activations, late);
       EXPECT_LE(std::abs(real.peak_exchanged - predicted.peak_exchanged), late);
@@ -139,7 +142,9 @@ TEST(StepMemory, OfOneRank) {
 TEST(StepMemory, OfTensorParallelRanks) {
   for (const Family family : {Family::gpt2, Family::llama}) {
     for (const char* recompute : {"none", "selective", "full"}) {
-      expect_predicted({.family = family, .tp = 2, .recompute = recompute});
+      for (const char* sequence : {"auto", "off"}) {
+        expect_predicted({.family = family, .tp = 2, .recompute = recompute, .sequence = sequence});
+      }
     }
   }
   // Two ranks hold the same key-value heads.
@@ -159,6 +164,7 @@ TEST(StepMemory, OfEverySchedule) {
   for (const Family family : {Family::gpt2, Family::llama}) {
     for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zero_bubble"}) {
       expect_predicted({.family = family, .pp = 2, .schedule = schedule});
+      expect_predicted({.family = family, .tp = 2, .pp = 2, .schedule = schedule});
       expect_predicted({.family = family,
                         .dp = 2,
                         .pp = 2,

@@ -1,0 +1,104 @@
+"""A run is refused before its first step where its host has too little memory, the change that it
+advises makes it fit, and what it predicts is what it takes."""
+
+import json
+import os
+import pathlib
+import re
+import unittest
+
+import harness
+
+GROUPS = [  # folder of control groups, the file that limits
+    (pathlib.Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
+    (pathlib.Path("/sys/fs/cgroup"), "memory.max"),
+]
+
+
+class ControlGroup:
+    """One of its own, with a limit; the processes that this test starts are in it."""
+
+    def __init__(self, limit):
+        self.home = self.current()
+        for top, file in GROUPS:
+            self.folder = top / f"trireme-test-{os.getpid()}"
+            try:
+                self.folder.mkdir()
+                (self.folder / file).write_text(str(limit))
+                self.top = top
+                return
+            except OSError:
+                if self.folder.is_dir():
+                    self.folder.rmdir()
+        raise unittest.SkipTest("this user may not make control groups with a limit of memory")
+
+    @staticmethod
+    def current():
+        found = {}
+        for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            found[controllers] = path
+        return found
+
+    def __enter__(self):
+        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    def __exit__(self, *_):
+        name = "memory" if self.top.name == "memory" else ""
+        back = self.top / self.home.get(name, "/").lstrip("/")
+        back = back if (back / "cgroup.procs").exists() else self.top
+        (back / "cgroup.procs").write_text(str(os.getpid()))
+        self.folder.rmdir()
+
+
+class Memory(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+
+    def config(self, name, **keys):
+        return harness.write_config(self.folder / f"{name}.yaml", self.datasets, **keys)
+
+    def test_a_run_that_does_not_fit_is_refused_and_what_it_advises_fits(self):
+        config = self.config("small", train__steps=3, train__global_batch=512,
+                             train__micro_batch=512)
+        with ControlGroup(470_000_000):
+            refused = harness.run("train", config)
+            self.assertEqual(refused.returncode, 2, refused.stderr)
+            self.assertIn("control group", refused.stderr)
+            self.assertIn("activations", refused.stderr)
+            advice = re.search(r"the cheapest change that makes it fit: (.*); or", refused.stderr)
+            self.assertIsNotNone(advice, refused.stderr)
+            harness.must(harness.run("train", config, *advice[1].split()))
+
+    def test_where_no_change_is_enough_it_says_so(self):
+        config = self.config("large")
+        refused = harness.run("train", config, "model.vocab=200000000", "model.hidden=480", ranks=2)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("run.memory_check=off", refused.stderr)
+        self.assertIn("smaller model", refused.stderr)
+
+    def test_what_is_predicted_is_what_is_taken(self):
+        sizes = ["model.hidden=384", "model.heads=6", "model.vocab=8192", "checkpoint.every=1"]
+        for name, ranks, changes in [
+            ("alone", 1, []),
+            ("sharded", 2, ["parallel.zero=2", "train.precision=bf16",
+                            "parallel.bucket_bytes=1M"]),
+            ("split", 2, ["parallel.tp=2", "train.recompute=full"]),
+            ("staged", 2, ["parallel.pp=2", "train.precision=bf16"]),
+        ]:
+            config = self.config(name, train__steps=2, train__global_batch=32,
+                                 train__micro_batch=8)
+            harness.must(harness.run("train", config, *sizes, *changes, ranks=ranks))
+            log = harness.run_dir(config) / "logs" / "rank-00000.jsonl"
+            events = [json.loads(line) for line in log.read_text().splitlines()]
+            measured = [e for e in events if e.get("event") == "memory_measured"]
+            self.assertEqual(len(measured), 1)
+            for ratio in measured[0]["over_predicted"]:
+                self.assertGreater(ratio, 0.93, (name, measured))
+                self.assertLess(ratio, 1.07, (name, measured))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
