@@ -14,7 +14,7 @@ TEST(Statistics, IntervalOfAHundred) {
   std::vector<double> values(100);
   std::iota(values.rbegin(), values.rend(), 1.0);
   const MedianInterval interval = median_interval(values);
-  EXPECT_EQ(interval.median, 51);
+  EXPECT_EQ(interval.median, 50.5);
   EXPECT_EQ(interval.low, 40);
   EXPECT_EQ(interval.high, 61);
 }
