@@ -67,8 +67,7 @@ Json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session) {
   const std::vector<PipelineStep> steps = make_schedule(schedule, shape, session.world().rank());
   const auto pp = session.make_world(parse_backend(options.backend));
   Pool pool({}, pp->memory());
-  const double transfer =
-      measure_transfer(*pp, pool, activation.elements() * size_of(DType::f32));
+  const double transfer = measure_transfer(*pp, pool, activation.elements() * size_of(DType::f32));
   SleepingStage stage(pool, shape, pp->rank(),
                       {options.forward_ms / options.chunks, options.input_ms / options.chunks,
                        options.weight_ms / options.chunks},
@@ -103,6 +102,7 @@ Json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session) {
             {"transfer_ms", 1e3 * transfer},
             {"bubble_fraction", fractions.measured},
             {"bubble_predicted", fractions.predicted},
+            {"bubble_replayed", fractions.replayed},
             {"ratio", fractions.measured / fractions.predicted}}}};
 }
 

@@ -22,19 +22,23 @@ class PipelineBubble {
   // backward, 0..1: medians over the steps.
   struct Fractions {
     double measured = 0;
-    double predicted = 0;
+    double predicted = 0;  // from the mean cost of every kind of step
+    double replayed = 0;   // from what every single step cost
   };
   // Of the pipeline of these ranks, which have added the same steps. Collective.
   Fractions fractions(Communicator& pp, double transfer_seconds) const;
 
  private:
-  double measured(const std::vector<const double*>& stages) const;
-  double predicted(const std::vector<const double*>& stages, double transfer_seconds) const;
+  using StageRows = std::vector<const double*>;  // of one training step
+  double measured(const StageRows& stages) const;
+  double predicted(const StageRows& stages, double transfer_seconds) const;
+  double replayed(const StageRows& stages, double transfer_seconds) const;
 
   PipelineShape shape_;
   PipelineSteps steps_;
-  std::size_t width_;         // numbers a step
-  std::vector<double> rows_;  // [steps, width_]: seconds; computing; of a tie; f, b, w by chunk
+  std::size_t width_;  // numbers a step
+  // [steps, width_]: seconds; computing; of a tie; f, b, w by chunk; of every step of the schedule
+  std::vector<double> rows_;
 };
 
 // Seconds that `bytes` take from a stage to the next one, which waits for them: half of there and

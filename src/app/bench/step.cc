@@ -253,6 +253,7 @@ Json StepBench::result(const Timings& timings) {
                   {"optimizer_ms", median(timings.optimizer)},
                   {"bubble_fraction", mean_of_all(bubble.measured)},
                   {"bubble_predicted", mean_of_all(bubble.predicted)},
+                  {"bubble_replayed", mean_of_all(bubble.replayed)},
                   {"transfer_ms", 1e3 * mean_of_all(transfer)},
                   {"flop_convention", "6N + 6LCT, causal"},
                   {"flops_per_s", flops},

@@ -18,6 +18,7 @@ class Simulator {
     check(static_cast<int>(steps.size()) == shape.stages, "a schedule has steps for every stage");
     check(static_cast<int>(costs.stages.size()) == shape.virtual_stages(),
           "every virtual stage has its costs");
+    check(costs.steps.empty() || costs.steps.size() == steps.size(), "every stage has its steps");
     const auto pieces = static_cast<std::size_t>(shape.virtual_stages() * shape.micro_batches);
     forward_end_.resize(pieces);
     gradient_end_.resize(pieces);
@@ -75,6 +76,10 @@ class Simulator {
   }
 
   double cost(int stage, const PipelineStep& step) const {
+    if (!costs_.steps.empty()) {
+      const auto index = static_cast<std::size_t>(stage);
+      return costs_.steps[index].at(next_[index]);
+    }
     const int at = shape_.virtual_stage(stage, step.chunk);
     const StageCosts& costs = costs_.stages[static_cast<std::size_t>(at)];
     switch (step.kind) {
@@ -155,8 +160,10 @@ class Simulator {
 }  // namespace
 
 PipelineCosts equal_costs(const PipelineShape& shape, const StageCosts& each, double transfer) {
-  return {std::vector<StageCosts>(static_cast<std::size_t>(shape.virtual_stages()), each), transfer,
-          0};
+  return {std::vector<StageCosts>(static_cast<std::size_t>(shape.virtual_stages()), each),
+          transfer,
+          0,
+          {}};
 }
 
 double PipelineSimulation::bubble_fraction() const {

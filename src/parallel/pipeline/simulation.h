@@ -22,6 +22,9 @@ struct PipelineCosts {
   std::vector<StageCosts> stages;  // by virtual stage
   double transfer = 0;             // seconds from the end of a step to the next rank's having it
   double tie = 0;                  // seconds
+  // If given, what every single step takes, by stage and in its order, in place of the above but
+  // for the transfer: what has been measured, run again.
+  std::vector<std::vector<double>> steps;
 };
 
 // The same for every virtual stage.

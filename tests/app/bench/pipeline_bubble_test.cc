@@ -1,6 +1,6 @@
 #include "src/app/bench/pipeline_bubble.h"
 
-#include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST(PipelineBubble, IsThatOfTheSimulationWhereItCameTrue) {
   for (const auto schedule :
        {PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble, PipelineSchedule::gpipe}) {
     const PipelineShape shape{3, 1, 5, true};
-    const PipelineCosts costs{{{1, 2, 0}, {1.5, 3, 0}, {2, 4, 0}}, 0.25, 0.5};
+    const PipelineCosts costs{{{1, 2, 0}, {1.5, 3, 0}, {2, 4, 0}}, 0.25, 0.5, {}};
     const PipelineSimulation ran = simulate(make_schedules(schedule, shape), shape, costs);
     ThreadWorld world(shape.stages);
     world.run([&](Communicator& pp) {
@@ -32,9 +32,28 @@ TEST(PipelineBubble, IsThatOfTheSimulationWhereItCameTrue) {
       const auto fractions = bubble.fractions(pp, 0.25);
       EXPECT_NEAR(fractions.measured, ran.bubble_fraction(), 1e-12);
       EXPECT_NEAR(fractions.predicted, ran.bubble_fraction(), 1e-12);
+      EXPECT_NEAR(fractions.replayed, ran.bubble_fraction(), 1e-12);
       EXPECT_LT(bubble.fractions(pp, 0).predicted, ran.bubble_fraction());
     });
   }
+}
+
+// Steps of one kind that take unlike times: only the replay knows.
+TEST(PipelineBubble, ReplaysEveryStep) {
+  const PipelineShape shape{2, 1, 4};
+  const auto schedule = PipelineSchedule::one_f_one_b;
+  PipelineCosts costs = equal_costs(shape, {1, 2, 0});
+  costs.steps = {{1, 4, 2, 1, 2, 1, 2, 2}, {1, 2, 1, 2, 1, 2, 1, 2}};
+  const PipelineSimulation ran = simulate(make_schedules(schedule, shape), shape, costs);
+  ThreadWorld world(shape.stages);
+  world.run([&](Communicator& pp) {
+    PipelineBubble bubble(schedule, shape);
+    bubble.add(timings_of(ran, pp.rank()));
+    const auto fractions = bubble.fractions(pp, 0);
+    EXPECT_NEAR(fractions.measured, ran.bubble_fraction(), 1e-12);
+    EXPECT_NEAR(fractions.replayed, ran.bubble_fraction(), 1e-12);
+    EXPECT_GT(std::abs(fractions.predicted - ran.bubble_fraction()), 0.01);
+  });
 }
 
 // One disturbed step of three counts no more than the others; a later end is a longer bubble.

@@ -215,7 +215,7 @@ TEST(PipelineSimulation, NoticesDeadlock) {
 // By hand: 2 stages of 1 and 3 seconds forward, and as much each half of backward.
 TEST(PipelineSimulation, UnevenStages) {
   const PipelineShape shape{2, 1, 2};
-  const PipelineCosts costs{{{1, 1, 1}, {3, 3, 3}}, 0.5, 0};
+  const PipelineCosts costs{{{1, 1, 1}, {3, 3, 3}}, 0.5, 0, {}};
   const PipelineSimulation got =
       simulate(make_schedules(PipelineSchedule::one_f_one_b, shape), shape, costs);
   // Stage 1: from 1.5, 3 + 6 a micro-batch; the gradient of the second is with stage 0 at 20.
