@@ -51,6 +51,9 @@ ConfigHandle configuration() {
   set_default(config, "UCX_TCP_KEEPINTVL", "KEEPINTVL", "1s");
   set_default(config, "UCX_TCP_KEEPCNT", "KEEPCNT", "2");
   set_default(config, "UCX_TCP_MAX_POLL", "MAX_POLL", "1");
+  // Eight times UCX's: fewer turns of send, wake-up and copy a message.
+  set_default(config, "UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "64k");
+  set_default(config, "UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", "128k");
   return handle;
 }
 
