@@ -1,5 +1,7 @@
 #include "src/train/engine.h"
 
+#include <omp.h>
+
 #include "src/train/tied_embedding.h"
 
 namespace trireme {
@@ -20,7 +22,11 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
       group_(*tp_, tools.shared_pool, tools.spans),
       chunks_(make_chunks()),
       replica_({config, layout_, chunks_, *pp_, group_, tools.recorder, tools.kernels, tools.stream,
-                tools.pool, tools.shared_pool, tools.spans}) {}
+                tools.pool, tools.shared_pool, tools.spans}) {
+  // Loops outside the kernel table (initial values, masters to computes) take this thread's number:
+  // more than the rank has cores for would spin in each other's way.
+  omp_set_num_threads(tools.stream.threads());
+}
 
 std::unique_ptr<Communicator> Engine::group_along(int color, int key, const char* name) {
   std::unique_ptr<Communicator> along = tools_.world.split(color, key, name);
