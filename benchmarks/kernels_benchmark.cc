@@ -6,10 +6,10 @@
 //   kernels_benchmark --benchmark_filter=adamw --benchmark_repetitions=5
 //
 // TRIREME_KERNELS picks the table, OMP_NUM_THREADS the threads.
+#include <vector>
+
 #include <benchmark/benchmark.h>
 #include <omp.h>
-
-#include <vector>
 
 #include "src/device/pool.h"
 #include "src/kernels/kernels.h"

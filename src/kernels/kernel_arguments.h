@@ -58,10 +58,10 @@ struct EmbeddingBackward {
   std::int64_t batch = 0;
   std::int64_t time = 0;
   std::int64_t channels = 0;
-  ConstView dout;       // T [B,T,C]
-  ConstView ids;        // i32 [B,T]
-  View dtoken = {};     // f32 [V,C], or empty
-  View dposition = {};  // f32 [positions,C], or empty
+  ConstView dout;        // T [B,T,C]
+  ConstView ids;         // i32 [B,T]
+  View dtoken = {};      // f32 [V,C], or empty
+  View dposition = {};   // f32 [positions,C], or empty
   bool partial = false;  // as above: rows of other ids are left out of dtoken
   std::int64_t first_id = 0;
 };
