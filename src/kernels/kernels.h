@@ -57,12 +57,16 @@ struct Kernels {
   void (*sums_of_squares)(Stream&, double* sums, ConstView x);
   // y += x, both f32 or both bf16.
   void (*add)(Stream&, View y, ConstView x);
+  // y += x[0] + (x[1] + (... + x[n-1])), all f32, n from 1 to kMaxAddends: add() from the right, in
+  // one pass over memory.
+  void (*add_chain)(Stream&, View y, const ConstView* x, int n);
   // y = x, converting between f32 and bf16 (nearest, ties to even).
   void (*cast)(Stream&, View y, ConstView x);
   void (*fill)(Stream&, View y, float value);
 };
 
 inline constexpr std::int64_t kSumBlock = 4096;
+inline constexpr int kMaxAddends = 8;
 
 // The best table for the device. On the CPU the environment variable TRIREME_KERNELS =
 // reference|baseline|avx2|avx512 overrides the choice; ConfigError for another word, or for an

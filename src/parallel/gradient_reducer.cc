@@ -1,11 +1,29 @@
 #include "src/parallel/gradient_reducer.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "src/base/stopwatch.h"
 #include "src/parallel/reduction_tree.h"
 
 namespace trireme {
+namespace {
+
+// Half of the elements, spread over the buckets. Where every micro-batch merges once there is
+// nothing to even out.
+std::vector<bool> buckets_merging_late(const ZeroLayout& layout, Reproducibility how) {
+  std::vector<bool> late(static_cast<std::size_t>(layout.buckets()), false);
+  std::int64_t surplus = 0;  // of elements that merge at once
+  for (int b = 0; b < layout.buckets(); ++b) {
+    const bool is_late = how == Reproducibility::elastic && surplus > 0;
+    late[static_cast<std::size_t>(b)] = is_late;
+    surplus += is_late ? -layout.padded(b) : layout.padded(b);
+  }
+  return late;
+}
+
+}  // namespace
 
 GradientReducer::GradientReducer(const ZeroLayout& layout, const ZeroTools& tools,
                                  const Options& options)
@@ -16,7 +34,8 @@ GradientReducer::GradientReducer(const ZeroLayout& layout, const ZeroTools& tool
                               options.reproducibility)),
       numbers_(rounds_.numbers(layout.rank(), layout.ranks())),
       memory_(layout, tools),
-      partials_(static_cast<std::size_t>(layout.buckets())) {
+      partials_(static_cast<std::size_t>(layout.buckets())),
+      merges_late_(buckets_merging_late(layout, options.reproducibility)) {
   check(tools.dp.size() == layout.ranks() && tools.dp.rank() == layout.rank(),
         "a layout is that of its group");
 }
@@ -34,6 +53,7 @@ void GradientReducer::begin_step() {
     give_back(partial.local);
     give_back(partial.reduced);
     partial.leaves = partial.rounds = 0;
+    partial.due = 0;
   }
   leaves_.clear();
   timings_ = {};
@@ -64,13 +84,16 @@ void GradientReducer::advance(int bucket) {
 void GradientReducer::add_leaf(int bucket, Buffer leaf) {
   const Stopwatch watch;
   Partial& sum = partial(bucket);
+  merge_top(sum.local, std::exchange(sum.due, 0));
   const std::int64_t index = sum.leaves++ % rounds_.each;
+  const bool is_last = index + 1 == rounds_.each;
   sum.local.push_back(std::move(leaf));
-  for (int i = merges(index, rounds_.each); i > 0; --i) {
-    merge_top(sum.local);
+  sum.due = merges(index, rounds_.each);
+  if (is_last || !merges_late_[static_cast<std::size_t>(bucket)]) {
+    merge_top(sum.local, std::exchange(sum.due, 0));
   }
   timings_.merge_seconds += watch.seconds();
-  if (index + 1 == rounds_.each) {
+  if (is_last) {
     start_reduction(bucket);
   }
 }
@@ -83,11 +106,19 @@ int GradientReducer::merges(std::int64_t index, std::int64_t count) const {
   return index == 0 ? 0 : 1;
 }
 
-void GradientReducer::merge_top(std::vector<Buffer>& stack) {
-  const View top = stack.back().view(DType::f32);
-  tools_.kernels.add(tools_.stream, stack[stack.size() - 2].view(DType::f32), top);
-  memory_.give_back(stack.back());
-  stack.pop_back();
+// As if the topmost sum were added to the one below it, so many times; in one pass.
+void GradientReducer::merge_top(std::vector<Buffer>& stack, int merges) {
+  while (merges > 0) {
+    const int n = std::min(merges, kMaxAddends);
+    const auto sum = stack.end() - n - 1;
+    std::array<ConstView, kMaxAddends> addends;
+    std::transform(sum + 1, stack.end(), addends.begin(),
+                   [](Buffer& buffer) { return buffer.view(DType::f32); });
+    tools_.kernels.add_chain(tools_.stream, sum->view(DType::f32), addends.data(), n);
+    std::for_each(sum + 1, stack.end(), [this](Buffer& buffer) { memory_.give_back(buffer); });
+    stack.erase(sum + 1, stack.end());
+    merges -= n;
+  }
 }
 
 void GradientReducer::start_reduction(int bucket) {
@@ -142,9 +173,7 @@ void GradientReducer::add_round(int bucket, Buffer& whole) {
     tools_.kernels.add(tools_.stream, sum.reduced.back().view(DType::f32), own);
   }
   memory_.give_back(whole);
-  for (; merges_left > 1; --merges_left) {
-    merge_top(sum.reduced);
-  }
+  merge_top(sum.reduced, merges_left - 1);
 }
 
 void GradientReducer::finish_step() {

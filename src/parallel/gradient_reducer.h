@@ -12,7 +12,10 @@
 //                                                 bucket, above this rank's block of it
 //
 // elastic: the canonical tree over the micro-batches (reduction_tree.h), so that every number of
-// ranks and every level of ZeRO gives the same bits; layout and fast: one after the other. Bytes:
+// ranks and every level of ZeRO gives the same bits; layout and fast: one after the other. In the
+// tree an even micro-batch merges nothing and an odd one merges once or more. Pipeline stages would
+// wait for one another by turns, so half of the buckets merge a micro-batch later: the same sums,
+// evenly spread, in the memory that the last micro-batch needs anyway. Bytes:
 // gradient_bytes(). The ranks of the group have to announce gradients in the same order, which
 // starts their reductions in the same order: they run the same schedule. Owned by the training
 // loop, used by its thread alone.
@@ -39,7 +42,7 @@ class GradientReducer {
     double merge_seconds = 0;    // adding micro-batches inside the rank
   };
   // From ZeRO 2 on, so many buckets at most are being reduced before backward waits.
-  static constexpr std::size_t kInFlight = 4;
+  static constexpr std::size_t kInFlight = 2;
 
   // The layout outlives the reducer.
   GradientReducer(const ZeroLayout& layout, const ZeroTools& tools, const Options& options);
@@ -68,6 +71,7 @@ class GradientReducer {
   struct Partial {
     std::int64_t leaves = 0;      // added so far
     std::int64_t rounds = 0;      // reduced so far
+    int due = 0;                  // merges of local sums to be made before the next one comes
     std::vector<Buffer> local;    // the stack of this round's partial sums, [padded]
     std::vector<Buffer> reduced;  // the stack of sums over rounds: [padded], or [block]
   };
@@ -85,7 +89,7 @@ class GradientReducer {
   bool keeps_whole() const;
   void add_round(int bucket, Buffer& whole);
   int merges(std::int64_t index, std::int64_t count) const;
-  void merge_top(std::vector<Buffer>& stack);
+  void merge_top(std::vector<Buffer>& stack, int merges);
   void give_back(std::vector<Buffer>& buffers);
 
   const ZeroLayout& layout_;
@@ -97,6 +101,7 @@ class GradientReducer {
   bool in_step_ = false;
   std::vector<std::unique_ptr<GradientLeaf>> leaves_;  // opened in this step
   std::vector<Partial> partials_;
+  std::vector<bool> merges_late_;  // by bucket
   std::deque<Reduction> in_flight_;
   Timings timings_;
 };

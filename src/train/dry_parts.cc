@@ -29,6 +29,7 @@ const Kernels& no_kernels() {
       .adamw = [](Stream&, const AdamW&) {},
       .sums_of_squares = [](Stream&, double*, ConstView) {},
       .add = [](Stream&, View, ConstView) {},
+      .add_chain = [](Stream&, View, const ConstView*, int) {},
       .cast = [](Stream&, View, ConstView) {},
       .fill = [](Stream&, View, float) {},
   };

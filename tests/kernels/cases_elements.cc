@@ -88,6 +88,18 @@ Results run_plain(std::int64_t n, const Kernels& kernels, Stream& stream) {
           {"sum", sum},   {"threes", threes}, {"halves", halves}};
 }
 
+Results run_add_chain(std::int64_t n, int addends, const Kernels& kernels, Stream& stream) {
+  Array sum = Array::random(n, DType::f32, 7);
+  std::vector<Array> arrays;
+  std::vector<ConstView> views;
+  for (int j = 0; j < addends; ++j) {
+    arrays.push_back(Array::random(n, DType::f32, static_cast<std::uint64_t>(j + 1)));
+    views.emplace_back(arrays.back().view());
+  }
+  kernels.add_chain(stream, sum, views.data(), addends);
+  return {{"sum", sum}};
+}
+
 Results run_sums_of_squares(std::int64_t n, const Kernels& kernels, Stream& stream) {
   const Array x = Array::random(n, DType::f32, 1);
   std::vector<double> sums(static_cast<std::size_t>((n + kSumBlock - 1) / kSumBlock), -1);
@@ -231,6 +243,15 @@ std::vector<Case> element_cases() {
   std::vector<Case> cases;
   for (const std::int64_t n : kCounts) {
     add_counted(cases, n);
+  }
+  for (const int addends : {1, 2, 3, kMaxAddends}) {
+    for (const std::int64_t n : {1, 100, 65537}) {
+      cases.push_back({fmt::format("add_chain_{}_of_{}", addends, n),
+                       [=](const Kernels& kernels, Stream& stream) {
+                         return run_add_chain(n, addends, kernels, stream);
+                       },
+                       kExact, kExact});
+    }
   }
   for (const std::int64_t n : {1, 100, 65536, 300001}) {
     cases.push_back({fmt::format("sums_of_squares_{}", n),

@@ -29,6 +29,15 @@ inline Kernels adding_kernels() {
       as<float>(y)[i] += as<float>(x)[i];
     }
   };
+  kernels.add_chain = [](Stream&, View y, const ConstView* x, int n) {
+    for (std::int64_t i = 0; i < y.count; ++i) {
+      float sum = as<float>(x[n - 1])[i];
+      for (int j = n - 2; j >= 0; --j) {
+        sum += as<float>(x[j])[i];
+      }
+      as<float>(y)[i] += sum;
+    }
+  };
   kernels.cast = [](Stream&, View y, ConstView x) {
     std::copy(as<float>(x), as<float>(x) + x.count, as<float>(y));
   };

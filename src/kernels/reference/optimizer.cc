@@ -42,6 +42,16 @@ void add(Stream&, View y, ConstView x) {
   }
 }
 
+void add_chain(Stream&, View y, const ConstView* x, int n) {
+  for (std::int64_t i = 0; i < y.count; ++i) {
+    float sum = as<float>(x[n - 1])[i];
+    for (int j = n - 2; j >= 0; --j) {
+      sum = as<float>(x[j])[i] + sum;
+    }
+    as<float>(y)[i] += sum;
+  }
+}
+
 void cast(Stream&, View y, ConstView x) {
   for (std::int64_t i = 0; i < y.count; ++i) {
     put(y, i, at(x, i));

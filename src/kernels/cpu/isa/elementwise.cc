@@ -69,6 +69,23 @@ void add(Stream& stream, View y, ConstView x) {
   });
 }
 
+void add_chain(Stream& stream, View y, const ConstView* x, int n) {
+  struct Chain {
+    const float* from[kMaxAddends];
+  } chain;
+  for (int j = 0; j < n; ++j) {
+    chain.from[j] = as<float>(x[j]);
+  }
+  float* to = as<float>(y);
+  each_vector(stream, y.count, [=](std::int64_t i, auto part) {
+    auto sum = load(chain.from[n - 1] + i, part);
+    for (int j = n - 2; j >= 0; --j) {
+      sum = load(chain.from[j] + i, part) + sum;
+    }
+    store(to + i, load(to + i, part) + sum, part);
+  });
+}
+
 void cast(Stream& stream, View y, ConstView x) {
   by_type(y.dtype, [&]<class To>(To) {
     by_type(x.dtype, [&]<class From>(From) { convert<To, From>(stream, y, x); });

@@ -31,6 +31,7 @@ void cross_entropy_of_parts(Stream&, const CrossEntropyOfParts&);
 void adamw(Stream&, const AdamW&);
 void sums_of_squares(Stream&, double* sums, ConstView x);
 void add(Stream&, View y, ConstView x);
+void add_chain(Stream&, View y, const ConstView* x, int n);
 void cast(Stream&, View y, ConstView x);
 void fill(Stream&, View y, float value);
 

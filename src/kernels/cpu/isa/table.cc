@@ -30,6 +30,7 @@ const Kernels kTable = {
     .adamw = adamw,
     .sums_of_squares = sums_of_squares,
     .add = add,
+    .add_chain = add_chain,
     .cast = cast,
     .fill = fill,
 };
