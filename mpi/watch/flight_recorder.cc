@@ -1,6 +1,7 @@
 #include "mpi/watch/flight_recorder.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "src/base/units.h"
@@ -11,10 +12,12 @@ namespace {
 // Groups that have ended are remembered for the dump, but not for ever.
 constexpr std::size_t kMostGroups = 256;
 
-// The fields of a slot are stored after `ticket` was cleared and before it is set again, and read
+// The fields of a slot are stored after `ticket` was marked and before it is set again, and read
 // between two looks at it: stores that release and loads that acquire keep that order.
 constexpr auto kStore = std::memory_order_release;
 constexpr auto kLoad = std::memory_order_acquire;
+// In place of the ticket while the fields are stored.
+constexpr FlightTicket kBeingWritten = std::numeric_limits<FlightTicket>::max();
 
 std::int64_t nanoseconds(FlightRecorder::Clock::time_point time) {
   return std::chrono::nanoseconds(time.time_since_epoch()).count();
@@ -86,7 +89,25 @@ FlightTicket FlightRecorder::queued(FlightGroup& group, const OperationLabel& la
                                     Clock::time_point now) {
   const FlightTicket ticket = last_ticket_.fetch_add(1, std::memory_order_relaxed) + 1;
   Slot& slot = slot_of(ticket);
-  slot.ticket.store(0, kStore);
+  if (claim(slot, ticket)) {
+    fill(slot, ticket, group, label, now);
+  }
+  if (is_collective(label.kind)) {
+    group.entered_ticket.store(ticket, kStore);
+    group.entered.store(label.number, kStore);
+  }
+  return ticket;
+}
+
+// Writers that are a whole ring apart never write at the same time: the one that comes second, or
+// late, leaves its entry out.
+bool FlightRecorder::claim(Slot& slot, FlightTicket ticket) {
+  FlightTicket held = slot.ticket.load(kLoad);
+  return held < ticket && slot.ticket.compare_exchange_strong(held, kBeingWritten);
+}
+
+void FlightRecorder::fill(Slot& slot, FlightTicket ticket, const FlightGroup& group,
+                          const OperationLabel& label, Clock::time_point now) {
   slot.number.store(label.number, kStore);
   slot.bytes.store(label.bytes, kStore);
   slot.queued_ns.store(nanoseconds(now), kStore);
@@ -100,11 +121,6 @@ FlightTicket FlightRecorder::queued(FlightGroup& group, const OperationLabel& la
   slot.op.store(label.op, kStore);
   slot.state.store(FlightState::queued, kStore);
   slot.ticket.store(ticket, kStore);
-  if (is_collective(label.kind)) {
-    group.entered_ticket.store(ticket, kStore);
-    group.entered.store(label.number, kStore);
-  }
-  return ticket;
 }
 
 // An entry that was overwritten while its operation ran stays as it is.

