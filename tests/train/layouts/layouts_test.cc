@@ -63,25 +63,20 @@ std::vector<Degrees> grids_of(int ranks) {
   return grids;
 }
 
-// Every grid with every level of ZeRO and every schedule, the ways to recompute in turns: each
-// meets each level and each schedule.
+// Every grid with every level of ZeRO, every schedule and every way to recompute.
 std::vector<Choice> choices_of(int ranks) {
   const std::vector<std::pair<std::string, std::int64_t>> recomputes = {
       {"none", 1}, {"selective", 1}, {"full", 1}, {"full", 2}};
   std::vector<Choice> choices;
-  std::size_t turn = 0;
   for (const Degrees& grid : grids_of(ranks)) {
     const std::vector<std::string> schedules =
         grid.pp > 1 ? pipeline_schedule_names() : std::vector<std::string>{"1f1b"};
     for (int zero = 0; zero <= (grid.dp > 1 ? 3 : 0); ++zero) {
       for (const std::string& schedule : schedules) {
-        // All of them where there are few layouts.
-        for (std::size_t i = 0; i < (ranks <= 2 ? recomputes.size() : 1); ++i) {
-          const auto& [recompute, every] = recomputes[turn++ % recomputes.size()];
+        for (const auto& [recompute, every] : recomputes) {
           choices.push_back({grid, zero, schedule, recompute, every});
         }
       }
-      ++turn;
     }
   }
   return choices;
