@@ -67,6 +67,18 @@ void BackgroundJob::fail(const std::string& error) {
   state_ = State::failed;
 }
 
+bool BackgroundJob::wait_for(std::chrono::duration<double> limit) {
+  const auto start = std::chrono::steady_clock::now();
+  while (state() == State::running) {
+    if (std::chrono::steady_clock::now() - start >= limit) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  wait();
+  return true;
+}
+
 void BackgroundJob::wait() {
   if (thread_.joinable()) {
     thread_.join();

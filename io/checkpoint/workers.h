@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -34,6 +35,8 @@ class BackgroundJob {
   void succeed();
   void fail(const std::string& error);
   void wait();
+  // The same, for so long at most: whether it has ended.
+  bool wait_for(std::chrono::duration<double> limit);
   State state() const { return state_.load(std::memory_order_acquire); }
   // Once state() is failed.
   const std::string& error() const { return error_; }

@@ -6,6 +6,7 @@
 
 #include "io/data/widen_tokens.h"
 #include "src/base/error.h"
+#include "src/base/fault.h"
 
 namespace trireme {
 namespace {
@@ -137,6 +138,7 @@ void Loader::fill(std::int64_t ticket, Slot& slot, Worker& worker) const {
     batch.samples[i] = worker.sample(sampler_, first + static_cast<std::int64_t>(i));
   }
   batch.plan(index_);
+  fault("data.read");
   // The device sees all that is cold at once, and the loop below finds it read.
   for (const BatchReads::Read& read : batch.reads) {
     dataset_.will_need(read.run);

@@ -59,6 +59,7 @@ void Exchange::wait(TransferId id) {
   const auto transfer = std::find_if(transfers_.begin(), transfers_.end(),
                                      [id](const Transfer& t) { return t.id == id; });
   check(transfer != transfers_.end(), "a transfer is waited for once, by who started it");
+  fault("comm.wait");
   Backoff backoff;
   while (!finished(id)) {
     check_deadline([this] { return describe_transfers(); });

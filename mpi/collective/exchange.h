@@ -6,6 +6,7 @@
 
 #include "mpi/collective/transport.h"
 #include "mpi/watch/group_watch.h"
+#include "src/base/fault.h"
 
 namespace trireme {
 
@@ -63,6 +64,7 @@ class Exchange {
   // group that it waits for, for errors. The first kTightPolls are as short as can be.
   template <class Ready, class Awaited>
   void wait_until(Ready ready, Awaited awaited) {
+    fault("comm.wait");
     for (int poll = 0; poll < kTightPolls; ++poll) {
       if (ready()) {
         return;

@@ -7,6 +7,7 @@
 #include "mpi/blocks.h"
 #include "mpi/collective/collectives.h"
 #include "mpi/collective/combine.h"
+#include "src/base/fault.h"
 
 namespace trireme {
 namespace {
@@ -74,6 +75,7 @@ Pending QueuedCommunicator::start(OperationKind kind, const ConstView& data,
 
 Pending QueuedCommunicator::all_reduce(View data, ReduceOp op) {
   check_reducible(data);
+  fault("comm.all_reduce");
   const auto body = [this, at = data.data](Exchange& exchange) {
     const OperationLabel& label = exchange.label();
     algorithms_->all_reduce(exchange, view_at(at, label), label.op);

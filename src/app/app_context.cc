@@ -2,7 +2,10 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
+
+#include "src/base/fault.h"
 
 namespace trireme {
 namespace {
@@ -11,11 +14,33 @@ namespace {
 // abort ends the others before they repeat it. What one rank alone has met is said a moment later.
 constexpr std::chrono::milliseconds kRankZeroSpeaksFirst{1000};
 
+// What launchers call this process, before MPI can be asked; 0 where there is none.
+int rank_before_start() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    if (const char* const rank = std::getenv(name)) {
+      return static_cast<int>(std::strtol(rank, nullptr, 10));
+    }
+  }
+  return 0;
+}
+
+void arm_planned_faults() {
+  const char* const plan = std::getenv("TRIREME_FAULTS");
+  if (plan != nullptr) {
+    const char* const generation = std::getenv("TRIREME_GENERATION");
+    arm_faults(parse_fault_plan(plan), rank_before_start(),
+               generation == nullptr ? 1 : static_cast<int>(std::strtol(generation, nullptr, 10)));
+  }
+}
+
 }  // namespace
 
 MpiSession& AppContext::session() {
   if (session_ == nullptr) {
+    arm_planned_faults();
+    fault("start.init");
     session_ = std::make_unique<MpiSession>();
+    fault("start.joined");
   }
   return *session_;
 }

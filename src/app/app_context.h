@@ -13,7 +13,7 @@ namespace trireme {
 
 class AppContext {
  public:
-  // Starts MPI at the first call.
+  // Starts MPI at the first call, with the faults that TRIREME_FAULTS plans.
   MpiSession& session();
   bool has_session() const { return session_ != nullptr; }
 

@@ -3,10 +3,13 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "src/app/standard_output.h"
+#include "src/base/fault_plan.h"
+#include "src/base/fault_sites.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
 #include "src/train/run_config.h"
@@ -46,6 +49,36 @@ void show(const ShowOptions& options) {
              c.micro_batches(), format_count(flops_per_token(c.model, c.data.sequence)));
 }
 
+void list_faults(bool json) {
+  nlohmann::ordered_json sites = nlohmann::ordered_json::array();
+  for (const FaultSite& site : fault_sites()) {
+    sites.push_back({{"site", site.name}, {"kind", name_of(site.kind)}, {"where", site.where}});
+  }
+  if (json) {
+    print_json({{"schema", 1}, {"sites", sites}, {"actions", fault_actions()}});
+    return;
+  }
+  for (const FaultSite& site : fault_sites()) {
+    fmt::print("{:<24} {:<6} {}\n", site.name, name_of(site.kind), site.where);
+  }
+  fmt::print(
+      "\nTRIREME_FAULTS=site[@generation]:rank:nth:action[,...], or @FILE with a list\n"
+      "`faults`; rank: a number or *; nth: N, N+ (from then on) or *; action: {}\n"
+      "corrupt needs a site of kind data; short, file.read or file.write.\n",
+      fmt::join(fault_actions(), ", "));
+}
+
+void add_faults_command(CLI::App& config) {
+  CLI::App* command =
+      config.add_subcommand("faults", "List the fault points and actions of TRIREME_FAULTS");
+  const auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "as JSON");
+  command->footer(
+      "Example:\n  TRIREME_FAULTS=ckpt.rename:0:1:kill mpirun -n 2 trireme train ...\n"
+      "docs/faults.md says what each does to a run.");
+  command->callback([json] { list_faults(*json); });
+}
+
 }  // namespace
 
 void add_config_command(CLI::App& app, AppContext&) {
@@ -60,6 +93,7 @@ void add_config_command(CLI::App& app, AppContext&) {
   command->add_flag("--json", options->json, "as JSON");
   command->footer("Example:\n  trireme config show configs/run/demo.yaml train.steps=20");
   command->callback([options] { show(*options); });
+  add_faults_command(*config);
 }
 
 }  // namespace trireme

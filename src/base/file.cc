@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
+#include "src/base/fault.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -20,16 +21,39 @@ namespace {
 // Linux moves at most 2 GiB in one call.
 constexpr std::int64_t kMaxTransferBytes = std::int64_t{1} << 30;
 
+// call(bytes), a system call, behind the fault point that stands before it.
+template <class Call>
+ssize_t pass(std::string_view site, std::size_t bytes, Call call) {
+  const FaultyCall planned = fault_call(site, static_cast<std::int64_t>(bytes));
+  if (planned.error != 0) {
+    errno = planned.error;
+    return -1;
+  }
+  return call(static_cast<std::size_t>(planned.bytes));
+}
+
 int open_file(const fs::path& path, int flags, std::string_view operation) {
   while (true) {
-    const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+    const ssize_t fd = pass(
+        "file.open", 0, [&](std::size_t) { return ::open(path.c_str(), flags | O_CLOEXEC, 0644); });
     if (fd >= 0) {
-      return fd;
+      return static_cast<int>(fd);
     }
     if (errno != EINTR) {
       throw_errno(errno, operation, path);
     }
   }
+}
+
+// Bytes that a write has moved. None at all, without an error, would be tried for ever.
+std::int64_t moved(ssize_t put, const fs::path& path) {
+  if (put < 0 && errno == EINTR) {
+    return 0;
+  }
+  if (put <= 0) {
+    throw_errno(put < 0 ? errno : EIO, "write", path);
+  }
+  return put;
 }
 
 std::string advice(int code) {
@@ -93,7 +117,9 @@ std::int64_t File::read_at(std::int64_t offset, void* to, std::int64_t bytes) co
   std::int64_t done = 0;
   while (done < bytes) {
     const auto wanted = static_cast<std::size_t>(std::min(bytes - done, kMaxTransferBytes));
-    const ssize_t got = ::pread(fd(), static_cast<char*>(to) + done, wanted, offset + done);
+    const ssize_t got = pass("file.read", wanted, [&](std::size_t some) {
+      return ::pread(fd(), static_cast<char*>(to) + done, some, offset + done);
+    });
     if (got < 0 && errno != EINTR) {
       throw_errno(errno, "read", path_);
     }
@@ -119,11 +145,10 @@ void File::write(const void* from, std::int64_t bytes) {
   std::int64_t done = 0;
   while (done < bytes) {
     const auto wanted = static_cast<std::size_t>(std::min(bytes - done, kMaxTransferBytes));
-    const ssize_t put = ::write(fd(), static_cast<const char*>(from) + done, wanted);
-    if (put < 0 && errno != EINTR) {
-      throw_errno(errno, "write", path_);
-    }
-    done += std::max<ssize_t>(put, 0);
+    const ssize_t put = pass("file.write", wanted, [&](std::size_t some) {
+      return ::write(fd(), static_cast<const char*>(from) + done, some);
+    });
+    done += moved(put, path_);
   }
 }
 
@@ -131,12 +156,10 @@ void File::write_at(std::int64_t offset, const void* from, std::int64_t bytes) {
   std::int64_t done = 0;
   while (done < bytes) {
     const auto wanted = static_cast<std::size_t>(std::min(bytes - done, kMaxTransferBytes));
-    const ssize_t put =
-        ::pwrite(fd(), static_cast<const char*>(from) + done, wanted, offset + done);
-    if (put < 0 && errno != EINTR) {
-      throw_errno(errno, "write", path_);
-    }
-    done += std::max<ssize_t>(put, 0);
+    const ssize_t put = pass("file.write", wanted, [&](std::size_t some) {
+      return ::pwrite(fd(), static_cast<const char*>(from) + done, some, offset + done);
+    });
+    done += moved(put, path_);
   }
 }
 
@@ -161,8 +184,11 @@ std::int64_t File::size() const {
 }
 
 void File::sync() {
-  if (::fsync(fd()) != 0) {
-    throw_errno(errno, "sync", path_);
+  while (pass("file.sync", 0, [&](std::size_t) { return ::fsync(fd()); }) != 0) {
+    // Interrupted is not failed; after a real failure a second try would tell a lie.
+    if (errno != EINTR) {
+      throw_errno(errno, "sync", path_);
+    }
   }
 }
 
@@ -176,7 +202,8 @@ void File::wont_need(std::int64_t offset, std::int64_t bytes) const {
 
 void File::close() {
   // After close() the descriptor is gone even when it reports an error: never call it twice.
-  if (handle_ && ::close(handle_.release()) != 0 && errno != EINTR) {
+  const auto close_once = [this](std::size_t) { return ::close(handle_.release()); };
+  if (handle_ && pass("file.close", 0, close_once) != 0 && errno != EINTR) {
     throw_errno(errno, "close", path_);
   }
 }
@@ -207,7 +234,8 @@ void write_file_durably(const fs::path& path, std::string_view contents) {
     file.write(contents.data(), static_cast<std::int64_t>(contents.size()));
     file.sync();
     file.close();
-    if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const auto rename = [&](std::size_t) { return ::rename(temporary.c_str(), path.c_str()); };
+    if (pass("file.rename", 0, rename) != 0) {
       throw_errno(errno, "rename to", path);
     }
   } catch (...) {
@@ -218,7 +246,10 @@ void write_file_durably(const fs::path& path, std::string_view contents) {
 }
 
 void rename_durably(const fs::path& from, const fs::path& to) {
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
+  const auto rename = [&](std::size_t) {
+    return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE);
+  };
+  if (pass("file.rename", 0, rename) != 0) {
     // Some network file systems know no flags; a directory never replaces a non-empty one there.
     if (errno != EINVAL && errno != ENOSYS) {
       throw_errno(errno, fmt::format("rename {} to", from.string()), to);
@@ -239,6 +270,16 @@ void make_directories(const fs::path& path) {
   if (code) {
     throw_errno(code.value(), "create folder", path);
   }
+}
+
+bool is_read_only(const fs::path& path) {
+  struct statvfs status {};
+  for (fs::path at = fs::absolute(path); at != at.parent_path(); at = at.parent_path()) {
+    if (::statvfs(at.c_str(), &status) == 0) {
+      return (status.f_flag & ST_RDONLY) != 0;
+    }
+  }
+  return ::statvfs("/", &status) == 0 && (status.f_flag & ST_RDONLY) != 0;
 }
 
 std::int64_t free_bytes(const fs::path& path) {

@@ -66,6 +66,8 @@ void sync_directory(const std::filesystem::path& path);
 // rename(2), refusing to replace anything, then sync of the parent folder.
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
 void make_directories(const std::filesystem::path& path);
+// Whether the path, or what there is of it, lies on a file system that is mounted read-only.
+bool is_read_only(const std::filesystem::path& path);
 // Free bytes an unprivileged writer may use.
 std::int64_t free_bytes(const std::filesystem::path& path);
 // The error for errno `code` on `path`: NotFound, PolicyError or IoError by what the operator must

@@ -1,6 +1,7 @@
 #include "src/train/open_dataset.h"
 
 #include "mpi/agreement.h"
+#include "src/base/fault.h"
 
 namespace trireme {
 
@@ -10,6 +11,7 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
     Dataset(folder, manifest).check_sizes();
     return manifest;
   });
+  fault("data.open");
   Dataset dataset(folder, text);
   if (dataset.manifest().vocab > vocab) {
     throw DataError(fmt::format(

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/base/fault.h"
 #include "src/base/stopwatch.h"
 
 namespace trireme {
@@ -59,6 +60,7 @@ class Replica::Work : public StageWork {
       }
       return std::move(evaluated.stream);
     }
+    fault("step.forward");
     return c.model.forward(micro_batch, std::move(input), flights_[{chunk, m}].saved, run);
   }
 
@@ -135,6 +137,7 @@ class Replica::Work : public StageWork {
   }
 
   Tensor backward_pass(int chunk, std::int64_t m, Tensor doutput, WeightGradients* later) {
+    fault("step.backward");
     ModelChunk& c = *parts_.chunks[static_cast<std::size_t>(chunk)];
     Flight& flight = flights_.at({chunk, m});
     flight.gradients = &c.state.reducer().open(number_of(m));

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "src/base/fault.h"
 #include "src/base/stopwatch.h"
 #include "src/optim/gradient_norm.h"
 #include "src/train/tied_embedding.h"
@@ -43,6 +44,14 @@ namespace {
 
 // The sign of a NaN says nothing, but it would be printed.
 double without_sign_of_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
+
+// Lets a planned fault flip a bit of a master weight, as a processor that errs would.
+void expose_weights(const ModelChunk& chunk) {
+  const std::vector<StatePiece> pieces = chunk.state.pieces_to_load();
+  if (!pieces.empty()) {
+    fault("step.weights", pieces.front().value.data, pieces.front().value.bytes());
+  }
+}
 
 }  // namespace
 
@@ -146,8 +155,12 @@ void TrainStep::update(TrainingCounters& counters, StepResult& result) {
       .lr = static_cast<float>(result.lr),
       .gradient_scale = static_cast<float>(
           clip_factor(result.grad_norm, static_cast<double>(engine_.config().optimizer.clip)))};
+  fault("step.optimizer");
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.start_update(step);
+  }
+  if (faults_armed()) {
+    expose_weights(*engine_.chunks().front());
   }
   const SpanTimer span(engine_.pp().size() > 1 ? engine_.spans() : nullptr, SpanKind::stages,
                        "tied embedding");

@@ -1,0 +1,152 @@
+#include "src/base/fault.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include <unistd.h>
+
+#include "src/base/check.h"
+#include "src/base/error.h"
+#include "src/base/fault_sites.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace {
+
+using Kind = FaultAction::Kind;
+
+struct LiveRule {
+  explicit LiveRule(FaultRule the_rule) : rule(std::move(the_rule)) {}
+  FaultRule rule;
+  std::atomic<std::int64_t> passages{0};
+};
+
+// The plan in force. Written by arm_faults() alone, before other threads pass points.
+struct Plan {
+  int rank = 0;
+  std::vector<std::unique_ptr<LiveRule>> rules;
+};
+Plan& plan() {
+  static Plan& the_plan = *new Plan;  // for threads that outlive main()
+  return the_plan;
+}
+
+// Straight to the descriptor: what follows may be the end of the process.
+void say(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+
+// The rule that strikes at this passage, if any.
+const FaultRule* next_fault(std::string_view site) {
+  check(find_fault_site(site) != nullptr, "a fault point stands in the table");
+  const FaultRule* striking = nullptr;
+  for (const auto& live : plan().rules) {
+    if (live->rule.site != site) {
+      continue;
+    }
+    const std::int64_t passage = ++live->passages;
+    const FaultRule& rule = live->rule;
+    if (passage == rule.nth || (rule.and_later && passage > rule.nth)) {
+      striking = &rule;
+      if (passage == rule.nth) {
+        say(fmt::format("trireme: rank {}: planned fault: {}\n", plan().rank, to_text(rule)));
+      }
+    }
+  }
+  return striking;
+}
+
+[[noreturn]] void spin() {
+  volatile std::uint64_t turns = 0;
+  while (true) {
+    turns = turns + 1;
+  }
+}
+
+// Ends the process, or changes nothing: for faults that no return value tells.
+void act(const FaultAction& action, std::string_view site) {
+  switch (action.kind) {
+    case Kind::kill:
+      ::kill(::getpid(), SIGKILL);
+      ::pause();
+      break;
+    case Kind::stop:
+      ::kill(::getpid(), SIGSTOP);
+      break;
+    case Kind::segv:
+      ::raise(SIGSEGV);
+      break;
+    case Kind::abort:
+      std::abort();
+    case Kind::exit:
+      std::_Exit(action.number);
+    case Kind::raise:
+      throw std::runtime_error(fmt::format("planned fault at {}", site));
+    case Kind::spin:
+      spin();
+    case Kind::sleep:
+      std::this_thread::sleep_for(std::chrono::duration<double>(action.seconds));
+      break;
+    case Kind::error:
+    case Kind::corrupt:
+    case Kind::shorten:
+      break;
+  }
+}
+
+// Half of it in whole pages, as direct writing is cut short; of what is less, one byte.
+std::int64_t shortened(std::int64_t bytes) {
+  constexpr std::int64_t kPage = 4096;
+  return bytes >= 2 * kPage ? bytes / 2 / kPage * kPage : std::min<std::int64_t>(bytes, 1);
+}
+
+}  // namespace
+
+void meet_fault(std::string_view site, void* data, std::int64_t bytes) {
+  const FaultRule* const rule = next_fault(site);
+  if (rule == nullptr) {
+    return;
+  }
+  act(rule->action, site);
+  if (rule->action.kind == Kind::error) {
+    throw_errno(rule->action.number, "pass the fault point", site);
+  }
+  if (rule->action.kind == Kind::corrupt && bytes > 0) {
+    // Of an f32 the mantissa's highest bit but one.
+    const std::int64_t at = std::min(bytes / 2 / 4 * 4 + 2, bytes - 1);
+    auto* const byte = static_cast<unsigned char*>(data) + at;
+    *byte = static_cast<unsigned char>(*byte ^ 0x20U);
+  }
+}
+
+FaultyCall meet_faulty_call(std::string_view site, std::int64_t bytes) {
+  const FaultRule* const rule = next_fault(site);
+  if (rule == nullptr) {
+    return {0, bytes};
+  }
+  act(rule->action, site);
+  if (rule->action.kind == Kind::error) {
+    return {rule->action.number, 0};
+  }
+  return {0, rule->action.kind == Kind::shorten ? shortened(bytes) : bytes};
+}
+
+void arm_faults(const std::vector<FaultRule>& rules, int rank, int generation) {
+  Plan& now = plan();
+  now.rank = rank;
+  now.rules.clear();
+  for (const FaultRule& rule : rules) {
+    const bool is_ours = (rule.rank < 0 || rule.rank == rank) &&
+                         (rule.generation == 0 || rule.generation == generation);
+    if (is_ours) {
+      now.rules.push_back(std::make_unique<LiveRule>(rule));
+      say(fmt::format("trireme: rank {}: a fault is planned: {}\n", rank, to_text(rule)));
+    }
+  }
+  fault_detail::armed = !now.rules.empty();
+}
+
+}  // namespace trireme

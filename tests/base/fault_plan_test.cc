@@ -1,0 +1,116 @@
+#include "src/base/fault_plan.h"
+
+#include <cerrno>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/base/philox.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using Kind = FaultAction::Kind;
+
+std::string refusal(const std::string& plan) {
+  return message_of<ConfigError>([&] { parse_fault_plan(plan); });
+}
+
+TEST(FaultPlan, ReadsRules) {
+  const auto rules = parse_fault_plan(
+      "ckpt.rename@2:0:1:kill,step.end:*:3+:sleep=0.25,"
+      "file.write:1:*:errno=ENOSPC,step.end:7:2:exit=3");
+  ASSERT_THAT(rules, SizeIs(4));
+  EXPECT_EQ(rules[0], (FaultRule{"ckpt.rename", 2, 0, 1, false, {Kind::kill, 0, 0}}));
+  EXPECT_EQ(rules[1], (FaultRule{"step.end", 0, -1, 3, true, {Kind::sleep, 0, 0.25}}));
+  EXPECT_EQ(rules[2], (FaultRule{"file.write", 0, 1, 1, true, {Kind::error, ENOSPC, 0}}));
+  EXPECT_EQ(rules[3], (FaultRule{"step.end", 0, 7, 2, false, {Kind::exit, 3, 0}}));
+  EXPECT_THAT(parse_fault_plan(""), SizeIs(0));
+}
+
+TEST(FaultPlan, ReadsAFile) {
+  const TempFolder folder;
+  const auto path = folder.path() / "plan.yaml";
+  std::ofstream(path) << "# a drill\nfaults:\n  - \"step.end:0:1:stop\"\n  - data.read:*:2:throw\n";
+  const auto rules = parse_fault_plan("@" + path.string());
+  ASSERT_THAT(rules, SizeIs(2));
+  EXPECT_EQ(to_text(rules[0]), "step.end:0:1:stop");
+  EXPECT_EQ(to_text(rules[1]), "data.read:*:2:throw");
+  std::ofstream(path) << "fault: [a]\n";
+  EXPECT_THAT(refusal("@" + path.string()), AllOf(HasSubstr("plan.yaml:1"), HasSubstr("faults:")));
+  EXPECT_THROW(parse_fault_plan("@" + (folder.path() / "none").string()), NotFound);
+}
+
+TEST(FaultPlan, SaysWhatIsWrong) {
+  EXPECT_THAT(refusal("ckpt.renam:0:1:kill"),
+              AllOf(HasSubstr("ckpt.renam:0:1:kill"), HasSubstr("did you mean ckpt.rename?")));
+  EXPECT_THAT(refusal("step.end:0:1:kil"), HasSubstr("did you mean kill?"));
+  EXPECT_THAT(refusal("step.end:0:1"), HasSubstr("3 parts"));
+  EXPECT_THAT(refusal("step.end:0:1:kill:x"), HasSubstr("5 parts"));
+  EXPECT_THAT(refusal("step.end:-1:1:kill"), HasSubstr("'-1' is no rank"));
+  EXPECT_THAT(refusal("step.end:0:0:kill"), HasSubstr("'0' is no passage"));
+  EXPECT_THAT(refusal("step.end:0:99999999999999999999:kill"), HasSubstr("is no passage"));
+  EXPECT_THAT(refusal("step.end@0:0:1:kill"), HasSubstr("'0' is no generation"));
+  EXPECT_THAT(refusal("step.end:0:1:sleep"), HasSubstr("sleep needs a value"));
+  EXPECT_THAT(refusal("step.end:0:1:kill=9"), HasSubstr("kill takes no value"));
+  EXPECT_THAT(refusal("step.end:0:1:sleep=nan"), HasSubstr("expected seconds"));
+  EXPECT_THAT(refusal("step.end:0:1:sleep=-1"), HasSubstr("expected seconds"));
+  EXPECT_THAT(refusal("step.end:0:1:exit=256"), HasSubstr("0 to 255"));
+  EXPECT_THAT(refusal("step.end:0:1:errno=ENOTHING"), HasSubstr("the name of an error"));
+  EXPECT_THAT(refusal("step.end:0:1:corrupt"), HasSubstr("nothing to corrupt"));
+  EXPECT_THAT(refusal("file.sync:0:1:short"), HasSubstr("could be short"));
+  EXPECT_THAT(refusal("step.end:0:1:kill,"), HasSubstr("1 parts"));
+}
+
+TEST(FaultPlan, BoundsItsLength) {
+  std::string plan = "step.end:0:1:kill";
+  for (std::size_t i = 0; i < kMaxFaultRules; ++i) {
+    plan += ",step.end:0:1:kill";
+  }
+  EXPECT_THAT(refusal(plan), HasSubstr("at most 1000"));
+}
+
+// Changes of a good plan give rules that come back the same, or a ConfigError; nothing else.
+TEST(FaultPlan, SurvivesAnyBytes) {
+  const std::string good =
+      "ckpt.rename@2:*:3+:errno=EIO,load.shard:1:*:corrupt,start.init:0:1:kill";
+  const std::string bytes(":@,=*+-0129.exits\0\n\"[]~", 24);
+  int accepted = 0;
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    std::string plan = good;
+    for (std::uint64_t change = 0; change <= i % 3; ++change) {
+      const std::uint64_t chance = mix64(7 * i + change);
+      const std::size_t at = chance % plan.size();
+      const char byte = bytes[(chance >> 20) % bytes.size()];
+      switch ((chance >> 40) % 3) {
+        case 0:
+          plan[at] = byte;
+          break;
+        case 1:
+          plan.insert(at, 1, byte);
+          break;
+        default:
+          plan.erase(at, 1 + (chance >> 50) % 5);
+      }
+    }
+    try {
+      for (const FaultRule& rule : parse_fault_plan(plan)) {
+        ASSERT_EQ(parse_fault_plan(to_text(rule)).at(0), rule) << plan;
+        ++accepted;
+      }
+    } catch (const ConfigError&) {
+    } catch (const NotFound&) {  // it began with '@'
+    }
+  }
+  EXPECT_GT(accepted, 0);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,205 @@
+#include "src/base/fault.h"
+
+#include <array>
+#include <csignal>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/base/error.h"
+#include "src/base/fault_sites.h"
+#include "src/base/file.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Armed for one test.
+class Armed {
+ public:
+  explicit Armed(std::string_view plan, int rank = 0, int generation = 1) {
+    arm_faults(parse_fault_plan(plan), rank, generation);
+  }
+  ~Armed() { arm_faults({}, 0, 1); }
+  Armed(const Armed&) = delete;
+  Armed& operator=(const Armed&) = delete;
+};
+
+// How a child that does this ends.
+template <class Work>
+int status_of_child(Work work) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    work();
+    ::_exit(99);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(pid, &status, WUNTRACED), pid);
+  if (WIFSTOPPED(status)) {
+    ::kill(pid, SIGKILL);
+    int end = 0;
+    EXPECT_EQ(::waitpid(pid, &end, 0), pid);
+  }
+  return status;
+}
+
+int status_after(const std::string& action) {
+  return status_of_child([&] {
+    const Armed armed("step.end:0:2:" + action);
+    fault("step.end");
+    fault("step.end");
+  });
+}
+
+TEST(Fault, IsOffWithoutAPlan) {
+  EXPECT_FALSE(faults_armed());
+  fault("step.end");
+  EXPECT_EQ(fault_call("file.write", 7).bytes, 7);
+}
+
+TEST(Fault, EndsTheProcess) {
+  EXPECT_EQ(WTERMSIG(status_after("kill")), SIGKILL);
+  EXPECT_EQ(WTERMSIG(status_after("abort")), SIGABRT);
+  const int exited = status_after("exit=7");
+  EXPECT_TRUE(WIFEXITED(exited));
+  EXPECT_EQ(WEXITSTATUS(exited), 7);
+  const int stopped = status_after("stop");
+  EXPECT_TRUE(WIFSTOPPED(stopped));
+  EXPECT_EQ(WSTOPSIG(stopped), SIGSTOP);
+  // A sanitizer turns the signal into an exit.
+  const int faulted = status_after("segv");
+  EXPECT_TRUE(WIFSIGNALED(faulted) ? WTERMSIG(faulted) == SIGSEGV : WEXITSTATUS(faulted) != 99);
+}
+
+TEST(Fault, SpinsUntilKilled) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const Armed armed("step.end:0:1:spin");
+    fault("step.end");
+    ::_exit(99);
+  }
+  int status = 0;
+  ::usleep(50'000);
+  EXPECT_EQ(::waitpid(pid, &status, WNOHANG), 0);
+  ::kill(pid, SIGKILL);
+  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+}
+
+TEST(Fault, CountsPassages) {
+  const Armed armed("step.end:0:2:throw,data.read:0:3+:throw");
+  EXPECT_NO_THROW(fault("step.end"));
+  EXPECT_NO_THROW(fault("data.read"));
+  EXPECT_THROW(fault("step.end"), std::runtime_error);
+  EXPECT_NO_THROW(fault("step.end"));
+  EXPECT_NO_THROW(fault("data.read"));
+  EXPECT_THROW(fault("data.read"), std::runtime_error);
+  EXPECT_THROW(fault("data.read"), std::runtime_error);
+  EXPECT_NO_THROW(fault("step.forward"));
+}
+
+TEST(Fault, MeansOneRankAndGeneration) {
+  const std::string plan = "step.end@2:1:*:throw";
+  for (const auto& [rank, generation] : {std::pair{0, 2}, {1, 1}, {2, 2}}) {
+    const Armed armed(plan, rank, generation);
+    EXPECT_FALSE(faults_armed());
+    EXPECT_NO_THROW(fault("step.end"));
+  }
+  const Armed armed(plan, 1, 2);
+  EXPECT_THROW(fault("step.end"), std::runtime_error);
+}
+
+TEST(Fault, ThrowsTheErrorOfAnErrno) {
+  const Armed armed("ckpt.shard_open:0:1:errno=ENOSPC,ckpt.rename:0:1:errno=EACCES");
+  EXPECT_THAT(message_of<IoError>([] { fault("ckpt.shard_open"); }),
+              AllOf(HasSubstr("ckpt.shard_open"), HasSubstr("full")));
+  EXPECT_THROW(fault("ckpt.rename"), PolicyError);
+}
+
+TEST(Fault, CorruptsOneBit) {
+  const Armed armed("load.shard:0:2:corrupt");
+  std::array<unsigned char, 16> data{};
+  fault("load.shard", data.data(), 16);
+  EXPECT_EQ(data, (std::array<unsigned char, 16>{}));
+  fault("load.shard", data.data(), 16);
+  int bits = 0;
+  for (const unsigned char byte : data) {
+    bits += __builtin_popcount(byte);
+  }
+  EXPECT_EQ(bits, 1);
+}
+
+TEST(Fault, ShortAndInterruptedCallsAreInvisible) {
+  const TempFolder folder;
+  const std::string text(20'000, 'x');
+  const auto bytes = static_cast<std::int64_t>(text.size());
+  const Armed armed(
+      "file.write:0:*:short,file.open:0:1:errno=EINTR,file.sync:0:1:errno=EINTR,"
+      "file.read:0:*:short,file.read:0:2:errno=EINTR,file.close:0:1:errno=EINTR");
+  File file = File::create_new(folder.path() / "a");
+  file.write(text.data(), bytes);
+  file.write_at(bytes, text.data(), bytes);
+  file.sync();
+  file.close();
+  EXPECT_EQ(read_file(folder.path() / "a"), text + text);
+}
+
+TEST(Fault, FailingCallsAreErrors) {
+  const TempFolder folder;
+  const fs::path path = folder.path() / "a";
+  for (const char* call : {"file.open", "file.write", "file.sync", "file.close", "file.rename"}) {
+    const Armed armed(std::string(call) + ":0:1:errno=EDQUOT");
+    EXPECT_THAT(message_of<IoError>([&] { write_file_durably(path, "text"); }), HasSubstr("quota"));
+    EXPECT_TRUE(fs::is_empty(folder.path())) << call;
+  }
+  write_file_durably(path, "text");
+  const Armed armed("file.read:0:1:errno=EIO");
+  EXPECT_THROW(read_file(path), IoError);
+}
+
+// What the sources name, and what the table promises.
+TEST(FaultSites, StandInTheSourceAndInTheTable) {
+  const std::regex direct(R"re((?:\bfault|fault_call|pass)\(\s*"([a-z_.]+)")re");
+  const std::regex told(R"re(\btell\([^"()]*"([a-z_]+)"\))re");
+  std::set<std::string> found;
+  for (const char* top : {"src", "io", "mpi", "slurm"}) {
+    const fs::path folder = fs::path(TRIREME_SOURCE_DIR) / top;
+    if (!fs::exists(folder)) {
+      continue;
+    }
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      const bool is_source = name.ends_with(".cc") || name.ends_with(".h");
+      if (!is_source || name == "fault.h") {
+        continue;
+      }
+      std::ostringstream text;
+      text << std::ifstream(entry.path()).rdbuf();
+      const std::string source = text.str();
+      for (std::sregex_iterator at(source.begin(), source.end(), direct), end; at != end; ++at) {
+        found.insert((*at)[1].str());
+      }
+      for (std::sregex_iterator at(source.begin(), source.end(), told), end; at != end; ++at) {
+        found.insert("ckpt." + (*at)[1].str());
+      }
+    }
+  }
+  std::set<std::string> promised;
+  for (const FaultSite& site : fault_sites()) {
+    EXPECT_TRUE(promised.emplace(site.name).second) << site.name << " stands there twice";
+  }
+  EXPECT_EQ(found, promised);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,25 @@
+// Any bytes as a plan of faults: rules, or a ConfigError; and what was accepted comes back the same
+// from its own text.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "src/base/error.h"
+#include "src/base/fault_plan.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(data), bytes);
+  if (text.starts_with('@')) {
+    return 0;  // a file of whatever name
+  }
+  try {
+    for (const trireme::FaultRule& rule : trireme::parse_fault_plan(text)) {
+      if (trireme::parse_fault_plan(trireme::to_text(rule)).at(0) != rule) {
+        std::abort();
+      }
+    }
+  } catch (const trireme::ConfigError&) {
+    return 0;
+  }
+  return 0;
+}
