@@ -102,6 +102,29 @@ void check_same_config(Communicator& world, const LoadedConfig& loaded) {
   }
 }
 
+void check_same_build(Communicator& world, const std::string& build,
+                      const std::string& reproducibility, Log& log) {
+  const std::vector<std::string> all = all_gather_text(world, build);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) {
+      continue;
+    }
+    const std::string difference =
+        fmt::format("rank 0 ({}) runs {} and rank {} ({}) runs {}", world.host(0), all[0], rank,
+                    world.host(static_cast<int>(rank)), all[rank]);
+    if (reproducibility != "fast") {
+      throw ConfigError(fmt::format(
+          "{}: their bits may differ, and numerics.reproducibility is {}; install one build on all "
+          "nodes, or choose fast",
+          difference, reproducibility));
+    }
+    if (world.rank() == 0) {
+      log.warning(fmt::format("{}: install one build on all nodes", difference));
+    }
+    return;
+  }
+}
+
 void check_same_kernels(Communicator& world, std::string_view kernels,
                         const std::string& reproducibility) {
   const std::vector<std::string> all = all_gather_text(world, std::string(kernels));

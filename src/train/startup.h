@@ -26,6 +26,11 @@ void warn_of_bindings(const std::vector<RankPlace>& places, int threads, Log& lo
 // 0's: names the first key that differs. Collective, before anything that depends on a key.
 void check_same_config(Communicator& world, const LoadedConfig& loaded);
 
+// The same for the program itself: `build` says what was built, when and with what. In `fast` a
+// difference is only a warning.
+void check_same_build(Communicator& world, const std::string& build,
+                      const std::string& reproducibility, Log& log);
+
 // ConfigError where ranks would compute with different kernels although the run promises bits that
 // don't depend on the rank.
 void check_same_kernels(Communicator& world, std::string_view kernels,

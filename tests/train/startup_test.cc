@@ -56,5 +56,27 @@ TEST(CheckSameConfig, FindsAVariableThatWasNotForwarded) {
   });
 }
 
+TEST(CheckSameBuild, RefusesAnotherProgramWhereBitsArePromised) {
+  const TempFolder folder;
+  ThreadWorld(3, {"a", "b", "c"}).run([&](Communicator& comm) {
+    Log log({.rank = comm.rank(), .ranks = 3, .folder = folder.path()});
+    const std::string build = comm.rank() == 2 ? "version 2" : "version 1";
+    EXPECT_THAT(message_of<ConfigError>([&] { check_same_build(comm, build, "layout", log); }),
+                AllOf(HasSubstr("rank 2 (c) runs version 2"), HasSubstr("rank 0 (a)")));
+    EXPECT_NO_THROW(check_same_build(comm, build, "fast", log));
+    EXPECT_NO_THROW(check_same_build(comm, "version 1", "elastic", log));
+  });
+  EXPECT_THAT(read_file(log_file(folder.path(), 0)), HasSubstr("one build on all nodes"));
+}
+
+TEST(CheckSameKernels, RefusesOtherInstructionSetsWhereBitsArePromised) {
+  ThreadWorld(2, {"a", "b"}).run([&](Communicator& comm) {
+    const std::string kernels = comm.rank() == 1 ? "avx2" : "avx512";
+    EXPECT_THAT(message_of<ConfigError>([&] { check_same_kernels(comm, kernels, "elastic"); }),
+                AllOf(HasSubstr("rank 1 (b) with avx2"), HasSubstr("TRIREME_KERNELS=avx2")));
+    EXPECT_NO_THROW(check_same_kernels(comm, kernels, "fast"));
+  });
+}
+
 }  // namespace
 }  // namespace trireme
