@@ -1,0 +1,171 @@
+"""The keeper of a test cluster (slurm_cluster.py): the process that all others of it descend from,
+and what is known of processes through /proc.
+
+    python3 slurm_keeper.py DIR LIFETIME PARENT NODE...
+
+starts the daemons that DIR/slurm.conf describes and ends all its descendants when it is told to
+(SIGTERM), when its parent is gone (0: none), and after LIFETIME seconds.
+"""
+import ctypes
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def parents():
+    """Of every process: {pid: its parent's}."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                stat = pathlib.Path(f"/proc/{entry}/stat").read_bytes()
+            except OSError:
+                continue
+            found[int(entry)] = int(stat.rsplit(b")", 1)[1].split()[1])
+    return found
+
+
+def descendants(pid):
+    """Of a process, nearest first, without those that only wait to be reaped."""
+    of = {}
+    for child, parent in parents().items():
+        of.setdefault(parent, []).append(child)
+    found, todo = [], [pid]
+    while todo:
+        children = of.get(todo.pop(0), [])
+        found += children
+        todo += children
+    return [p for p in found if alive(p)]
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_bytes().rsplit(b")", 1)[1].split()[0] != b"Z"
+    except OSError:
+        return False
+
+
+def send(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def holds_open(pid, path):
+    try:
+        return any(os.readlink(f"/proc/{pid}/fd/{fd}") == path
+                   for fd in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False
+
+
+def environment_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def runs_on(pid, name):
+    """Not a process of another node: a step's srun on one starts nothing by itself on the next."""
+    marks = [e for e in environment_of(pid) if e.startswith(b"SLURMD_NODENAME=")]
+    return not marks or marks == [f"SLURMD_NODENAME={name}".encode()]
+
+
+def until(what, seconds, condition, step=0.05):
+    """Waits for the condition; returns what it returned."""
+    end = time.monotonic() + seconds
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {seconds} s: {what}")
+        time.sleep(step)
+
+
+class Keeper:
+    """The process that all others of the cluster descend from."""
+
+    def __init__(self, folder, names, parent, lifetime):
+        self.folder = folder
+        self.names = names
+        self.parent = parent
+        self.end = time.monotonic() + lifetime
+        self.ended = threading.Event()
+
+    def run(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: self.ended.set())
+        if self.parent:
+            libc.prctl(1, signal.SIGTERM, 0, 0, 0)  # PR_SET_PDEATHSIG
+            if os.getppid() != self.parent:
+                return
+        (self.folder / "keeper.pid").write_text(f"{os.getpid()}\n")
+        try:
+            self.start_daemons()
+            while not self.ended.wait(0.1) and time.monotonic() < self.end:
+                self.restart_nodes()
+                reap()
+        finally:
+            self.end_all()
+
+    def start(self, *argv):
+        """Dies with this process, whatever ends it."""
+        libc = ctypes.CDLL(None)
+        subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL,
+                         env={"PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")},
+                         preexec_fn=lambda: libc.prctl(1, signal.SIGKILL, 0, 0, 0))
+
+    def start_daemons(self):
+        d = self.folder
+        self.start("munged", "--foreground", "--force", f"--key-file={d}/munge.key",
+                   f"--socket={d}/run/munge.sock", f"--log-file={d}/munged.log",
+                   f"--pid-file={d}/run/munged.pid", f"--seed-file={d}/munge.seed")
+        until("munge's socket", 15, (d / "run/munge.sock").exists)
+        self.start("slurmctld", "-D", "-f", d / "slurm.conf")
+        for name in self.names:
+            self.start_node(name)
+
+    def start_node(self, name):
+        self.start("slurmd", "-D", "-N", name, "-f", self.folder / "slurm.conf")
+
+    def restart_nodes(self):
+        for name in self.names:
+            order = self.folder / "run" / f"restart-{name}"
+            if order.exists():
+                order.unlink()
+                self.start_node(name)
+
+    @staticmethod
+    def end_all():
+        """What a killed process leaves becomes a child of this one: until there is none."""
+        while True:
+            left = descendants(os.getpid())
+            for pid in left:
+                send(pid, signal.SIGKILL)
+            reap()
+            if not left:
+                return
+            time.sleep(0.02)
+
+
+def reap():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+    except ChildProcessError:
+        pass
+
+
+if __name__ == "__main__":
+    Keeper(pathlib.Path(sys.argv[1]), sys.argv[4:], int(sys.argv[3]), float(sys.argv[2])).run()
