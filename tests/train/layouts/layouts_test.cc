@@ -63,33 +63,36 @@ std::vector<Degrees> grids_of(int ranks) {
   return grids;
 }
 
-// Every grid with every level of ZeRO, every schedule and every way to recompute.
-std::vector<Choice> choices_of(int ranks) {
+// The ways to recompute that a layout is tried with.
+enum class Recomputes { all, next };
+
+// Every grid with every level of ZeRO, every schedule and every way to recompute, or the next one.
+std::vector<Choice> choices_of(int ranks, Recomputes which) {
   const std::vector<std::pair<std::string, std::int64_t>> recomputes = {
       {"none", 1}, {"selective", 1}, {"full", 1}, {"full", 2}};
+  std::size_t turn = 0;
   std::vector<Choice> choices;
   for (const Degrees& grid : grids_of(ranks)) {
     const std::vector<std::string> schedules =
         grid.pp > 1 ? pipeline_schedule_names() : std::vector<std::string>{"1f1b"};
     for (int zero = 0; zero <= (grid.dp > 1 ? 3 : 0); ++zero) {
       for (const std::string& schedule : schedules) {
-        for (const auto& [recompute, every] : recomputes) {
+        for (std::size_t i = 0; i < (which == Recomputes::all ? recomputes.size() : 1); ++i) {
+          const auto& [recompute, every] = recomputes[turn++ % recomputes.size()];
           choices.push_back({grid, zero, schedule, recompute, every});
         }
       }
+      ++turn;  // so that each way meets each level and each schedule
     }
   }
   return choices;
 }
 
-class LayoutsTest : public testing::TestWithParam<std::tuple<Family, int>> {};
-
-TEST_P(LayoutsTest, GiveTheSameBits) {
-  const auto [family, ranks] = GetParam();
+void expect_equal_bits(Family family, const std::vector<Choice>& choices) {
   const Outcome one = train(family, Choice{});
   EXPECT_LT(one.losses.back(), one.losses.front() - 0.1) << "it learns";
   std::map<int, Outcome> by_tp = {{1, one}};
-  for (const Choice& choice : choices_of(ranks)) {
+  for (const Choice& choice : choices) {
     const Outcome outcome = train(family, choice);
     const auto [first, is_first] = by_tp.try_emplace(choice.degrees.tp, outcome);
     EXPECT_EQ(outcome, first->second) << choice.text();
@@ -99,13 +102,40 @@ TEST_P(LayoutsTest, GiveTheSameBits) {
   }
 }
 
+struct Part {
+  Family family;
+  int ranks;
+  Recomputes recomputes;
+};
+
+class LayoutsTest : public testing::TestWithParam<Part> {};
+
+TEST_P(LayoutsTest, GiveTheSameBits) {
+  const Part& part = GetParam();
+  expect_equal_bits(part.family, choices_of(part.ranks, part.recomputes));
+}
+
+std::vector<Part> parts_of(const std::vector<int>& ranks, Recomputes recomputes) {
+  std::vector<Part> parts;
+  for (const Family family : {Family::gpt2, Family::llama}) {
+    for (const int n : ranks) {
+      parts.push_back({family, n, recomputes});
+    }
+  }
+  return parts;
+}
+
+std::string name_of(const testing::TestParamInfo<Part>& named) {
+  return fmt::format("{}_{}_ranks", family_name(named.param.family), named.param.ranks);
+}
+
 INSTANTIATE_TEST_SUITE_P(Table, LayoutsTest,
-                         testing::Combine(testing::Values(Family::gpt2, Family::llama),
-                                          testing::Values(1, 2, 4, 8)),
-                         [](const auto& named) {
-                           return fmt::format("{}_{}_ranks", family_name(std::get<0>(named.param)),
-                                              std::get<1>(named.param));
-                         });
+                         testing::ValuesIn(parts_of({1, 2, 4}, Recomputes::all)), name_of);
+INSTANTIATE_TEST_SUITE_P(TableInTurns, LayoutsTest,
+                         testing::ValuesIn(parts_of({8}, Recomputes::next)), name_of);
+// Too many for every day.
+INSTANTIATE_TEST_SUITE_P(WholeTable, LayoutsTest, testing::ValuesIn(parts_of({8}, Recomputes::all)),
+                         name_of);
 
 }  // namespace
 }  // namespace trireme

@@ -1,7 +1,7 @@
 // A checkpoint that any layout saved is loaded by any other, as it was: the digest is the same when
 // that one saves again, and, where the tensor-parallel degree is the same, so are the losses of all
 // steps that follow. Ranks are threads.
-#include "io/checkpoint/resume.h"
+#include "io/checkpoint/memory/resume.h"
 
 #include <gtest/gtest.h>
 
