@@ -1,0 +1,137 @@
+#include "slurm/doctor/comparisons.h"
+
+#include <cmath>
+
+#include "src/base/json_fields.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+// Nothing of ours depends on wall clocks, but make, NFS, Kerberos and people do.
+constexpr double kMostApartSeconds = 2;
+
+// A finding of each rank that differs from rank 0; hosts are merged later.
+template <class Describe>
+std::vector<Finding> differing(const std::vector<RankFacts>& ranks, std::string RankFacts::*field,
+                               const Describe& describe) {
+  std::vector<Finding> found;
+  for (const RankFacts& rank : ranks) {
+    if (rank.*field != ranks.front().*field) {
+      found.push_back(describe(rank));
+    }
+  }
+  return found;
+}
+
+void append(std::vector<Finding>& all, std::vector<Finding> more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+nlohmann::json to_json(const RankFacts& facts) {
+  return {{"host", facts.host},
+          {"build", facts.build},
+          {"mpi", facts.mpi},
+          {"kernels", facts.kernels},
+          {"clock", facts.clock_ahead_seconds},
+          {"threads", facts.threads},
+          {"cores", facts.cores},
+          {"sharers", facts.sharers},
+          {"shares_run_dir", facts.shares_run_dir}};
+}
+
+RankFacts facts_from_json(const nlohmann::json& json) {
+  RankFacts facts;
+  facts.host = text_field(json, "host");
+  facts.build = text_field(json, "build");
+  facts.mpi = text_field(json, "mpi");
+  facts.kernels = text_field(json, "kernels");
+  facts.clock_ahead_seconds = field(json, "clock").get<double>();
+  facts.threads = static_cast<int>(count_field(json, "threads", 1, 1 << 20));
+  facts.cores = static_cast<int>(count_field(json, "cores", 1, 1 << 20));
+  facts.sharers = static_cast<int>(count_field(json, "sharers", 1, 1 << 20));
+  facts.shares_run_dir = flag_field(json, "shares_run_dir");
+  return facts;
+}
+
+std::vector<Finding> compare_versions(const std::vector<RankFacts>& ranks,
+                                      const std::string& reproducibility) {
+  const RankFacts& first = ranks.front();
+  const bool promised = reproducibility != "fast";
+  std::vector<Finding> found = differing(ranks, &RankFacts::build, [&](const RankFacts& rank) {
+    return Finding{promised ? Severity::error : Severity::warning,
+                   promised ? ExitCode::usage : ExitCode::below_threshold,
+                   fmt::format("another program runs here than on {}: {}, there {}", first.host,
+                               rank.build, first.build),
+                   rank.host, "copy the same file to all nodes"};
+  });
+  append(found, differing(ranks, &RankFacts::mpi, [&](const RankFacts& rank) {
+           return Finding{Severity::error, ExitCode::usage,
+                          fmt::format("the MPI library is '{}' here, '{}' on {}", rank.mpi,
+                                      first.mpi, first.host),
+                          rank.host, "install the same MPI on all nodes, or load the same module"};
+         }));
+  append(found, differing(ranks, &RankFacts::kernels, [&](const RankFacts& rank) {
+           return Finding{promised ? Severity::error : Severity::warning,
+                          promised ? ExitCode::usage : ExitCode::below_threshold,
+                          fmt::format("computes with {} kernels, {} with {}: their bits differ",
+                                      rank.kernels, first.host, first.kernels),
+                          rank.host,
+                          fmt::format("set TRIREME_KERNELS={} on all nodes, or "
+                                      "numerics.reproducibility=fast",
+                                      std::min(rank.kernels, first.kernels))};
+         }));
+  return found;
+}
+
+std::vector<Finding> compare_clocks(const std::vector<RankFacts>& ranks) {
+  std::vector<Finding> found;
+  for (const RankFacts& rank : ranks) {
+    const double apart = rank.clock_ahead_seconds;
+    if (std::abs(apart) > kMostApartSeconds) {
+      found.push_back(warning_of(
+          fmt::format("the wall clock is {} {} of {}'s: logs of the nodes can't be put in order",
+                      format_seconds(std::round(std::abs(apart))), apart > 0 ? "ahead" : "behind",
+                      ranks.front().host),
+          rank.host, "start chronyd or ntpd there"));
+    }
+  }
+  return found;
+}
+
+std::vector<Finding> check_cores(const std::vector<RankFacts>& ranks) {
+  std::vector<Finding> found;
+  for (const RankFacts& rank : ranks) {
+    if (rank.threads * rank.sharers > rank.cores) {
+      found.push_back(warning_of(
+          fmt::format(
+              "{} ranks of {} threads share {} cores: a step will take {:.1f} times as long",
+              rank.sharers, rank.threads, rank.cores,
+              static_cast<double>(rank.threads * rank.sharers) / rank.cores),
+          rank.host,
+          "start fewer ranks, ask for more cores a task (--cpus-per-task, mpirun --map-by "
+          "slot:PE=N --bind-to core), or lower train.threads"));
+    } else if (rank.sharers > 1 && rank.threads * rank.sharers < rank.cores / 2) {
+      found.push_back(warning_of(fmt::format("{} ranks of {} threads leave most of {} cores idle",
+                                             rank.sharers, rank.threads, rank.cores),
+                                 rank.host, "raise train.threads, or set it to auto"));
+    }
+  }
+  return found;
+}
+
+std::vector<Finding> check_shared_folder(const std::vector<RankFacts>& ranks) {
+  std::vector<Finding> found;
+  for (const RankFacts& rank : ranks) {
+    if (!rank.shares_run_dir) {
+      found.push_back({Severity::error, ExitCode::usage,
+                       fmt::format("run.dir is another folder here than on {}", ranks.front().host),
+                       rank.host, "choose a run.dir on a file system that all nodes mount"});
+    }
+  }
+  return found;
+}
+
+}  // namespace trireme

@@ -1,0 +1,39 @@
+// What one node can tell about a launch: limits, shared memory, folders. Each check returns its
+// findings, with the node's name as `where`; none throws for what it finds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "slurm/doctor/finding.h"
+
+namespace trireme {
+
+// A process's limits: kNoLimit where there is none.
+struct ProcessLimits {
+  static constexpr std::int64_t kNoLimit = -1;
+  std::int64_t locked_bytes = kNoLimit;
+  std::int64_t files = kNoLimit;
+};
+ProcessLimits process_limits();
+
+// ranks: of the job. rdma: whether the node has devices that need registered, thus locked, memory.
+std::vector<Finding> check_limits(const ProcessLimits& limits, int ranks, bool rdma,
+                                  const std::string& node);
+
+// What MPI and memory checkpoints need of /dev/shm. bytes: of this node's memory checkpoints.
+std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, std::int64_t bytes,
+                                         const std::string& node);
+
+// A folder that the run will make or write in: whether a file can be made there, written, synced
+// and renamed, and whether the bytes fit. The folder itself is not made; what is tried leaves
+// nothing. key: the configuration's name for it.
+std::vector<Finding> check_folder(const std::string& key, const std::filesystem::path& folder,
+                                  std::int64_t bytes, const std::string& node);
+
+// The deepest folder of the path that exists.
+std::filesystem::path nearest_folder(const std::filesystem::path& path);
+
+}  // namespace trireme

@@ -1,0 +1,99 @@
+#include "slurm/health/measures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/error.h"
+#include "src/base/json_fields.h"
+#include "src/base/median.h"
+#include "src/base/sealed_json.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+// The factor that makes MAD the standard deviation of a normal distribution, and three of those.
+constexpr double kDeviations = 3 * 1.4826;
+constexpr double kMostRate = 1e18;
+
+double number_field(const nlohmann::json& object, const char* name) {
+  const nlohmann::json& value = field(object, name);
+  const double number = value.is_number() ? value.get<double>() : -1;
+  if (!(number >= 0 && number <= kMostRate)) {
+    throw DataError(fmt::format("field '{}' is no rate", name));
+  }
+  return number;
+}
+
+}  // namespace
+
+Rate rate_of(const std::vector<double>& samples, std::string unit) {
+  const double middle = median(samples);
+  std::vector<double> apart;
+  for (const double sample : samples) {
+    apart.push_back(std::abs(sample - middle));
+  }
+  return {middle, median(apart), std::move(unit)};
+}
+
+std::string baseline_text(const Measures& measures) {
+  nlohmann::ordered_json rates = nlohmann::ordered_json::object();
+  for (const auto& [name, rate] : measures.rates) {
+    rates[name] = {{"median", rate.median}, {"deviation", rate.deviation}, {"unit", rate.unit}};
+  }
+  nlohmann::ordered_json facts = nlohmann::ordered_json::object();
+  for (const auto& [name, fact] : measures.facts) {
+    facts[name] = fact;
+  }
+  return seal_json({{"format", "trireme health baseline"},
+                    {"version", kVersion},
+                    {"node", measures.node},
+                    {"facts", facts},
+                    {"rates", rates}});
+}
+
+Measures parse_baseline(std::string_view text) {
+  const nlohmann::json json = unseal_json(text, kVersion);
+  if (text_field(json, "format") != "trireme health baseline") {
+    throw DataError("this is another file than a baseline of `trireme health`");
+  }
+  Measures measures;
+  measures.node = text_field(json, "node");
+  const nlohmann::json& facts = object_field(json, "facts");
+  for (const auto& [name, fact] : facts.items()) {
+    measures.facts[name] = text_field(facts, name.c_str());
+  }
+  for (const auto& [name, rate] : object_field(json, "rates").items()) {
+    measures.rates[name] = {number_field(rate, "median"), number_field(rate, "deviation"),
+                            text_field(rate, "unit")};
+  }
+  return measures;
+}
+
+std::vector<std::string> compare(const Measures& now, const Measures& baseline, double fraction) {
+  std::vector<std::string> complaints;
+  for (const auto& [name, was] : baseline.rates) {
+    const auto found = now.rates.find(name);
+    if (found == now.rates.end()) {
+      complaints.push_back(fmt::format("{}: could not be measured", name));
+      continue;
+    }
+    const Rate& is = found->second;
+    const double least = std::min(fraction * was.median, was.median - kDeviations * was.deviation);
+    if (is.median < least) {
+      complaints.push_back(fmt::format("{}: {:.4g} {}, {:.0f} % of its {:.4g} (at least {:.0f} %)",
+                                       name, is.median, is.unit, 100 * is.median / was.median,
+                                       was.median, 100 * least / was.median));
+    }
+  }
+  for (const auto& [name, was] : baseline.facts) {
+    const auto found = now.facts.find(name);
+    const std::string is = found == now.facts.end() ? "gone" : found->second;
+    if (is != was) {
+      complaints.push_back(fmt::format("{}: {}, was {}", name, is, was));
+    }
+  }
+  return complaints;
+}
+
+}  // namespace trireme

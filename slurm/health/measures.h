@@ -1,0 +1,36 @@
+// Measures: what a node reaches, as numbers (rates, of which more is better), and what it is made
+// of, as words; and where it falls short of an earlier measure. Plain values and pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme {
+
+struct Rate {
+  double median = 0;
+  double deviation = 0;  // median of |sample - median|
+  std::string unit;      // "GFLOP/s", "MB/s"
+};
+
+// median and deviation of samples; at least one.
+Rate rate_of(const std::vector<double>& samples, std::string unit);
+
+struct Measures {
+  std::string node;
+  std::map<std::string, Rate> rates;         // "products bf16", "memory", "disk write"
+  std::map<std::string, std::string> facts;  // "cores": "64", "link mlx5_0/1": "active 200 Gb/sec"
+};
+
+// A file that is sealed: DataError for a changed byte, another version, or what is no measure.
+std::string baseline_text(const Measures& measures);
+Measures parse_baseline(std::string_view text);
+
+// Complaints, one a line for people: rates below both `fraction` of the baseline's and what its
+// scatter allows (three robust standard deviations, 3 x 1.4826 MAD), facts that are not as they
+// were, measures that are missing. What the baseline does not know is passed over.
+std::vector<std::string> compare(const Measures& now, const Measures& baseline, double fraction);
+
+}  // namespace trireme

@@ -1,0 +1,120 @@
+#include "slurm/health/node_facts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <sys/timex.h>
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first line; empty where the file can't be read (many of /sys can't while a link is down).
+std::string line_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::int64_t number_in(const std::string& text) {
+  const std::size_t at = text.find_first_of("0123456789");
+  std::int64_t value = 0;
+  if (at != std::string::npos) {
+    std::from_chars(text.data() + at, text.data() + text.size(), value);
+  }
+  return value;
+}
+
+std::vector<fs::path> entries(const fs::path& folder) {
+  std::vector<fs::path> all;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    all.push_back(at->path());
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// "0-3,8" -> 5
+std::int64_t count_of_list(const std::string& list) {
+  std::int64_t count = 0;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    const std::string part = list.substr(at, end - at);
+    const std::size_t dash = part.find('-');
+    count += dash == std::string::npos
+                 ? 1
+                 : number_in(part.substr(dash)) - number_in(part.substr(0, dash)) + 1;
+    at = end + 1;
+  }
+  return count;
+}
+
+std::int64_t memory_gib(const fs::path& root) {
+  std::ifstream file(root / "proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("MemTotal:")) {
+      // What the kernel keeps for itself differs from start to start.
+      return (number_in(line) + (1 << 19)) >> 20;
+    }
+  }
+  return 0;
+}
+
+// Of devices on a bus: what is virtual comes and goes.
+void add_network(const fs::path& root, std::map<std::string, std::string>& facts) {
+  for (const fs::path& device : entries(root / "sys/class/net")) {
+    std::error_code ignored;
+    if (!fs::exists(device / "device", ignored)) {
+      continue;
+    }
+    const std::string speed = line_of(device / "speed");
+    const bool known = !speed.empty() && speed.front() != '-';
+    facts["link " + device.filename().string()] =
+        fmt::format("{}{}", line_of(device / "operstate"), known ? " " + speed + " Mb/s" : "");
+  }
+}
+
+void add_infiniband(const fs::path& root, std::map<std::string, std::string>& facts) {
+  for (const fs::path& device : entries(root / "sys/class/infiniband")) {
+    for (const fs::path& port : entries(device / "ports")) {
+      facts[fmt::format("link {}/{}", device.filename().string(), port.filename().string())] =
+          fmt::format("{} {}", line_of(port / "state"), line_of(port / "rate"));
+    }
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> node_facts(const fs::path& root) {
+  std::map<std::string, std::string> facts;
+  const std::string online = line_of(root / "sys/devices/system/cpu/online");
+  facts["processors"] = fmt::format("{}", count_of_list(online));
+  facts["memory GiB"] = fmt::format("{}", memory_gib(root));
+  add_network(root, facts);
+  add_infiniband(root, facts);
+  return facts;
+}
+
+std::vector<std::string> node_troubles(const fs::path& root) {
+  std::vector<std::string> troubles;
+  for (const fs::path& controller : entries(root / "sys/devices/system/edac/mc")) {
+    const std::int64_t errors = number_in(line_of(controller / "ue_count"));
+    if (errors > 0) {
+      troubles.push_back(fmt::format("memory errors that could not be corrected: {} on {}", errors,
+                                     controller.filename().string()));
+    }
+  }
+  return troubles;
+}
+
+bool clock_is_kept() {
+  struct timex clock {};
+  return ::adjtimex(&clock) >= 0 && (clock.status & STA_UNSYNC) == 0;
+}
+
+}  // namespace trireme

@@ -1,0 +1,76 @@
+#include "slurm/render/measured_times.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace {
+
+// Of the end of a file: thousands of lines.
+constexpr std::int64_t kBytes = 1 << 20;
+
+std::string end_of(const std::filesystem::path& path) {
+  try {
+    const File file = File::open_to_read(path);
+    const std::int64_t bytes = std::min(file.size(), kBytes);
+    std::string text(static_cast<std::size_t>(bytes), '\0');
+    text.resize(static_cast<std::size_t>(file.read_at(file.size() - bytes, text.data(), bytes)));
+    return text;
+  } catch (const NotFound&) {
+    return "";
+  }
+}
+
+using Value = std::function<std::optional<double>(const nlohmann::json&)>;
+
+std::optional<double> longest(const std::filesystem::path& path, const Value& value) {
+  const std::string text = end_of(path);
+  std::optional<double> most;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const auto line =
+        nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
+                              text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (line.is_object()) {
+      const std::optional<double> found = value(line);
+      if (found && std::isfinite(*found) && *found >= 0) {
+        most = std::max(most.value_or(0), *found);
+      }
+    }
+    at = end + 1;
+  }
+  return most;
+}
+
+std::optional<double> number_of(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number() ? std::optional(found->get<double>())
+                                                     : std::nullopt;
+}
+
+}  // namespace
+
+MeasuredTimes measured_times(const std::filesystem::path& run_dir) {
+  MeasuredTimes times;
+  if (const auto ms = longest(run_dir / "metrics.jsonl", [](const nlohmann::json& line) {
+        return number_of(line, "step_ms");
+      })) {
+    times.step_seconds = *ms / 1e3;
+  }
+  times.save_seconds =
+      longest(run_dir / "logs" / "rank-00000.jsonl", [](const nlohmann::json& line) {
+        const auto event = line.find("event");
+        const bool saved = event != line.end() && *event == "checkpoint";
+        return saved ? number_of(line, "seconds") : std::nullopt;
+      });
+  return times;
+}
+
+}  // namespace trireme

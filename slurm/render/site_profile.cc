@@ -1,0 +1,114 @@
+#include "slurm/render/site_profile.h"
+
+#include <algorithm>
+
+#include "slurm/job/time_left.h"
+#include "slurm/render/shell_words.h"
+#include "src/base/config_binder.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+bool is_variable(const std::string& text) {
+  const std::size_t end = text.find('=');
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return end != std::string::npos && end > 0 && !(text[0] >= '0' && text[0] <= '9') &&
+         std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), fits);
+}
+
+// Adds a problem for a value that can't stand in an #SBATCH line.
+void check_value(ConfigBinder& b, const std::string& key, const std::string& value) {
+  try {
+    (void)sbatch_value(key, value);
+  } catch (const ConfigError& error) {
+    b.refuse(key, error.what());
+  }
+}
+
+void bind(ConfigBinder& b, SiteProfile::Slurm& c) {
+  b.text("slurm.partition", c.partition, "sbatch --partition; empty: the cluster's default");
+  b.text("slurm.account", c.account, "sbatch --account; empty: the user's default");
+  b.text("slurm.qos", c.qos, "sbatch --qos; empty: the default");
+  b.text("slurm.time", c.time, "time limit of a job: 24:00:00, 2-00:00:00, minutes");
+  b.text("slurm.memory", c.memory, "sbatch --mem, of a node; 0: all; empty: the default");
+  b.boolean("slurm.exclusive", c.exclusive, "whether a job has its nodes for itself");
+  b.text("slurm.requeue", c.requeue,
+         "what follows a job that saved: itself, its successor, nothing")
+      .one_of({"requeue", "chain", "none"});
+  b.integer("slurm.max_restarts", c.max_restarts, "requeues after faults").at_least(0);
+  b.real("slurm.step_seconds", c.step_seconds, "of a step; 0: as measured").at_least(0);
+  b.real("slurm.save_seconds", c.save_seconds, "of a save; 0: as measured").at_least(0);
+  b.texts("slurm.options", c.options, "more options of sbatch: --constraint=ib");
+  for (const auto& [key, value] :
+       {std::pair("slurm.partition", c.partition), std::pair("slurm.account", c.account),
+        std::pair("slurm.qos", c.qos), std::pair("slurm.memory", c.memory)}) {
+    check_value(b, key, value);
+  }
+  if (!parse_slurm_time(c.time)) {
+    b.refuse("slurm.time",
+             fmt::format("'{}' is no time limit: 24:00:00, 2-00:00:00, 90 (minutes)", c.time));
+  }
+  for (const std::string& option : c.options) {
+    check_value(b, "slurm.options", option);
+    if (!option.starts_with("--")) {
+      b.refuse("slurm.options", fmt::format("'{}' does not begin with --", option));
+    }
+  }
+}
+
+void bind(ConfigBinder& b, SiteProfile::Node& c) {
+  b.integer("node.ranks", c.ranks, "ranks a node").at_least(1).at_most(4096);
+  b.integer("node.cpus_per_rank", c.cpus_per_rank, "processors a rank").at_least(1).at_most(4096);
+  b.integer("node.gpus", c.gpus, "GPUs a node; 0: none are asked for").at_least(0).at_most(64);
+  b.text("node.scratch", c.scratch, "a folder of the node's own for files of a job; empty: none");
+  if (!c.scratch.empty() && c.scratch.front() != '/') {
+    b.refuse("node.scratch", fmt::format("'{}' is no absolute path", c.scratch));
+  }
+}
+
+void bind(ConfigBinder& b, SiteProfile::Launch& c) {
+  b.text("launch.launcher", c.launcher, "what starts the ranks").one_of({"mpirun", "srun"});
+  b.text("launch.mpi", c.mpi, "srun --mpi");
+  b.text("launch.binding", c.binding, "what a rank is bound to").one_of({"core", "numa", "none"});
+  b.texts("launch.arguments", c.arguments, "more words for mpirun or srun");
+  b.text("launch.health", c.health, "supervised: a command that checks a node; empty: none");
+  b.text("launch.site_list", c.site_list, "supervised: a file of nodes that failed; empty: none");
+  check_value(b, "launch.mpi", c.mpi);
+}
+
+void bind(ConfigBinder& b, SiteProfile::Environment& c) {
+  b.text("environment.program", c.program, "the program, as nodes find it");
+  b.texts("environment.source", c.source, "files of shell code that a job reads first");
+  b.texts("environment.modules", c.modules, "module load");
+  b.texts("environment.variables", c.variables, "NAME=VALUE");
+  for (const std::string& module : c.modules) {
+    check_value(b, "environment.modules", module);
+    if (module.empty() || module.front() == '-') {
+      b.refuse("environment.modules", fmt::format("'{}' is no module's name", module));
+    }
+  }
+  for (const std::string& variable : c.variables) {
+    if (!is_variable(variable)) {
+      b.refuse("environment.variables", fmt::format("'{}' is not NAME=VALUE", variable));
+    }
+  }
+}
+
+}  // namespace
+
+SiteProfile load_site_profile(const std::filesystem::path& file) {
+  SiteProfile profile;
+  ConfigBinder b;
+  b.add_file(file);
+  bind(b, profile.slurm);
+  bind(b, profile.node);
+  bind(b, profile.launch);
+  bind(b, profile.environment);
+  b.finish();
+  return profile;
+}
+
+}  // namespace trireme

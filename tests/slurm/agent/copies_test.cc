@@ -1,0 +1,159 @@
+#include <fstream>
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "slurm/agent/copy_messages.h"
+#include "slurm/agent/copy_receiver.h"
+#include "slurm/agent/copy_sender.h"
+#include "slurm/wire/secret.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/sealed_json.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+namespace fs = std::filesystem;
+
+void write(const fs::path& path, const std::string& text) {
+  make_directories(path.parent_path());
+  std::ofstream(path, std::ios::trunc | std::ios::binary) << text;
+}
+
+std::string shard_text(int step) { return std::string(3'000'000, static_cast<char>('a' + step)); }
+
+// A step as the ranks of a node leave it; the manifest also names a shard of another node.
+fs::path make_step(const fs::path& node, int step) {
+  const fs::path folder = node / "memory" / "own" / fmt::format("step-{:08}-g000001", step);
+  const auto digest = [](const std::string& text) {
+    return hex64(xxh3(text.data(), static_cast<std::int64_t>(text.size())));
+  };
+  const nlohmann::ordered_json manifest = {
+      {"version", 1},
+      {"shards",
+       {{{"file", "shard-00000.safetensors"}, {"xxh3", digest(shard_text(step))}},
+        {{"file", "shard-00001.safetensors"}, {"xxh3", digest("elsewhere")}}}},
+      {"last", 0}};
+  write(folder / "shard-00000.safetensors", shard_text(step));
+  write(folder / "manifest.json", seal_json(manifest));
+  write(folder / "WANTS_COPY", "");
+  return folder;
+}
+
+bool becomes_true(const std::function<bool()>& condition) {
+  for (int i = 0; i < 500; ++i) {
+    if (condition()) {
+      return true;
+    }
+    ::usleep(20'000);
+  }
+  return false;
+}
+
+class Copies : public testing::Test {
+ protected:
+  fs::path there(int step) const {
+    return b_.path() / "memory" / "partner" / "na" / fmt::format("step-{:08}-g000001", step);
+  }
+  Partner partner() const { return {"nb", receiver_.port(), {"127.0.0.1"}}; }
+
+  TempFolder a_;
+  TempFolder b_;
+  std::string secret_ = fresh_secret();
+  CopyReceiver receiver_{b_.path(), secret_, "127.0.0.1"};
+  CopySender sender_{a_.path(), "na", secret_};
+};
+
+TEST_F(Copies, TheNewestStepGoesToThePartnerAndReplacesTheOlder) {
+  const fs::path first = make_step(a_.path(), 10);
+  sender_.set_partner(partner());
+  ASSERT_TRUE(becomes_true([&] { return fs::exists(first / "COPIED"); }));
+  EXPECT_FALSE(fs::exists(first / "WANTS_COPY"));
+  EXPECT_EQ(read_file(there(10) / "shard-00000.safetensors"), shard_text(10));
+  EXPECT_EQ(read_file(there(10) / "manifest.json"), read_file(first / "manifest.json"));
+  EXPECT_FALSE(fs::exists(there(10) / "shard-00001.safetensors"));
+  const fs::path second = make_step(a_.path(), 20);
+  ASSERT_TRUE(becomes_true([&] { return fs::exists(second / "COPIED"); }));
+  EXPECT_TRUE(fs::exists(there(20)));
+  EXPECT_FALSE(fs::exists(there(10)));
+}
+
+// Its file was taken for the next step meanwhile: that is not the step that the manifest means.
+TEST_F(Copies, AStepThatIsNotWhatItsManifestSaysIsNotKept) {
+  const fs::path step = make_step(a_.path(), 10);
+  write(step / "shard-00000.safetensors", shard_text(11));
+  sender_.set_partner(partner());
+  ASSERT_TRUE(becomes_true([&] { return !sender_.trouble().empty(); }));
+  EXPECT_NE(sender_.trouble().find("manifest"), std::string::npos);
+  EXPECT_FALSE(fs::exists(there(10)));
+  EXPECT_FALSE(fs::exists(step / "COPIED"));
+}
+
+TEST_F(Copies, AnotherPartnerGetsTheStepAgain) {
+  const fs::path step = make_step(a_.path(), 10);
+  sender_.set_partner(partner());
+  ASSERT_TRUE(becomes_true([&] { return fs::exists(step / "COPIED"); }));
+  const TempFolder c;
+  const CopyReceiver other(c.path(), secret_, "127.0.0.1");
+  sender_.set_partner({"nc", other.port(), {"127.0.0.1"}});
+  EXPECT_TRUE(becomes_true(
+      [&] { return fs::exists(c.path() / "memory/partner/na/step-00000010-g000001"); }));
+}
+
+// Writes and closes a connection to the receiver as a friend would, with these frames.
+std::string say(int port, const std::string& secret, const std::vector<std::string>& frames) {
+  auto connection = call({"127.0.0.1"}, port, secret, {.role = "copy", .node = "na"}, 5);
+  if (!connection) {
+    return "not let in";
+  }
+  for (const std::string& frame : frames) {
+    connection->send(frame);
+  }
+  return connection->receive_one(5).value_or("no answer");
+}
+
+TEST_F(Copies, BytesThatChangedOnTheirWayAreNotKept) {
+  const std::string answer = say(receiver_.port(), secret_,
+                                 {to_json(CopyBegin{"na", "step-00000010-g000001"}),
+                                  to_json(CopyFile{"shard-00000.safetensors", 4, xxh3("good", 4)}),
+                                  "evil", to_json(CopyEnd{})});
+  EXPECT_NE(answer.find("has changed"), std::string::npos);
+  EXPECT_FALSE(fs::exists(there(10)));
+  EXPECT_TRUE(fs::is_empty(b_.path() / "memory" / "partner" / "na"));
+}
+
+TEST_F(Copies, NothingIsWrittenElsewhere) {
+  for (const auto& [node, step, file] :
+       {std::tuple("../x", "step-00000010-g000001", "manifest.json"),
+        std::tuple("na", "../../step-00000010-g000001", "manifest.json"),
+        std::tuple("na", "step-00000010-g000001", "../manifest.json"),
+        std::tuple("na", "step-00000010-g000001", "/etc/manifest.json"),
+        std::tuple("..", "step-00000010-g000001", "manifest.json")}) {
+    const std::string answer =
+        say(receiver_.port(), secret_,
+            {to_json(CopyBegin{node, step}), to_json(CopyFile{file, 1, 0}), "x"});
+    EXPECT_NE(answer.find("\"whole\":false"), std::string::npos) << answer;
+  }
+  EXPECT_EQ(say(receiver_.port(), fresh_secret(), {}), "not let in");
+}
+
+TEST(CopyMessages, HostileBytesAreRefused) {
+  for (const char* bad : {"", "{}", "[]", R"({"copy":"dance"})",
+                          R"({"copy":"file","name":"x","bytes":1,"xxh3":"0123456789abcdef"})",
+                          R"({"copy":"file","name":"manifest.json","bytes":-1,"xxh3":"0"})",
+                          R"({"copy":"begin","node":"n1","step":"step-1-g1"})"}) {
+    EXPECT_THROW((void)parse_copy_message(bad), DataError) << bad;
+  }
+  EXPECT_TRUE(is_memory_step_name("step-00000100-g000003"));
+  EXPECT_FALSE(is_memory_step_name("step-00000100-g000003x"));
+  EXPECT_FALSE(is_memory_step_name("step--0000100-g000003"));
+  EXPECT_TRUE(age_of("step-00000001-g000002") > age_of("step-00000100-g000001"));
+  EXPECT_TRUE(is_step_file_name("shard-00012.safetensors"));
+  EXPECT_FALSE(is_step_file_name("shard-12.safetensors"));
+  EXPECT_FALSE(is_step_file_name("WANTS_COPY"));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,72 @@
+#include "slurm/doctor/node_checks.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_folder.h"
+#include "tests/support/unprivileged.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(NodeChecks, Limits) {
+  EXPECT_THAT(check_limits({ProcessLimits::kNoLimit, ProcessLimits::kNoLimit}, 100000, true, "n"),
+              IsEmpty());
+  EXPECT_THAT(check_limits({65536, 1024}, 100, false, "n"), IsEmpty());
+  const auto few_files = check_limits({65536, 1024}, 1000, false, "n");
+  ASSERT_THAT(few_files, SizeIs(1));
+  EXPECT_EQ(few_files[0].severity, Severity::error);
+  EXPECT_THAT(few_files[0].what, HasSubstr("3256"));
+  const auto locked = check_limits({65536, 1024}, 4, true, "n");
+  ASSERT_THAT(locked, SizeIs(1));
+  EXPECT_THAT(locked[0].remedy, HasSubstr("ulimit -l"));
+}
+
+TEST(NodeChecks, SharedMemory) {
+  const TempFolder folder;
+  EXPECT_THAT(check_shared_memory(folder.path() / "absent", 0, "n"), SizeIs(1));
+  EXPECT_THAT(check_shared_memory(folder.path(), std::int64_t{1} << 60, "n"), SizeIs(1));
+  const SmallFileSystem small(1 << 20);
+  if (!small.mounted()) {
+    GTEST_SKIP() << "can't mount a small file system: needs root";
+  }
+  const auto found = check_shared_memory(small.path(), 0, "n");
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].severity, Severity::warning);
+}
+
+TEST(NodeChecks, FoldersToBeMade) {
+  const TempFolder folder;
+  const auto deep = folder.path() / "a" / "b" / "c";
+  EXPECT_EQ(nearest_folder(deep), folder.path());
+  EXPECT_THAT(check_folder("run.dir", deep, 1000, "n"), IsEmpty());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  const auto large = check_folder("run.dir", deep, std::int64_t{1} << 60, "n");
+  ASSERT_THAT(large, SizeIs(1));
+  EXPECT_EQ(large[0].code, ExitCode::io);
+  std::ofstream(folder.path() / "file") << "x";
+  EXPECT_THAT(check_folder("run.dir", folder.path() / "file", 0, "n"), SizeIs(1));
+}
+
+TEST(NodeChecks, FoldersOfOthers) {
+  const TempFolder folder;
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all |
+                                                  std::filesystem::perms::others_exec |
+                                                  std::filesystem::perms::others_read);
+  const Unprivileged user;
+  if (!user.bound()) {
+    GTEST_SKIP() << "can't become another user";
+  }
+  const auto found = check_folder("run.dir", folder.path() / "run", 0, "n");
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].code, ExitCode::refused);
+}
+
+}  // namespace
+}  // namespace trireme

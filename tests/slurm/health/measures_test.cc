@@ -1,0 +1,83 @@
+#include "slurm/health/measures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Measures a_node() {
+  Measures node;
+  node.node = "n1";
+  node.rates["memory"] = {20000, 100, "MB/s"};
+  node.rates["disk write"] = {800, 200, "MB/s"};
+  node.facts["link ib0"] = "4: ACTIVE 200 Gb/sec";
+  return node;
+}
+
+TEST(Measures, MedianAndDeviation) {
+  const Rate rate = rate_of({1, 2, 3, 4, 100}, "MB/s");
+  EXPECT_EQ(rate.median, 3);
+  EXPECT_EQ(rate.deviation, 1);
+}
+
+TEST(Measures, ThroughAFile) {
+  const Measures node = a_node();
+  const Measures back = parse_baseline(baseline_text(node));
+  EXPECT_EQ(baseline_text(back), baseline_text(node));
+  EXPECT_THAT(compare(back, node, 1), IsEmpty());
+}
+
+// Whatever byte is changed, or wherever the file ends.
+TEST(Measures, DamagedFilesAreRefused) {
+  const std::string text = baseline_text(a_node());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::string damaged = text;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    EXPECT_THROW(parse_baseline(damaged), DataError) << at;
+    if (at + 1 < text.size()) {
+      EXPECT_THROW(parse_baseline(text.substr(0, at)), DataError) << at;
+    }
+  }
+  EXPECT_THROW(parse_baseline("{}"), DataError);
+}
+
+TEST(Measures, SlowPartsAreNamed) {
+  const Measures was = a_node();
+  Measures now = was;
+  now.rates["memory"].median = 9400;
+  const auto complaints = compare(now, was, 0.9);
+  ASSERT_THAT(complaints, SizeIs(1));
+  EXPECT_THAT(complaints[0], HasSubstr("memory: 9400 MB/s, 47 %"));
+}
+
+TEST(Measures, ItsOwnScatterIsAllowed) {
+  const Measures was = a_node();
+  Measures now = was;
+  now.rates["disk write"].median = 100;  // 800 less three deviations of 297
+  EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
+  now.rates["memory"].median = 17900;  // under 90 %, and over three deviations of 148
+  EXPECT_THAT(compare(now, was, 0.9), SizeIs(1));
+  now.rates["memory"].median = 19000;  // only the latter
+  EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
+}
+
+TEST(Measures, WhatIsGoneOrChanged) {
+  const Measures was = a_node();
+  Measures now = was;
+  now.rates.erase("disk write");
+  now.facts["link ib0"] = "1: DOWN 10 Gb/sec";
+  now.facts["new"] = "x";
+  EXPECT_THAT(compare(now, was, 0.9), SizeIs(2));
+  now.facts.erase("link ib0");
+  EXPECT_THAT(compare(now, was, 0.9)[1], HasSubstr("gone"));
+}
+
+}  // namespace
+}  // namespace trireme

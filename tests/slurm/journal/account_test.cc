@@ -1,0 +1,164 @@
+#include "slurm/journal/account.h"
+
+#include <gtest/gtest.h>
+
+#include "slurm/journal/journal.h"
+#include "slurm/journal/report.h"
+#include "src/base/file.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+json event(const std::string& name, double clock, json fields = json::object(),
+           const std::string& launch = "a", double begin = 1000) {
+  json line = {{"time", begin + clock}, {"clock", clock}, {"launch", launch}, {"event", name}};
+  line.update(fields);
+  return line;
+}
+
+json spent(double start, double load, double train, double evaluate, double checkpoint,
+           double end = 0) {
+  return {{"start", start},           {"load", load}, {"train", train}, {"evaluate", evaluate},
+          {"checkpoint", checkpoint}, {"end", end}};
+}
+
+double at(const Account& account, TimeCause cause) {
+  return account.seconds[static_cast<std::size_t>(cause)];
+}
+
+// Launch at 2, ranks up at 3, 40 s of phases, killed, known at 45.5; relaunch at 46.
+std::vector<json> two_attempts() {
+  return {event("begin", 0),
+          event("launch", 2, {{"generation", 1}, {"nodes", {"n1", "n2"}}, {"ranks", 4}}),
+          event("first_step", 9, {{"generation", 1}, {"after_launch", 6}}),
+          event("attempt_end", 45.7,
+                {{"generation", 1},
+                 {"cause", "process_death"},
+                 {"what", "rank 2"},
+                 {"detected", 45.5},
+                 {"rank0",
+                  {{"begun_at", 0},
+                   {"step", 40},
+                   {"age", 2.3},
+                   {"seen", 45.3},
+                   {"spent", spent(2, 0, 30, 5, 3)}}}}),
+          event("launch", 46, {{"generation", 2}, {"nodes", {"n1", "n2"}}, {"ranks", 4}}),
+          event("first_step", 51, {{"generation", 2}, {"after_launch", 4}}),
+          event("attempt_end", 100,
+                {{"generation", 2},
+                 {"cause", "finished"},
+                 {"detected", 100},
+                 {"rank0",
+                  {{"begun_at", 20},
+                   {"step", 60},
+                   {"age", 1},
+                   {"seen", 100},
+                   {"spent", spent(1, 2, 40, 4, 4, 1)}}}}),
+          event("over", 100, {{"code", 0}}),
+          event("end", 101, {{"code", 0}})};
+}
+
+TEST(Account, SharesOutEverySecond) {
+  const Account account = account_of(two_attempts());
+  EXPECT_DOUBLE_EQ(account.wall, 101);
+  EXPECT_NEAR(account.sum(), account.wall, 1e-9);
+  EXPECT_NEAR(at(account, TimeCause::start), 2 + (43.5 - 40 - 2.5) + 2, 1e-9);
+  EXPECT_NEAR(at(account, TimeCause::detect), 2.5, 1e-9);
+  EXPECT_NEAR(at(account, TimeCause::evaluate), 9, 1e-9);
+  EXPECT_NEAR(at(account, TimeCause::checkpoint), 7, 1e-9);
+  EXPECT_NEAR(at(account, TimeCause::load), 2, 1e-9);
+  // Half of the second attempt's steps had been done before.
+  EXPECT_NEAR(at(account, TimeCause::redone), 20, 1e-9);
+  EXPECT_NEAR(at(account, TimeCause::train), 50, 1e-9);
+  EXPECT_NEAR(account.effective_ratio(), 59.0 / 101, 1e-9);
+  EXPECT_EQ(account.failures, 1);
+}
+
+TEST(Account, TellsOfRecovery) {
+  const Account account = account_of(two_attempts());
+  ASSERT_EQ(account.attempts.size(), 2U);
+  EXPECT_DOUBLE_EQ(account.attempts[0].recovery, -1);
+  EXPECT_NEAR(account.attempts[1].exclude, 0.5, 1e-9);
+  EXPECT_NEAR(account.attempts[1].recovery, 4.5, 1e-9);
+  EXPECT_EQ(account.attempts[1].from_step, 20);
+  EXPECT_EQ(account.attempts[0].nodes.size(), 2U);
+}
+
+TEST(Account, BetweenLaunchesItIsIdle) {
+  std::vector<json> events = two_attempts();
+  events.push_back(event("begin", 0, json::object(), "b", 1201));
+  events.push_back(event("launch", 1, {{"generation", 1}}, "b", 1201));
+  events.push_back(event("over", 6, {{"code", 75}}, "b", 1201));
+  const Account account = account_of(events);
+  EXPECT_EQ(account.launches, 2);
+  EXPECT_NEAR(at(account, TimeCause::idle), 100, 1e-9);
+  EXPECT_NEAR(account.wall, 207, 1e-9);
+  EXPECT_NEAR(account.sum(), account.wall, 1e-9);
+}
+
+// A supervisor that was killed wrote no end: what it last saw of rank 0 has to do.
+TEST(Account, ALaunchWithoutAnEndIsSharedOutByWhatWasLastSeen) {
+  std::vector<json> events = two_attempts();
+  events.resize(3);
+  events.push_back(event("status", 32,
+                         {{"rank0",
+                           {{"begun_at", 0},
+                            {"step", 20},
+                            {"age", 0.5},
+                            {"seen", 32},
+                            {"spent", spent(2, 0, 20, 0, 3)}}}}));
+  const Account account = account_of(events);
+  EXPECT_NEAR(account.wall, 32, 1e-9);
+  EXPECT_NEAR(account.sum(), 32, 1e-9);
+  EXPECT_NEAR(at(account, TimeCause::train), 20, 1e-9);
+}
+
+TEST(Account, NonsenseStaysWithinTheWallTime) {
+  std::vector<json> events = two_attempts();
+  events[3]["rank0"]["spent"]["train"] = 1e6;  // another host's clock
+  events[6]["rank0"]["age"] = -5;
+  events[6]["rank0"]["spent"] = "none";
+  const Account account = account_of(events);
+  EXPECT_NEAR(account.sum(), account.wall, 1e-6);
+  EXPECT_EQ(account_of({}).wall, 0);
+  EXPECT_EQ(account_of({}).effective_ratio(), 0);
+}
+
+TEST(Journal, IsReadBackAndToreLinesAreCounted) {
+  const TempFolder folder;
+  const auto path = folder.path() / "run" / "journal.jsonl";
+  {
+    Journal journal(path, "a");
+    journal.write("begin", {{"x", 1}}, 0);
+    journal.write("end", {{"why", "bad \xff byte"}}, 2.5);
+  }
+  std::int64_t bad = 0;
+  const auto events =
+      parse_journal(read_file(path) + "{\"event\":\"half\n[1]\n{\"event\":\"x\"}\n", bad);
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(bad, 3);
+  EXPECT_EQ(events[1].at("clock"), 2.5);
+}
+
+TEST(Journal, AFolderThatCantBeWrittenToStopsNothing) {
+  Journal journal("/proc/nowhere/journal.jsonl", "a");
+  EXPECT_FALSE(journal.has_file());
+  journal.write("begin", json::object(), 0);
+}
+
+TEST(Report, NamesCausesAndAttempts) {
+  const Account account = account_of(two_attempts());
+  const std::string text = to_text(account);
+  for (const char* word : {"redone", "wall time", "process_death", "rank 2", "20..60", "58.4 %"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
+  }
+  const auto object = to_json(account);
+  EXPECT_EQ(object.at("attempts").size(), 2U);
+  EXPECT_TRUE(object.at("attempts")[0].at("recovery_seconds").is_null());
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,159 @@
+#include "slurm/launch/commands.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "slurm/launch/deputy.h"
+#include "slurm/launch/run_files.h"
+#include "slurm/process/child.h"
+#include "src/base/command.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+LaunchSetting setting(Reach reach) {
+  LaunchSetting s;
+  s.program = "/opt/my trireme/bin/trireme";
+  s.launch = "00ff";
+  s.reach = reach;
+  s.ranks_a_node = 2;
+  s.run = {"train", "run.yaml", "run.dir=a b"};
+  s.handed_on = {"UCX_TLS"};
+  return s;
+}
+
+const std::vector<NodeSpec> kNodes = {{.name = "n1", .group = "r1"}, {.name = "n7", .group = ""}};
+
+bool has(const Command& command, const std::string& word) {
+  return std::find(command.argv.begin(), command.argv.end(), word) != command.argv.end();
+}
+
+std::string variable(const Command& command, const std::string& name) {
+  for (const auto& [key, value] : command.environment) {
+    if (key == name) {
+      return value;
+    }
+  }
+  return "";
+}
+
+TEST(Commands, MpirunGetsHostsAndVariables) {
+  const Command c = ranks_command(setting(Reach::ssh), 3, kNodes);
+  EXPECT_EQ(c.argv.front(), "mpirun");
+  EXPECT_TRUE(has(c, "n1:2,n7:2"));
+  EXPECT_TRUE(has(c, "ppr:2:node"));
+  EXPECT_TRUE(has(c, "TRIREME_GENERATION"));
+  EXPECT_TRUE(has(c, "UCX_TLS"));
+  EXPECT_EQ(variable(c, "TRIREME_GENERATION"), "3");
+  EXPECT_EQ(variable(c, "TRIREME_LAUNCH_NODES"), "n1,n7");
+  EXPECT_EQ(variable(c, "SLURM_OVERLAP"), "");
+  EXPECT_EQ(variable(c, "OMPI_MCA_oob_tcp_keepalive_time"), "5");
+  EXPECT_EQ(c.argv.back(), "run.dir=a b");
+}
+
+TEST(Commands, InSlurmTheDaemonsOverlapADeadStep) {
+  EXPECT_EQ(variable(ranks_command(setting(Reach::slurm), 1, kNodes), "SLURM_OVERLAP"), "1");
+  LaunchSetting s = setting(Reach::slurm);
+  s.starter = Launcher::srun;
+  const Command c = ranks_command(s, 1, kNodes);
+  EXPECT_EQ(c.argv.front(), "srun");
+  EXPECT_TRUE(has(c, "--kill-on-bad-exit=1"));
+  EXPECT_TRUE(has(c, "--nodelist=n1,n7"));
+  EXPECT_FALSE(has(c, "--no-kill"));
+}
+
+TEST(Commands, AgentsInSlurmOutliveOtherNodes) {
+  const Command c = on_node(setting(Reach::slurm), "n7", {"launch", "agent"});
+  EXPECT_TRUE(has(c, "--no-kill"));
+  EXPECT_TRUE(has(c, "--overlap"));
+  EXPECT_TRUE(has(c, "--nodelist=n7"));
+}
+
+// The remote shell sees words, whatever is in them.
+TEST(Commands, WhatGoesThroughAShellIsQuoted) {
+  const std::string hostile = "a b'c$(touch x)`y`\"\\;#\n";
+  EXPECT_EQ(
+      run_command({"sh", "-c", "printf %s " + shell_word(hostile)}, std::chrono::seconds(5)).output,
+      hostile);
+  const Command c = on_node(setting(Reach::ssh), "n1", {"launch", "agent", "--health", hostile});
+  EXPECT_EQ(c.argv[c.argv.size() - 2], "n1");
+  EXPECT_EQ(c.argv.back(),
+            "'/opt/my trireme/bin/trireme' 'launch' 'agent' '--health' " + shell_word(hostile));
+}
+
+Environment of_rank(const std::string& rank) {
+  return {{"TRIREME_LAUNCH_ID", "00ff"},
+          {"TRIREME_LAUNCH_NODES", "n1,n7"},
+          {"TRIREME_LAUNCH_GROUPS", "r1,-"},
+          {"TRIREME_LAUNCH_RANKS_PER_NODE", "2"},
+          {"OMPI_COMM_WORLD_RANK", rank}};
+}
+
+TEST(RankEnvironment, IsThatOfTheRanksNode) {
+  EXPECT_EQ(rank_environment(of_rank("1")).node, "n1");
+  EXPECT_EQ(rank_environment(of_rank("1")).group, "r1");
+  EXPECT_EQ(rank_environment(of_rank("2")).node, "n7");
+  EXPECT_EQ(rank_environment(of_rank("2")).group, "");
+  EXPECT_THROW((void)rank_environment(of_rank("4")), ConfigError);
+  EXPECT_THROW((void)rank_environment(of_rank("x")), ConfigError);
+  EXPECT_THROW((void)rank_environment({}), ConfigError);
+}
+
+TEST(RankEnvironment, SlurmKnowsBetterWhereItsTasksAre) {
+  Environment e = of_rank("0");
+  e.back().first = "PMIX_RANK";
+  e.emplace_back("SLURM_STEP_ID", "3");
+  e.emplace_back("SLURMD_NODENAME", "n7");
+  EXPECT_EQ(rank_environment(e).node, "n7");
+  e.back().second = "elsewhere";
+  EXPECT_THROW((void)rank_environment(e), ConfigError);
+}
+
+TEST(Deputy, RequeuesWhatNobodyHasEnded) {
+  const auto state = [](const char* word) {
+    return parse_job_state(fmt::format("JobId=7 JobName=x\n   JobState={} Reason=None\n", word));
+  };
+  for (const char* word : {"RUNNING", "COMPLETING", "FAILED", "NODE_FAIL"}) {
+    EXPECT_TRUE(should_requeue(state(word))) << word;
+  }
+  for (const char* word : {"CANCELLED", "CANCELLED+", "COMPLETED", "TIMEOUT", "PENDING"}) {
+    EXPECT_FALSE(should_requeue(state(word))) << word;
+  }
+  EXPECT_EQ(parse_job_state("slurm_load_jobs error: Invalid job id"), JobState::unknown);
+  EXPECT_EQ(parse_job_state("JobState="), JobState::running);
+}
+
+TEST(RunFiles, DoneMustBeOfThisAttempt) {
+  const TempFolder folder;
+  RunFiles files(folder.path(), folder.path() / "checkpoints");
+  files.begin_attempt();
+  EXPECT_FALSE(files.done(0));
+  write_file_durably(folder.path() / "DONE", "{\"step\":5}\n");
+  EXPECT_TRUE(files.done(137));
+  files.begin_attempt();
+  EXPECT_FALSE(files.done(137));  // of an earlier run that was shorter
+  EXPECT_TRUE(files.done(0));
+}
+
+TEST(RunFiles, KnowsTheNewestStepAndTheReason) {
+  const TempFolder folder;
+  RunFiles files(folder.path(), folder.path() / "checkpoints");
+  EXPECT_EQ(files.durable_step(), -1);
+  for (const char* name : {"step-00000010", "step-00000020", ".tmp-30-1", "step-x", "step-4x"}) {
+    make_directories(folder.path() / "checkpoints" / name);
+  }
+  EXPECT_EQ(files.durable_step(), 20);
+  EXPECT_FALSE(files.reason());
+  files.end(93, "no progress", "host");
+  ASSERT_TRUE(files.reason());
+  EXPECT_EQ(files.reason()->code, 93);
+  files.begin_attempt();
+  EXPECT_FALSE(files.reason());
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,135 @@
+#include "slurm/policy/verdict.h"
+
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+Evidence ended_with(int code) {
+  Evidence e;
+  e.launcher_code = code;
+  e.all_ranks_seen = true;
+  return e;
+}
+
+StatedReason reason(int code, const std::string& kind) {
+  return {.code = code,
+          .kind = kind,
+          .message = "why\nmore",
+          .rank = 1,
+          .host = "h",
+          .step = 5,
+          .phase = "train"};
+}
+
+TEST(Verdict, DoneCountsMoreThanTheCode) {
+  Evidence e = ended_with(137);
+  e.done = true;
+  EXPECT_EQ(judge(e).cause, Cause::finished);
+  EXPECT_EQ(judge(e).code, 0);
+}
+
+TEST(Verdict, ACodeOfZeroWithoutDoneIsNoSuccess) {
+  EXPECT_EQ(judge(ended_with(0)).cause, Cause::early_exit);
+}
+
+TEST(Verdict, WhatOnlyAPersonCanMendEndsWithItsCode) {
+  for (const auto& [code, cause] : {std::pair(2, Cause::usage),
+                                    {3, Cause::numerics},
+                                    {65, Cause::data},
+                                    {66, Cause::not_found},
+                                    {77, Cause::refused}}) {
+    Evidence e = ended_with(143);
+    e.reason = reason(code, "some");
+    EXPECT_EQ(judge(e).cause, cause);
+    EXPECT_EQ(judge(e).code, code);
+    EXPECT_TRUE(is_final(judge(e).cause));
+    // Said by the code alone, for want of a run folder.
+    EXPECT_EQ(judge(ended_with(code)).cause, cause);
+  }
+}
+
+TEST(Verdict, AKilledRankIsTheCauseNotTheComplaintOfTheOthers) {
+  Evidence e = ended_with(137);
+  e.reason = reason(85, "communication");
+  e.gone = {{"n1", 2}};
+  EXPECT_EQ(judge(e).cause, Cause::process_death);
+  EXPECT_EQ(judge(e).nodes, std::vector<std::string>{"n1"});
+  EXPECT_NE(judge(e).what.find("rank 2 on n1"), std::string::npos);
+}
+
+TEST(Verdict, ALostNodeExplainsItsDeadRanks) {
+  Evidence e = ended_with(205);
+  e.gone = {{"n2", 2}};
+  e.lost_nodes = {"n2"};
+  e.reason = reason(76, "device");
+  EXPECT_EQ(judge(e).cause, Cause::node_death);
+}
+
+TEST(Verdict, AHangNamesTheStoppedRankFirst) {
+  Evidence e = ended_with(137);
+  e.killed_launcher = true;
+  e.stale = {{"n1", 0, 7, "train", 36, 30, 'S'}, {"n1", 1, 7, "train", 36, 30, 'T'}};
+  const Verdict verdict = judge(e);
+  EXPECT_EQ(verdict.cause, Cause::hang);
+  EXPECT_EQ(verdict.code, 85);
+  EXPECT_LT(verdict.what.find("rank 1"), verdict.what.find("rank 0"));
+}
+
+TEST(Verdict, TheRecordersOwnAlarmIsAHang) {
+  Evidence e = ended_with(85);
+  e.reason = reason(85, "hang");
+  e.gone = {{"n1", 0}};
+  EXPECT_EQ(judge(e).cause, Cause::hang);
+}
+
+TEST(Verdict, OutOfMemoryByTheRunOrTheKernel) {
+  Evidence e = ended_with(76);
+  e.reason = reason(76, "memory");
+  EXPECT_EQ(judge(e).cause, Cause::out_of_memory);
+  Evidence killed = ended_with(137);
+  killed.oom_kills = 1;
+  EXPECT_EQ(judge(killed).cause, Cause::out_of_memory);
+  // Somebody else's, while ours ended otherwise.
+  Evidence other = ended_with(0);
+  other.oom_kills = 1;
+  EXPECT_EQ(judge(other).cause, Cause::early_exit);
+}
+
+TEST(Verdict, AskedToStopIsNoFault) {
+  Evidence e = ended_with(137);
+  e.stop_asked = true;
+  EXPECT_EQ(judge(e).cause, Cause::stopped);
+  EXPECT_EQ(judge(e).code, 75);
+  EXPECT_EQ(judge(ended_with(75)).cause, Cause::stopped);
+  e.reason = reason(3, "numerics");
+  EXPECT_EQ(judge(e).cause, Cause::numerics);
+}
+
+TEST(Verdict, DevicesDisksAndStarts) {
+  Evidence e = ended_with(1);
+  e.reason = reason(76, "device");
+  EXPECT_EQ(judge(e).cause, Cause::device);
+  e.reason = reason(74, "io");
+  EXPECT_EQ(judge(e).cause, Cause::io);
+  EXPECT_FALSE(is_final(judge(e).cause));
+  Evidence start = ended_with(1);
+  start.all_ranks_seen = false;
+  EXPECT_EQ(judge(start).cause, Cause::start);
+}
+
+TEST(ExitReason, IsReadOrRefused) {
+  const auto good = parse_exit_reason(
+      R"({"code":85,"kind":"hang","message":"m","rank":3,"host":"h","signal":0,"step":12,
+          "phase":"train","time":1.5})");
+  ASSERT_TRUE(good);
+  EXPECT_EQ(good->rank, 3);
+  EXPECT_EQ(good->step, 12);
+  for (const char* bad : {"", "{}", "[]", R"({"code":"x"})", R"({"code":-1,"kind":"a"})",
+                          R"({"code":85,"kind":"hang","message":5})"}) {
+    EXPECT_FALSE(parse_exit_reason(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace trireme
