@@ -2,54 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bitset>
-#include <cstring>
 #include <map>
 
 #include <fmt/ranges.h>
 
-#include "io/checkpoint/read_plan.h"
+#include "io/checkpoint/piece.h"
 #include "io/checkpoint/staging.h"
 #include "io/checkpoint/workers.h"
 #include "src/base/stopwatch.h"
 
 namespace trireme {
 namespace {
-
-// Which digest blocks of a piece hold wanted bytes.
-std::bitset<kPieceBlocks> wanted_blocks(const Piece& piece) {
-  std::bitset<kPieceBlocks> wanted;
-  const std::int64_t begin = piece.number * kPieceBytes;
-  for (const Segment& segment : piece.segments) {
-    const std::int64_t last = (segment.offset + segment.bytes - 1 - begin) / kDigestBlockBytes;
-    for (std::int64_t i = (segment.offset - begin) / kDigestBlockBytes; i <= last; ++i) {
-      wanted.set(static_cast<std::size_t>(i));
-    }
-  }
-  return wanted;
-}
-
-// Reads a piece into `buffer` [kPieceBytes] and hands its segments out. The bytes read.
-std::int64_t load_piece(const ShardReader& shard, const Piece& piece, std::byte* buffer) {
-  const std::bitset<kPieceBlocks> wanted = wanted_blocks(piece);
-  const std::int64_t base = piece.number * kPieceBlocks;
-  std::int64_t bytes = 0;
-  for (std::int64_t first = 0; first < kPieceBlocks;) {
-    std::int64_t last = first;
-    while (last < kPieceBlocks && wanted.test(static_cast<std::size_t>(last))) {
-      bytes += shard.block_bytes(base + last++);
-    }
-    if (last > first) {
-      shard.read_blocks(base + first, base + last, buffer + first * kDigestBlockBytes);
-    }
-    first = last + 1;
-  }
-  for (const Segment& segment : piece.segments) {
-    std::memcpy(segment.to, buffer + (segment.offset - piece.number * kPieceBytes),
-                static_cast<std::size_t>(segment.bytes));
-  }
-  return bytes;
-}
 
 std::int64_t load_pieces(const std::vector<Piece>& pieces,
                          const std::map<std::int64_t, ShardReader>& shards, int threads) {
@@ -62,7 +25,8 @@ std::int64_t load_pieces(const std::vector<Piece>& pieces,
     for (std::int64_t i = next++; i < count; i = next++) {
       const Piece& piece = pieces[static_cast<std::size_t>(i)];
       try {
-        bytes += load_piece(shards.at(piece.shard), piece, buffer.data());
+        bytes += read_piece(shards.at(piece.shard), piece, buffer.data());
+        hand_out(piece, buffer.data());
       } catch (...) {
         next = count;
         throw;
@@ -74,11 +38,8 @@ std::int64_t load_pieces(const std::vector<Piece>& pieces,
 
 }  // namespace
 
-CheckpointReader::CheckpointReader(std::filesystem::path step_folder, Manifest manifest, ShardIo io)
-    : folder_(std::move(step_folder)), manifest_(std::move(manifest)), io_(io) {}
-
-std::vector<std::string> CheckpointReader::mismatches(
-    std::span<const BlockRequest> requests) const {
+std::vector<std::string> mismatches(const Manifest& manifest,
+                                    std::span<const BlockRequest> requests) {
   std::vector<std::string> lines;
   for (const BlockRequest& request : requests) {
     check(request.extent.fits(request.shape) &&
@@ -86,7 +47,7 @@ std::vector<std::string> CheckpointReader::mismatches(
                   block_rows(request.extent, request.pitch).span(request.extent.elements()) &&
               request.data.device.kind == DeviceKind::cpu,
           "a request asks for a block of its tensor, on the CPU");
-    const StoredTensor* tensor = manifest_.find(request.name);
+    const StoredTensor* tensor = manifest.find(request.name);
     if (tensor == nullptr) {
       lines.push_back(fmt::format("{}: the checkpoint has no such tensor", request.name));
     } else if (tensor->dtype != request.data.dtype || !(tensor->shape == request.shape)) {
@@ -98,9 +59,12 @@ std::vector<std::string> CheckpointReader::mismatches(
   return lines;
 }
 
+CheckpointReader::CheckpointReader(std::filesystem::path step_folder, Manifest manifest, ShardIo io)
+    : folder_(std::move(step_folder)), manifest_(std::move(manifest)), io_(io) {}
+
 LoadStats CheckpointReader::load(std::span<const BlockRequest> requests) const {
   const Stopwatch watch;
-  const std::vector<std::string> wrong = mismatches(requests);
+  const std::vector<std::string> wrong = mismatches(manifest_, requests);
   if (!wrong.empty()) {
     throw ConfigError(
         fmt::format("{} does not fit this run:\n  {}", folder_.string(), fmt::join(wrong, "\n  ")));

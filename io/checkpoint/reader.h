@@ -20,6 +20,11 @@ struct LoadStats {
   double seconds = 0;
 };
 
+// What keeps the requests from being served out of such a checkpoint: a missing tensor, another
+// shape or type, a line each.
+std::vector<std::string> mismatches(const Manifest& manifest,
+                                    std::span<const BlockRequest> requests);
+
 class CheckpointReader {
  public:
   CheckpointReader(std::filesystem::path step_folder, Manifest manifest, ShardIo io = {});
@@ -27,9 +32,6 @@ class CheckpointReader {
   const Manifest& manifest() const { return manifest_; }
   const std::filesystem::path& folder() const { return folder_; }
 
-  // What keeps the requests from being served: a missing tensor, another shape or type, a line
-  // each.
-  std::vector<std::string> mismatches(std::span<const BlockRequest> requests) const;
   // Fills the requests' views. ConfigError with all mismatches; DataError for damage, in which case
   // the views hold undefined bytes.
   LoadStats load(std::span<const BlockRequest> requests) const;

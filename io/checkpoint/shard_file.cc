@@ -8,6 +8,7 @@
 #include "io/checkpoint/staging.h"
 #include "io/checkpoint/workers.h"
 #include "src/base/digest.h"
+#include "src/base/fault.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -69,6 +70,12 @@ void read_back(const std::filesystem::path& path, const StoredShard& shard, cons
 }
 
 }  // namespace
+
+StoredShard describe_shard(std::string file, const std::byte* image, std::int64_t bytes) {
+  StoredShard shard{std::move(file), bytes, 0, {}};
+  add_digests(image, shard);
+  return shard;
+}
 
 StoredShard write_shard(const std::filesystem::path& path, const std::byte* image,
                         std::int64_t bytes, const ShardIo& io, const Observer& observer) {
@@ -137,6 +144,8 @@ std::string ShardReader::block_fault(std::int64_t block, const std::byte* at) co
 
 void ShardReader::read_blocks(std::int64_t first, std::int64_t last, std::byte* to) const {
   read_unchecked(first, last, to);
+  fault("load.shard", to,
+        std::min(last * kDigestBlockBytes, shard_.bytes) - first * kDigestBlockBytes);
   for (std::int64_t block = first; block < last; ++block) {
     const std::string fault = block_fault(block, to + (block - first) * kDigestBlockBytes);
     if (!fault.empty()) {

@@ -20,6 +20,9 @@ struct ShardIo {
   int threads = 4;  // for reading: they mostly wait for the disk
 };
 
+// A shard of that name and contents, with its digests.
+StoredShard describe_shard(std::string file, const std::byte* image, std::int64_t bytes);
+
 // Writes the image to a new file and syncs it. `image` has round_up(bytes, kDataAlignment) bytes,
 // page-aligned. Throws on the first thing that goes wrong; the file is then worthless.
 StoredShard write_shard(const std::filesystem::path& path, const std::byte* image,

@@ -84,25 +84,31 @@ void Staging::reserve(std::int64_t image_bytes, int threads) {
   }
   buffer_ = PageBuffer();
   buffer_ = PageBuffer(bytes);
-  const std::int64_t pieces = round_up(bytes, kHugePageBytes) / kHugePageBytes;
-  parallel_for(threads, pieces, [&](std::int64_t i) {
-    const std::int64_t first = i * kHugePageBytes;
-    std::memset(buffer_.data() + first, 0,
-                static_cast<std::size_t>(std::min(kHugePageBytes, bytes - first)));
-  });
+  touch(buffer_.data(), bytes, threads);
 }
 
 void Staging::fill(const ShardPlan& plan, int threads) {
   reserve(plan.bytes, threads);
-  std::memcpy(buffer_.data(), plan.head.data(), plan.head.size());
-  std::memset(buffer_.data() + plan.bytes, 0,
+  fill_image(plan, buffer_.data(), threads);
+}
+
+void touch(std::byte* data, std::int64_t bytes, int threads) {
+  const std::int64_t pieces = round_up(bytes, kHugePageBytes) / kHugePageBytes;
+  parallel_for(threads, pieces, [&](std::int64_t i) {
+    const std::int64_t first = i * kHugePageBytes;
+    std::memset(data + first, 0, static_cast<std::size_t>(std::min(kHugePageBytes, bytes - first)));
+  });
+}
+
+void fill_image(const ShardPlan& plan, std::byte* image, int threads) {
+  std::memcpy(image, plan.head.data(), plan.head.size());
+  std::memset(image + plan.bytes, 0,
               static_cast<std::size_t>(round_up(plan.bytes, kDataAlignment) - plan.bytes));
   const std::vector<Copy> copies = copies_of(plan.blocks);
   const auto begin = static_cast<std::int64_t>(plan.head.size());
   const std::int64_t part = round_up((plan.bytes - begin) / threads + 1, kDataAlignment);
   parallel_for(threads, threads, [&](std::int64_t i) {
-    copy_part(copies, buffer_.data(), begin + i * part,
-              std::min(begin + (i + 1) * part, plan.bytes));
+    copy_part(copies, image, begin + i * part, std::min(begin + (i + 1) * part, plan.bytes));
   });
 }
 

@@ -35,6 +35,12 @@ class PageBuffer {
   UniqueHandle<MappedMemoryTraits> memory_;
 };
 
+// Copies the plan's head and blocks to their places in `image`, which has round_up(plan.bytes,
+// kDataAlignment) bytes; what the file does not fill becomes zeros.
+void fill_image(const ShardPlan& plan, std::byte* image, int threads);
+// Writes zeros all over it: its pages are there afterwards.
+void touch(std::byte* data, std::int64_t bytes, int threads);
+
 class Staging {
  public:
   // Takes the memory for images of up to so many bytes, and touches it.

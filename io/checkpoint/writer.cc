@@ -11,6 +11,7 @@
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/shard_plan.h"
 #include "mpi/agreement.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -28,6 +29,13 @@ void make_attempt_folder(const fs::path& path) {
 }
 
 }  // namespace
+
+ShardPlan plan_shard_of_rank(std::span<const TensorBlock> blocks, std::int64_t step,
+                             std::int64_t generation, int rank) {
+  return plan_shard(blocks, {{"trireme_step", std::to_string(step)},
+                             {"trireme_generation", std::to_string(generation)},
+                             {"trireme_shard", std::to_string(rank)}});
+}
 
 CheckpointWriter::CheckpointWriter(Communicator& comm, WriterOptions options)
     : comm_(comm), options_(std::move(options)) {
@@ -62,48 +70,65 @@ fs::path CheckpointWriter::attempt_folder() const {
          TransientName{TransientName::Kind::attempt, meta_.step, generation_}.to_string();
 }
 
-std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta,
-                                                  std::span<const TensorBlock> blocks) {
-  const double start = now();
+std::optional<SaveOutcome> CheckpointWriter::begin_save(const CheckpointMeta& meta) {
+  save_start_ = now();
   std::optional<SaveOutcome> before;
   if (in_flight()) {
+    const double start = save_start_;
     ++stats_.waits;
     before = finish();
     stats_.wait_seconds += now() - start;
+    save_start_ = start;
   }
   meta_ = meta;
-  save_start_ = start;
   ++stats_.saves;
   phase_ = Phase::writing;
   warning_.clear();
-  start_writing(blocks);
-  stats_.last_stall_seconds = now() - start;
-  stats_.stall_seconds += stats_.last_stall_seconds;
   return before;
 }
 
-void CheckpointWriter::start_writing(std::span<const TensorBlock> blocks) {
-  ShardPlan plan = plan_shard(blocks, {{"trireme_step", std::to_string(meta_.step)},
-                                       {"trireme_generation", std::to_string(generation_)},
-                                       {"trireme_shard", std::to_string(comm_.rank())}});
+void CheckpointWriter::end_stall() {
+  stats_.last_stall_seconds = now() - save_start_;
+  stats_.stall_seconds += stats_.last_stall_seconds;
+}
+
+std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta,
+                                                  std::span<const TensorBlock> blocks) {
+  std::optional<SaveOutcome> before = begin_save(meta);
+  ShardPlan plan = plan_shard_of_rank(blocks, meta.step, generation_, comm_.rank());
   tell(options_.observer, "snapshot");
   try {
     staging_.fill(plan, options_.copy_threads);
   } catch (const Error& e) {
     job_.fail(e.what());
-    return;
+    end_stall();
+    return before;
   }
-  table_ = {{}, std::move(plan.tensors)};
   tell(options_.observer, "snapshot_taken");
-  job_.start([this, bytes = table_.tensors.empty() ? 0 : plan.bytes] { write(bytes); });
+  const std::int64_t bytes = plan.tensors.empty() ? 0 : plan.bytes;
+  start_writing({staging_.image(), bytes, std::move(plan.tensors)});
+  end_stall();
+  return before;
 }
 
-void CheckpointWriter::write(std::int64_t bytes) {
+std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta, Snapshot snapshot) {
+  std::optional<SaveOutcome> before = begin_save(meta);
+  start_writing(std::move(snapshot));
+  end_stall();
+  return before;
+}
+
+void CheckpointWriter::start_writing(Snapshot snapshot) {
+  table_ = {{}, std::move(snapshot.tensors)};
+  job_.start([this, image = snapshot.image, bytes = snapshot.bytes] { write(image, bytes); });
+}
+
+void CheckpointWriter::write(const std::byte* image, std::int64_t bytes) {
   const double start = now();
   make_attempt_folder(attempt_folder());
   if (bytes > 0) {
-    table_.shards = {write_shard(attempt_folder() / shard_file_name(comm_.rank()), staging_.image(),
-                                 bytes, options_.io, options_.observer)};
+    table_.shards = {write_shard(attempt_folder() / shard_file_name(comm_.rank()), image, bytes,
+                                 options_.io, options_.observer)};
   }
   write_seconds_ = now() - start;
 }
@@ -205,10 +230,20 @@ void CheckpointWriter::start_retention(std::string& message) {
 std::optional<SaveOutcome> CheckpointWriter::finish() {
   std::optional<SaveOutcome> outcome;
   while (in_flight()) {
-    job_.wait();
+    if (!job_.wait_for(options_.patience)) {
+      throw Hang(fmt::format(
+          "step {}: writing into {} has not ended within {}: its file system hangs; look at its "
+          "servers and at dmesg. Older checkpoints stand; if saves take that long here, raise "
+          "comm.deadline.checkpoint",
+          meta_.step, attempt_folder().string(), format_seconds(options_.patience.count())));
+    }
     outcome = poll();
   }
   return outcome;
+}
+
+bool CheckpointWriter::quiet_within(std::chrono::duration<double> limit) {
+  return job_.wait_for(limit) && retention_.wait_for(limit);
 }
 
 }  // namespace trireme

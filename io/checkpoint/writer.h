@@ -14,6 +14,7 @@
 // the writer.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -37,6 +38,8 @@ struct WriterOptions {
   int copy_threads = 0;  // of a snapshot; 0: all processors that this process may use
   std::string software = "trireme";
   LockTimes lock = {};
+  // Of waiting for the file system: less than that of other ranks for this one.
+  std::chrono::duration<double> patience{1e9};
   Observer observer = {};
 };
 
@@ -62,6 +65,17 @@ struct WriterStats {
   double last_write_seconds = 0;  // of this rank's shard, in the background
 };
 
+// A rank's blocks at one moment, as the shard file they become.
+struct Snapshot {
+  const std::byte* image = nullptr;   // [round_up(bytes, kDataAlignment)], page-aligned
+  std::int64_t bytes = 0;             // of the file; 0: this rank has no blocks
+  std::vector<StoredTensor> tensors;  // where its blocks lie in it
+};
+
+// The shard file of this rank in a checkpoint.
+ShardPlan plan_shard_of_rank(std::span<const TensorBlock> blocks, std::int64_t step,
+                             std::int64_t generation, int rank);
+
 class CheckpointWriter {
  public:
   // Collective. Takes the folder's run lock and cleans up after earlier runs; all ranks throw alike
@@ -77,10 +91,16 @@ class CheckpointWriter {
   // Collective. Copies the blocks; they may change as soon as it returns. The outcome, if there is
   // one, is that of the save before, which it waited for.
   std::optional<SaveOutcome> save(const CheckpointMeta& meta, std::span<const TensorBlock> blocks);
+  // The same of a snapshot that the caller has taken, and leaves as it is while in_flight(). Ranks
+  // may differ in which of the two they call.
+  std::optional<SaveOutcome> save(const CheckpointMeta& meta, Snapshot snapshot);
   // Collective, cheap: call it at step boundaries. The outcome of a save, once it has one.
   std::optional<SaveOutcome> poll();
-  // Collective: waits until nothing is in flight.
+  // Collective: waits until nothing is in flight. This and save() throw Hang if a write does not
+  // end within the patience; then quiet_within() tells whether the writer may be destroyed.
   std::optional<SaveOutcome> finish();
+  // Whether no work is left in the background, after so long at most. Not collective.
+  bool quiet_within(std::chrono::duration<double> limit);
   bool in_flight() const { return phase_ != Phase::idle; }
 
   // The same on all ranks.
@@ -93,8 +113,10 @@ class CheckpointWriter {
   enum class Phase { idle, writing, committing };
 
   void open_folder();
-  void start_writing(std::span<const TensorBlock> blocks);
-  void write(std::int64_t bytes);
+  std::optional<SaveOutcome> begin_save(const CheckpointMeta& meta);
+  void end_stall();
+  void start_writing(Snapshot snapshot);
+  void write(const std::byte* image, std::int64_t bytes);
   void start_committing();
   SaveOutcome end_save(bool durable);
   std::filesystem::path attempt_folder() const;

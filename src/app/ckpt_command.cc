@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "io/checkpoint/logical_digest.h"
+#include "io/checkpoint/memory/node_memory.h"
 #include "io/checkpoint/store.h"
 #include "io/checkpoint/verify.h"
 #include "src/app/standard_output.h"
@@ -22,6 +23,7 @@ struct CkptOptions {
   bool model = false;
   bool all = false;
   bool dry_run = false;
+  std::string memory;  // a node's folder
   Retention retention;
 };
 
@@ -78,15 +80,65 @@ ordered_json to_json(const StepFolder& step) {
   return object;
 }
 
-void list(const CkptOptions& options) {
-  const std::vector<StepFolder> steps = all_steps(options);
-  if (options.json) {
-    ordered_json array = ordered_json::array();
-    for (const StepFolder& step : steps) {
-      array.push_back(to_json(step));
+ordered_json to_json(const MemoryStep& step) {
+  ordered_json object = {{"path", step.path.string()},
+                         {"step", step.name.step},
+                         {"generation", step.name.generation},
+                         {"copy", step.is_partner},
+                         {"valid", step.manifest.has_value()}};
+  if (!step.manifest) {
+    object["problem"] = step.problem;
+    return object;
+  }
+  object["shards_here"] = step.shards.size();
+  object["shards"] = step.manifest->shards.size();
+  object["bytes"] = step.manifest->bytes();
+  object["created"] = step.manifest->created;
+  return object;
+}
+
+template <class Step>
+ordered_json array_of(const std::vector<Step>& steps) {
+  ordered_json array = ordered_json::array();
+  for (const Step& step : steps) {
+    array.push_back(to_json(step));
+  }
+  return array;
+}
+
+void print_memory(const std::vector<MemoryStep>& steps) {
+  fmt::print("in memory:\n{:>10} {:>4} {:>11} {:>13}  {:<20}  {}\n", "step", "run", "size",
+             "shards here", "created", "state");
+  for (const MemoryStep& step : steps) {
+    if (!step.manifest) {
+      fmt::print("{:>10} {:>4} {:>11} {:>13}  {:<20}  INVALID: {}\n", step.name.step,
+                 step.name.generation, "", "", "", step.problem);
+      continue;
     }
-    print_json({{"schema", 1}, {"checkpoints", array}});
+    const Manifest& m = *step.manifest;
+    fmt::print("{:>10} {:>4} {:>11} {:>13}  {:<20}  {}\n", step.name.step, step.name.generation,
+               format_bytes(m.bytes()),
+               fmt::format("{} of {}", step.shards.size(), m.shards.size()), m.created,
+               step.is_partner ? "copy for a partner" : "own");
+  }
+}
+
+void list(const CkptOptions& options) {
+  const bool with_memory = !options.memory.empty();
+  const std::vector<MemoryStep> in_memory = list_memory_steps({options.memory, ""});
+  const std::vector<StepFolder> steps =
+      with_memory ? list_steps(clean_path(options)) : all_steps(options);
+  if (options.json) {
+    ordered_json object = {{"schema", 1}, {"checkpoints", array_of(steps)}};
+    if (with_memory) {
+      object["memory"] = array_of(in_memory);
+    }
+    print_json(object);
     return;
+  }
+  if (with_memory) {
+    print_memory(in_memory);
+    fmt::print("on disk:\n");
   }
   fmt::print("{:>10} {:>12} {:>4} {:>11} {:>6}  {:<20}  {}\n", "step", "samples", "run", "size",
              "shards", "created", "state");
@@ -241,6 +293,8 @@ void add_ckpt_command(CLI::App& app, int& exit_code) {
   CLI::App* ls = add(*ckpt, "ls", "List the checkpoints of a folder, damaged ones first",
                      "trireme ckpt ls runs/demo/run/checkpoints --json", options);
   ls->add_flag("--json", options->json, "as JSON");
+  ls->add_option("--memory", options->memory,
+                 "also what this node's memory holds: the folder TRIREME_NODE_DIR of a run");
   ls->callback([options] { list(*options); });
 
   CLI::App* shown = add(*ckpt, "show", "Show what a checkpoint holds",

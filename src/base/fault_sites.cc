@@ -44,7 +44,7 @@ constexpr std::array kSites = {
     FaultSite{"ckpt.gc_after", point, "rank 0, when an old step is gone"},
     FaultSite{"memory.snapshot", point, "each rank, before its copy into the node's memory"},
     FaultSite{"memory.snapshot_taken", point, "each rank, after its copy into the node's memory"},
-    FaultSite{"memory.gather", point, "each rank, before the tables of shards in memory are joined"},
+    FaultSite{"memory.gather", point, "each rank, before it tells all of its shard in memory"},
     FaultSite{"memory.rename", point, "a node's leader, before the step in memory gets its name"},
     FaultSite{"memory.renamed", point, "a node's leader, when the step in memory has its name"},
     FaultSite{"memory.serve", data, "each rank, before it sends blocks of its node's memory"},

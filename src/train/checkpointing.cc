@@ -1,21 +1,33 @@
 #include "src/train/checkpointing.h"
 
+#include <algorithm>
+#include <array>
 #include <iterator>
 
 #include <fmt/ranges.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 
 #include "io/checkpoint/fingerprint.h"
+#include "mpi/agreement.h"
 #include "src/base/json_fields.h"
+#include "src/base/median.h"
 #include "src/base/units.h"
 
 namespace trireme {
 namespace {
+
+// A guess for a job on some dozens of nodes; sites know better (checkpoint.mtbf).
+constexpr double kDefaultMtbfHours = 24;
+constexpr std::size_t kStepTimes = 33;
 
 WriterOptions writer_options(const RunConfig& config) {
   WriterOptions options;
   options.folder = config.checkpoint_dir();
   options.force = config.checkpoint.force_lock;
   options.retention = {config.checkpoint.keep, config.checkpoint.keep_every};
+  // Who hangs on its disk says so before others have waited for it too long.
+  options.patience = std::chrono::duration<double>(0.8 * config.deadline.checkpoint);
   return options;
 }
 
@@ -24,18 +36,42 @@ void append(std::vector<T>& all, std::vector<T> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
+bool is_tmpfs(const std::filesystem::path& folder) {
+  struct statfs status {};
+  return ::statfs(folder.c_str(), &status) == 0 && status.f_type == TMPFS_MAGIC;
+}
+
 }  // namespace
 
 TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
-    : parts_(parts), writer_(parts.world, writer_options(parts.config)) {}
+    : parts_(parts),
+      writer_(parts.world, writer_options(parts.config)),
+      nodes_(map_nodes(parts.world, parts.node)),
+      run_(run_on_root(
+          parts.world,
+          [&] {
+            return std::filesystem::weakly_canonical(parts.config.checkpoint_dir()).string();
+          })),
+      disk_schedule_(parts.config.checkpoint.every),
+      memory_schedule_(parts.config.checkpoint.memory_every) {}
 
-std::optional<TrainingCounters> TrainingCheckpoints::resume() {
+ResumeOptions TrainingCheckpoints::resume_options() {
   const CheckpointConfig& config = parts_.config.checkpoint;
-  const std::filesystem::path folder = parts_.config.checkpoint_dir();
   ResumeOptions options;
+  options.node = parts_.node;
+  options.nodes = &nodes_;
+  options.identity = {run_, writer_.generation()};
   options.accept = [this](const Manifest& manifest) { accept(manifest); };
+  options.nothing_whole = [this](const std::vector<std::string>& skipped) {
+    if (parts_.world.rank() == 0) {
+      parts_.log.warning(
+          fmt::format("no step is whole in the nodes' memory, and none on disk: "
+                      "the run starts from the beginning\n  {}",
+                      fmt::join(skipped, "\n  ")));
+    }
+  };
   if (config.resume.is("never")) {
-    options.accept = [&](const Manifest& manifest) {
+    options.accept = [folder = parts_.config.checkpoint_dir()](const Manifest& manifest) {
       throw ConfigError(fmt::format(
           "checkpoint.resume is never, but {} holds step {}: choose another checkpoint.dir, or "
           "remove the old checkpoints",
@@ -44,25 +80,52 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume() {
   } else if (!config.resume.is("auto")) {
     options.step = config.resume.integer;
   }
+  return options;
+}
+
+std::optional<TrainingCounters> TrainingCheckpoints::resume() {
   std::vector<BlockRequest> requests;
   for (const auto& chunk : parts_.engine.chunks()) {
     append(requests, blocks_to_load(chunk->parameters, chunk->state.pieces_to_load()));
   }
-  const std::optional<Resumed> resumed = trireme::resume(parts_.world, folder, requests, options);
+  const std::optional<Resumed> resumed =
+      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), requests, resume_options());
   if (!resumed) {
     return std::nullopt;
   }
   parts_.engine.masters_changed();
-  durable_step_ = requested_step_ = resumed->manifest.meta.step;
-  if (parts_.world.rank() == 0) {
-    for (const std::string& why : resumed->skipped) {
-      parts_.log.warning(fmt::format("skipped {}", why));
-    }
-    parts_.log.info(fmt::format("resumed from {}: {} in {}", resumed->folder.string(),
-                                format_bytes(resumed->load.read_bytes),
-                                format_seconds(resumed->load.seconds)));
+  const std::int64_t step = resumed->manifest.meta.step;
+  if (!resumed->folder.empty()) {
+    durable_step_ = disk_requested_ = step;
   }
+  if (resumed->from_memory) {
+    memory_requested_ = step;
+    resumed_ = MemoryStepName{step, resumed->manifest.generation};
+  }
+  disk_schedule_.start(step);
+  memory_schedule_.start(step);
+  tell_resumed(*resumed);
   return counters_from_json(object_field(resumed->manifest.meta.extra, "counters"));
+}
+
+void TrainingCheckpoints::tell_resumed(const Resumed& resumed) const {
+  if (parts_.world.rank() != 0) {
+    return;
+  }
+  for (const std::string& why : resumed.skipped) {
+    parts_.log.warning(fmt::format("skipped {}", why));
+  }
+  for (const std::string& damage : resumed.repairs) {
+    parts_.log.warning(fmt::format("taken from another copy: {}", damage));
+  }
+  parts_.log.event("resumed", {{"step", resumed.manifest.meta.step},
+                               {"generation", resumed.manifest.generation},
+                               {"from_memory", resumed.from_memory},
+                               {"bytes", resumed.bytes},
+                               {"seconds", resumed.load.seconds}});
+  parts_.log.info(fmt::format("resumed from {}: {} in {}", resumed.source(),
+                              format_bytes(resumed.load.read_bytes),
+                              format_seconds(resumed.load.seconds)));
 }
 
 void TrainingCheckpoints::accept(const Manifest& manifest) const {
@@ -92,18 +155,7 @@ std::vector<TensorBlock> TrainingCheckpoints::blocks_to_save() const {
   return blocks;
 }
 
-void TrainingCheckpoints::reserve() { writer_.reserve(blocks_to_save()); }
-
-bool TrainingCheckpoints::due(std::int64_t step) const {
-  const std::int64_t every = parts_.config.checkpoint.every;
-  return step == parts_.config.train.steps || (every > 0 && step % every == 0);
-}
-
-void TrainingCheckpoints::save(const TrainingCounters& counters) {
-  if (counters.step == requested_step_) {
-    return;
-  }
-  requested_step_ = counters.step;
+CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) const {
   CheckpointMeta meta;
   meta.step = counters.step;
   meta.samples = counters.step * parts_.config.train.global_batch;
@@ -111,21 +163,141 @@ void TrainingCheckpoints::save(const TrainingCounters& counters) {
   meta.numerics = parts_.fingerprints.numerics;
   meta.extra = parts_.fingerprints.extra;
   meta.extra["counters"] = to_json(counters);
-  note(writer_.save(meta, blocks_to_save()));
-  if (!parts_.config.checkpoint.async) {
-    note(writer_.finish());
+  return meta;
+}
+
+void TrainingCheckpoints::reserve() {
+  const CheckpointConfig& config = parts_.config.checkpoint;
+  if (config.uses_memory() && open_memory()) {
+    const std::string lack = gather_faults(parts_.world, memory_->reserve(blocks_to_save()));
+    if (!lack.empty() && parts_.world.rank() == 0) {
+      parts_.log.warning(
+          fmt::format("{}: saves will try again; make room there, or lower "
+                      "checkpoint.memory_every to 0",
+                      lack));
+    }
+  } else if (CheckpointConfig::is_on(config.every)) {
+    writer_.reserve(blocks_to_save());
+  }
+}
+
+bool TrainingCheckpoints::open_memory() {
+  MemoryOptions options;
+  options.node = parts_.node;
+  options.partner = parts_.config.checkpoint.partner;
+  options.generation = writer_.generation();
+  options.run = run_;
+  memory_ = std::make_unique<MemoryWriter>(parts_.world, nodes_, std::move(options));
+  const std::string fault = memory_->open(resumed_);
+  if (fault.empty()) {
+    return true;
+  }
+  memory_.reset();
+  if (parts_.world.rank() == 0) {
+    parts_.log.warning(fmt::format("checkpoints go to disk only: {}", fault));
+  }
+  return false;
+}
+
+bool TrainingCheckpoints::disk_due(std::int64_t step) const {
+  return step == parts_.config.train.steps || disk_schedule_.due(step);
+}
+
+void TrainingCheckpoints::save_if_due(const TrainingCounters& counters, bool anyway) {
+  const std::int64_t step = counters.step;
+  const bool on_disk = (anyway || disk_due(step)) && step != disk_requested_;
+  const bool in_memory =
+      memory_ != nullptr && (on_disk || memory_schedule_.due(step)) && step != memory_requested_;
+  if (on_disk || in_memory) {
+    const Stopwatch stall;
+    const CheckpointMeta meta = meta_of(counters);
+    if (in_memory) {
+      save_in_memory(meta);
+    }
+    if (on_disk) {
+      save_on_disk(meta);
+      disk_stall_ = stall.seconds();
+    }
+    if (!parts_.config.checkpoint.async) {
+      (void)finish(step);
+    }
+  }
+  since_save_ = Stopwatch();
+}
+
+void TrainingCheckpoints::save_in_memory(const CheckpointMeta& meta) {
+  if (!writer_.in_flight()) {
+    memory_->unpin();
+  }
+  memory_requested_ = meta.step;
+  memory_schedule_.saved(meta.step);
+  note_memory(memory_->save(meta, blocks_to_save()));
+}
+
+// From the copy in memory, where this rank has one of this step.
+void TrainingCheckpoints::save_on_disk(const CheckpointMeta& meta) {
+  disk_requested_ = meta.step;
+  disk_schedule_.saved(meta.step);
+  const bool is_in_memory = memory_ != nullptr && memory_requested_ == meta.step;
+  std::optional<Snapshot> snapshot = is_in_memory ? memory_->snapshot() : std::nullopt;
+  note(snapshot ? writer_.save(meta, std::move(*snapshot)) : writer_.save(meta, blocks_to_save()));
+  if (is_in_memory) {
+    memory_->unpin();
+    memory_->pin_latest();
   }
 }
 
 void TrainingCheckpoints::poll() {
+  const double step_time = since_save_.seconds();
+  if (step_times_.size() < kStepTimes) {
+    step_times_.push_back(step_time);
+  } else {
+    step_times_[next_step_time_++ % kStepTimes] = step_time;
+  }
+  if (memory_ != nullptr && memory_->in_flight()) {
+    note_memory(memory_->poll());
+  }
   if (writer_.in_flight()) {
     note(writer_.poll());
   }
+  since_save_ = Stopwatch();
 }
 
 bool TrainingCheckpoints::finish(std::int64_t step) {
+  if (memory_ != nullptr) {
+    note_memory(memory_->finish());
+  }
   note(writer_.finish());
   return durable_step_ == step;
+}
+
+SnapshotMemory TrainingCheckpoints::snapshots() const {
+  const std::int64_t in_memory = memory_ == nullptr ? 0 : memory_->bytes();
+  return {writer_.snapshot_bytes() + in_memory, is_tmpfs(parts_.node.folder) ? in_memory : 0};
+}
+
+double TrainingCheckpoints::step_seconds() const { return median(step_times_); }
+
+// Of `auto`: the figures are those of the slowest rank, for all.
+void TrainingCheckpoints::learn(SaveSchedule& schedule, const char* key, double cost,
+                                double least) {
+  if (!schedule.is_auto()) {
+    return;
+  }
+  const double given = parts_.config.checkpoint.mtbf;
+  const double seen = parts_.mtbf_hours > 0 ? parts_.mtbf_hours : kDefaultMtbfHours;
+  std::array<double, 4> figures = {cost, least, step_seconds(), given > 0 ? given : seen};
+  parts_.world.all_reduce({figures.data(), figures.size(), DType::f64, {}}, ReduceOp::max).wait();
+  const auto told = schedule.learn({figures[0], figures[1], figures[2], 3600 * figures[3]});
+  if (told && parts_.world.rank() == 0) {
+    parts_.log.info(fmt::format("{}: {}", key, *told));
+    parts_.log.event("save_interval", {{"key", key},
+                                       {"steps", schedule.interval()},
+                                       {"cost_seconds", figures[0]},
+                                       {"least_seconds", figures[1]},
+                                       {"step_seconds", figures[2]},
+                                       {"mtbf_hours", figures[3]}});
+  }
 }
 
 void TrainingCheckpoints::note(const std::optional<SaveOutcome>& outcome) {
@@ -134,6 +306,7 @@ void TrainingCheckpoints::note(const std::optional<SaveOutcome>& outcome) {
   }
   if (outcome->durable) {
     durable_step_ = outcome->step;
+    longest_save_seconds_ = std::max(longest_save_seconds_, outcome->seconds);
   }
   if (outcome->fenced) {
     throw PolicyError(
@@ -141,21 +314,48 @@ void TrainingCheckpoints::note(const std::optional<SaveOutcome>& outcome) {
                     "folder: {}",
                     outcome->step, outcome->message));
   }
-  if (parts_.world.rank() != 0) {
-    return;
-  }
-  if (!outcome->durable) {
+  if (parts_.world.rank() == 0 && !outcome->durable) {
     parts_.log.error(fmt::format("step {} could not be saved, training goes on: {}", outcome->step,
                                  outcome->message));
+  }
+  if (!outcome->durable) {
     return;
   }
-  parts_.log.event("checkpoint", {{"step", outcome->step},
-                                  {"bytes", outcome->bytes},
-                                  {"seconds", outcome->seconds},
-                                  {"stall_ms", 1e3 * writer_.stats().last_stall_seconds}});
-  parts_.log.info(fmt::format("saved step {}: {} in {}{}{}", outcome->step,
-                              format_bytes(outcome->bytes), format_seconds(outcome->seconds),
-                              outcome->message.empty() ? "" : "; ", outcome->message));
+  if (parts_.world.rank() == 0) {
+    parts_.log.event("checkpoint", {{"step", outcome->step},
+                                    {"bytes", outcome->bytes},
+                                    {"seconds", outcome->seconds},
+                                    {"stall_ms", 1e3 * disk_stall_},
+                                    {"waits", writer_.stats().waits}});
+    parts_.log.info(fmt::format("saved step {}: {} in {}{}{}", outcome->step,
+                                format_bytes(outcome->bytes), format_seconds(outcome->seconds),
+                                outcome->message.empty() ? "" : "; ", outcome->message));
+  }
+  // With copies in memory the stall of a save on disk is next to nothing: what counts then is the
+  // disk, which others want, too.
+  const double cost = memory_ == nullptr ? disk_stall_ : writer_.stats().last_write_seconds;
+  learn(disk_schedule_, "checkpoint.every", cost, outcome->seconds);
+}
+
+void TrainingCheckpoints::note_memory(const std::optional<SaveOutcome>& outcome) {
+  if (!outcome) {
+    return;
+  }
+  const double stall = memory_->stats().last_stall_seconds;
+  if (!outcome->durable && parts_.world.rank() == 0) {
+    parts_.log.warning(fmt::format("step {} is not kept in memory, training goes on: {}",
+                                   outcome->step, outcome->message));
+  }
+  if (!outcome->durable) {
+    return;
+  }
+  if (parts_.world.rank() == 0) {
+    parts_.log.event("memory_checkpoint", {{"step", outcome->step},
+                                           {"bytes", outcome->bytes},
+                                           {"seconds", outcome->seconds},
+                                           {"stall_ms", 1e3 * stall}});
+  }
+  learn(memory_schedule_, "checkpoint.memory_every", stall, outcome->seconds);
 }
 
 }  // namespace trireme

@@ -1,18 +1,24 @@
 // TrainingCheckpoints: when a run saves, what it saves, and from where it goes on. Joins the
-// training state with io/checkpoint. Every call is collective, on the main thread, at a step
-// boundary.
+// training state with io/checkpoint: the disk, and the nodes' memory where there is any. A step
+// that goes to both is copied once, into memory, and written to disk from there. Every call is
+// collective, on the main thread, at a step boundary.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint/resume.h"
+#include "io/checkpoint/memory/memory_writer.h"
+#include "io/checkpoint/memory/resume.h"
 #include "io/checkpoint/writer.h"
 #include "src/base/log.h"
+#include "src/base/stopwatch.h"
 #include "src/train/engine.h"
+#include "src/train/memory_report.h"
 #include "src/train/run_config.h"
+#include "src/train/save_schedule.h"
 #include "src/train/training_state.h"
 
 namespace trireme {
@@ -31,6 +37,8 @@ class TrainingCheckpoints {
     Engine& engine;
     Communicator& world;
     Log& log;
+    const NodeMemory& node;
+    double mtbf_hours;  // as the launcher has seen; 0: unknown
   };
   // Takes the lock of the checkpoint folder.
   explicit TrainingCheckpoints(const Parts& parts);
@@ -38,29 +46,55 @@ class TrainingCheckpoints {
   // Fills weights, moments and counters from the checkpoint that the configuration asks for; says
   // what it skipped. Nothing if the run starts afresh.
   std::optional<TrainingCounters> resume();
-  // Takes the memory of a snapshot, so that the first save stalls no longer than later ones.
+  // Takes the memory of snapshots, so that the first save stalls no longer than later ones. After
+  // resume().
   void reserve();
-  // Whether a save is due after this step.
-  bool due(std::int64_t step) const;
-  // Does nothing for a step that was saved or loaded already.
-  void save(const TrainingCounters& counters);
-  // Moves a save in flight along; logs its outcome. This, save() and finish() throw PolicyError on
-  // every rank when another run has taken the folder over.
+  // Whether a save on disk is due after this step.
+  bool disk_due(std::int64_t step) const;
+  // Saves on the levels that are due, on disk `anyway`; not what was saved or loaded already.
+  void save_if_due(const TrainingCounters& counters, bool anyway);
+  // Moves saves in flight along; logs their outcome. This, save_if_due() and finish() throw
+  // PolicyError on every rank when another run has taken the folder over.
   void poll();
+  // Whether nothing is left in the background after so long: else this must never be destroyed.
+  bool quiet_within(std::chrono::duration<double> limit) { return writer_.quiet_within(limit); }
   // Until nothing is in flight. Returns whether `step` is durable.
   bool finish(std::int64_t step);
-  // Memory that snapshots take.
-  std::int64_t snapshot_bytes() const { return writer_.snapshot_bytes(); }
+  SnapshotMemory snapshots() const;
+
+  // From the copy until it was durable; 0: nothing was saved yet.
+  double longest_save_seconds() const { return longest_save_seconds_; }
 
  private:
   void accept(const Manifest& manifest) const;
+  ResumeOptions resume_options();
+  void tell_resumed(const Resumed& resumed) const;
   std::vector<TensorBlock> blocks_to_save() const;
+  CheckpointMeta meta_of(const TrainingCounters& counters) const;
+  bool open_memory();
+  void save_in_memory(const CheckpointMeta& meta);
+  void save_on_disk(const CheckpointMeta& meta);
   void note(const std::optional<SaveOutcome>& outcome);
+  void note_memory(const std::optional<SaveOutcome>& outcome);
+  void learn(SaveSchedule& schedule, const char* key, double cost, double least);
+  double step_seconds() const;
 
   Parts parts_;
   CheckpointWriter writer_;
-  std::int64_t requested_step_ = -1;  // of the latest save
+  NodeMap nodes_;
+  std::string run_;  // the checkpoint folder, as rank 0 sees it
+  std::optional<MemoryStepName> resumed_;
+  std::unique_ptr<MemoryWriter> memory_;  // null: the disk alone
+  SaveSchedule disk_schedule_;
+  SaveSchedule memory_schedule_;
+  std::int64_t disk_requested_ = -1;  // step of the latest save
+  std::int64_t memory_requested_ = -1;
   std::int64_t durable_step_ = -1;
+  double longest_save_seconds_ = 0;
+  double disk_stall_ = 0;  // of the latest save, the copy included
+  Stopwatch since_save_;   // since the latest call here ended: a training step
+  std::vector<double> step_times_;
+  std::size_t next_step_time_ = 0;
 };
 
 }  // namespace trireme

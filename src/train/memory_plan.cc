@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/memory/holding.h"
 #include "src/base/units.h"
 #include "src/train/dry_step.h"
 
@@ -27,6 +28,13 @@ std::int64_t kernel_workspace(const RunConfig& config, int tensor_ranks) {
   const std::int64_t rows = config.train.micro_batch * config.data.sequence;
   const std::int64_t width = config.model.kv_heads * config.model.head_dim / tensor_ranks;
   return 2 * rows * width * size_of(config.compute_dtype());
+}
+
+// Copies of a rank's blocks. On the node's memory: those of kMemorySlots, of which one is on its
+// way to disk; and with partners the newest of another node, and the next as it comes in.
+std::int64_t snapshot_copies(const CheckpointConfig& checkpoint) {
+  const std::int64_t partners = checkpoint.partner ? 2 : 0;
+  return checkpoint.uses_memory() ? static_cast<std::int64_t>(kMemorySlots) + partners : 1;
 }
 
 constexpr const char* kRow = "{:>6} {:>11} {:>11} {:>11} {:>11} {:>13} {:>11} {:>11} {:>11}";
@@ -69,7 +77,7 @@ MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
   plan.optimizer = step.moments;
   plan.activations = step.activations;
   plan.communication = step.exchanged + step.gathered;
-  plan.snapshot = step.snapshot;
+  plan.snapshot = step.snapshot * snapshot_copies(config.checkpoint);
   plan.program = resident_at_start + kLaterProgramBytes +
                  kernel_workspace(config, layout.grid.tp()) +
                  std::min(kReadBackBytes, step.snapshot);

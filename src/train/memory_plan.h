@@ -19,7 +19,7 @@ struct MemoryPlan {
   std::int64_t optimizer = 0;      // moments
   std::int64_t activations = 0;    // what forward keeps for backward, and the layers' workspace
   std::int64_t communication = 0;  // activations between ranks; ZeRO 3: gathered computes
-  std::int64_t snapshot = 0;       // of a checkpoint on its way to disk
+  std::int64_t snapshot = 0;       // of checkpoints: on the way to disk, and in memory
   std::int64_t program = 0;        // code, libraries, transports, the kernels' own workspace
 
   static constexpr int kParts = 7;

@@ -113,7 +113,8 @@ void MemoryReport::log_predicted(Log& log) const {
   log.event("memory_predicted", {{"ranks", to_json(predicted_)}});
 }
 
-void MemoryReport::log_measured(const Engine& engine, std::int64_t snapshot_bytes, Log& log) const {
+void MemoryReport::log_measured(const Engine& engine, const SnapshotMemory& snapshots,
+                                Log& log) const {
   const StepMemory step = taken_memory(engine);
   MemoryPlan own;
   own.parameters = step.computes + step.masters;
@@ -121,10 +122,10 @@ void MemoryReport::log_measured(const Engine& engine, std::int64_t snapshot_byte
   own.optimizer = step.moments;
   own.activations = step.activations;
   own.communication = step.exchanged + step.gathered;
-  own.snapshot = snapshot_bytes;
+  own.snapshot = snapshots.bytes;
   const bool maps_own = &world_.memory() != &host_memory();
-  const std::int64_t resident =
-      peak_resident_bytes() - shared_resident_bytes() + (maps_own ? engine.shared_bytes() : 0);
+  const std::int64_t resident = peak_resident_bytes() - shared_resident_bytes() +
+                                snapshots.shared_bytes + (maps_own ? engine.shared_bytes() : 0);
   own.program = resident - own.total();
   const std::vector<MemoryPlan> measured = gather_plans(world_, own);
   if (world_.rank() != 0) {

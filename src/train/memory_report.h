@@ -17,6 +17,12 @@ namespace trireme {
 // read. 0 where nobody says so.
 std::int64_t shared_resident_bytes();
 
+// What checkpoints have taken on this rank.
+struct SnapshotMemory {
+  std::int64_t bytes = 0;
+  std::int64_t shared_bytes = 0;  // those of it that shared_resident_bytes() counts
+};
+
 class MemoryReport {
  public:
   // ConfigError on every rank, with numbers and advice, where the ranks of a host together will
@@ -26,8 +32,7 @@ class MemoryReport {
 
   const std::vector<MemoryPlan>& predicted() const { return predicted_; }
   void log_predicted(Log& log) const;
-  // snapshot_bytes: what checkpoints have taken on this rank.
-  void log_measured(const Engine& engine, std::int64_t snapshot_bytes, Log& log) const;
+  void log_measured(const Engine& engine, const SnapshotMemory& snapshots, Log& log) const;
 
  private:
   Communicator& world_;

@@ -58,6 +58,11 @@ void bind(ConfigBinder& b, TrainConfig& c) {
             "steps between comparisons of what ranks hold alike, which find silent data "
             "corruption; 0: never")
       .at_least(0);
+  b.integer(
+       "train.straggler_every", c.straggler_every,
+       "steps after which ranks compare how long they computed; one that is slower three times "
+       "in a row is named; 0: never")
+      .at_least(0);
 }
 
 void bind(ConfigBinder& b, OptimizerConfig& c) {
@@ -112,7 +117,18 @@ void bind(ConfigBinder& b, ParallelConfig& c) {
 
 void bind(ConfigBinder& b, CheckpointConfig& c) {
   b.path("checkpoint.dir", c.dir, "where checkpoints are; empty: <run>/checkpoints");
-  b.integer("checkpoint.every", c.every, "steps between saves; 0: at the end and when stopped")
+  b.integer_or_word("checkpoint.every", c.every, {"auto"},
+                    "steps between saves; 0: at the end and when stopped; auto: from what a save "
+                    "costs and checkpoint.mtbf")
+      .at_least(0);
+  b.integer_or_word("checkpoint.memory_every", c.memory_every, {"auto"},
+                    "steps between saves in the nodes' memory, which trireme launch keeps when "
+                    "ranks die; 0: never; auto: as above")
+      .at_least(0);
+  b.boolean("checkpoint.partner", c.partner,
+            "each node's memory is copied to another node's, so that it survives the node");
+  b.real("checkpoint.mtbf", c.mtbf,
+         "hours between failures of the whole run, for auto; 0: as trireme launch has seen, or 24")
       .at_least(0);
   b.integer("checkpoint.keep", c.keep, "newest checkpoints to keep").at_least(2);
   b.integer("checkpoint.keep_every", c.keep_every, "keep steps divisible by this for good; 0: none")
@@ -148,6 +164,9 @@ void bind(ConfigBinder& b, RunConfig& c) {
             "steps to trace, after the first two of a start; 0: none (docs/parallelism.md)")
       .at_least(0)
       .at_most(kMostSteps);
+  b.integer_or_word("run.stop_before_end", c.stop_before_end, {"auto", "never"},
+                    "seconds before the end of a Slurm job to save and leave; auto: as measured")
+      .at_least(1);
   b.text("run.memory_check", c.memory_check,
          "off: start even where a host has less memory than its ranks are predicted to take")
       .one_of({"on", "off"});

@@ -37,8 +37,9 @@ struct TrainConfig {
   std::int64_t max_skipped_steps = 3;  // in a row, for a loss or gradient that is not finite
   IntegerOrWord threads{0, "auto"};    // a rank
   std::string recompute = "none";
-  std::int64_t recompute_every = 1;  // blocks, of full
-  std::int64_t compare_every = 100;  // steps between comparisons of replicas; 0: never
+  std::int64_t recompute_every = 1;   // blocks, of full
+  std::int64_t compare_every = 100;   // steps between comparisons of replicas; 0: never
+  std::int64_t straggler_every = 20;  // steps of a window; 0: nobody is named
 };
 
 struct OptimizerConfig {
@@ -65,13 +66,22 @@ struct ParallelConfig {
 
 struct CheckpointConfig {
   std::filesystem::path dir;  // empty: <run>/checkpoints
-  std::int64_t every = 0;     // steps; 0: only at the end and when asked to stop
+  // Steps between saves on disk; 0: only at the end and when asked to stop.
+  IntegerOrWord every{0, ""};
+  IntegerOrWord memory_every{0, ""};  // the same in the nodes' memory; 0: never
+  bool partner = true;                // each node's memory is copied to another node
+  double mtbf = 0;                    // hours between failures; 0: as measured, or a guess
   int keep = 2;
   std::int64_t keep_every = 0;  // steps whose checkpoints stay for good; 0: none
   IntegerOrWord resume{0, "auto"};
   bool async = true;
   bool force_lock = false;
   std::vector<std::string> allow_change;  // fingerprint fields that may differ at resume
+
+  static bool is_on(const IntegerOrWord& interval) {
+    return interval.is("auto") || interval.integer > 0;
+  }
+  bool uses_memory() const { return is_on(memory_every); }
 };
 
 struct DeadlineConfig {  // seconds
@@ -95,7 +105,8 @@ struct RunConfig {
   std::filesystem::path run_dir;
   std::string run_name;
   std::string memory_check = "on";
-  std::int64_t trace = 0;  // steps
+  std::int64_t trace = 0;                    // steps
+  IntegerOrWord stop_before_end{0, "auto"};  // seconds
 
   DType compute_dtype() const { return train.precision == "bf16" ? DType::bf16 : DType::f32; }
   std::int64_t tokens_a_step() const { return train.global_batch * data.sequence; }

@@ -15,7 +15,11 @@ PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
 DATA = DEVICE + ["src/tensor", "io/h5"]
 CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
 TRAIN = PARALLEL + ["mpi/watch", "mpi/session", "src/parallel", "src/parallel/pipeline", "io/h5",
-                    "io/data", "io/checkpoint", "slurm"]
+                    "io/data", "io/checkpoint", "io/checkpoint/memory", "slurm",
+                    "slurm/job"]
+LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/journal",
+          "slurm/agent"]
+SITE = ["slurm/render", "slurm/doctor", "slurm/health", "slurm/launch"] + LAUNCH
 ROOMS = {
     "src/base": [],
     "src/trace": ["src/base"],
@@ -35,14 +39,25 @@ ROOMS = {
     "io/h5": ["src/base"],
     "io/data": DATA,
     "io/checkpoint": CHECKPOINT,
+    "io/checkpoint/memory": CHECKPOINT + ["io/checkpoint"],
     "src/parallel": PARALLEL,
     "src/parallel/pipeline": DEVICE + ["src/trace", "src/tensor", "mpi"],
     "slurm": ["src/base"],
+    "slurm/job": ["src/base"],
+    "slurm/render": ["src/base", "slurm/job"],
+    "slurm/doctor": ["src/base"],
+    "slurm/health": ["src/base"],
+    "slurm/process": ["src/base"],
+    "slurm/wire": ["src/base"],
+    "slurm/policy": ["src/base", "slurm/wire"],
+    "slurm/journal": ["src/base"],
+    "slurm/agent": ["src/base", "slurm/process", "slurm/wire", "slurm/policy"],
+    "slurm/launch": ["src/base"] + LAUNCH,
     "src/train": TRAIN,
-    "src/app": TRAIN + ["src/train"],
+    "src/app": TRAIN + SITE + ["src/train"],
     "benchmarks": TRAIN + ["src/train", "src/app"],
-    "tests": TRAIN + TRANSPORT + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy", "src/train",
-                                  "src/app"],
+    "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
+                                         "src/train", "src/app"],
 }
 
 # Headers of other libraries, and the only places that may name them.

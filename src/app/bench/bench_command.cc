@@ -142,8 +142,11 @@ void add_ckpt(CLI::App& bench, AppContext& context) {
   command->add_option("--rounds", options->rounds, "(5)")->check(positive_count());
   command->add_option("--threads", options->threads, "of the copies; default: all cores")
       ->check(thread_count());
+  command->add_option("--memory", options->memory,
+                      "also in memory: a folder on a tmpfs with room for three times the state");
   command->add_option("-J,--json-file", *file, "write the results there as JSON");
-  command->footer("Example:\n  trireme bench ckpt --dir /scratch --bytes 2G -J ckpt.json");
+  command->footer(
+      "Example:\n  trireme bench ckpt --dir /scratch --memory /dev/shm --bytes 2G -J ckpt.json");
   command->callback([options, bytes, file, &context] {
     options->bytes = parse_bytes(*bytes);
     report_once(bench_ckpt(*options), *file, context);

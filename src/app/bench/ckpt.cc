@@ -5,7 +5,8 @@
 
 #include <unistd.h>
 
-#include "io/checkpoint/resume.h"
+#include "io/checkpoint/memory/memory_writer.h"
+#include "io/checkpoint/memory/resume.h"
 #include "io/checkpoint/writer.h"
 #include "mpi/self_communicator.h"
 #include "src/app/bench/dd.h"
@@ -96,14 +97,72 @@ double plain_copy_seconds(const State& state, int threads) {
 }
 
 struct Timings {
-  std::vector<double> copy, stall, write, load, dd_write, dd_read;
+  std::vector<double> copy, stall, write, load, dd_write, dd_read, memory_stall, memory_load;
   double write_with_read_back = 0;
+};
+
+// The memory of one node of one rank, kept from round to round as a run keeps it.
+class MemoryBench {
+ public:
+  MemoryBench(Communicator& comm, const fs::path& folder, const State& state, int threads)
+      : comm_(comm),
+        state_(state),
+        node_{folder, "bench"},
+        nodes_(map_nodes(comm, node_)),
+        writer_(comm, nodes_, options(threads)) {
+    std::string fault = writer_.open(std::nullopt);
+    fault = fault.empty() ? writer_.reserve(state.blocks) : fault;
+    if (!fault.empty()) {
+      throw IoError(fault);
+    }
+  }
+
+  double save(std::int64_t step) {
+    CheckpointMeta meta;
+    meta.step = step;
+    (void)writer_.save(meta, state_.blocks);
+    const auto outcome = writer_.finish();
+    if (!outcome->durable) {
+      throw IoError(outcome->message);
+    }
+    return writer_.stats().last_stall_seconds;
+  }
+
+  double load() {
+    ResumeOptions options;
+    options.node = node_;
+    options.nodes = &nodes_;
+    options.identity.run = "bench";
+    return resume(comm_, node_.folder / "none", state_.requests, options)->load.seconds;
+  }
+
+ private:
+  MemoryOptions options(int threads) const {
+    MemoryOptions options;
+    options.node = node_;
+    options.partner = false;
+    options.generation = 1;
+    options.run = "bench";
+    options.copy_threads = threads;
+    return options;
+  }
+
+  Communicator& comm_;
+  const State& state_;
+  NodeMemory node_;
+  NodeMap nodes_;
+  MemoryWriter writer_;
 };
 
 class CkptBench {
  public:
   CkptBench(const BenchCkptOptions& options, const fs::path& folder)
-      : options_(options), folder_(folder), state_(make_state(options.bytes)) {}
+      : options_(options), folder_(folder), state_(make_state(options.bytes)) {
+    if (!options.memory.empty()) {
+      memory_folder_.emplace(options.memory);
+      memory_.emplace(comm_, memory_folder_->path(), state_, options.threads);
+    }
+  }
 
   Timings run() {
     Timings timings;
@@ -135,19 +194,30 @@ class CkptBench {
     return {writer.stats().last_stall_seconds, seconds};
   }
 
+  void forget() { std::memset(state_.target.data(), 0, static_cast<std::size_t>(state_.bytes)); }
+  void check_loaded() const {
+    if (std::memcmp(state_.target.data(), state_.memory.data(),
+                    static_cast<std::size_t>(state_.bytes)) != 0) {
+      throw DataError("what was loaded is not what was saved");
+    }
+  }
+
   void one_round(Timings& timings) {
     timings.copy.push_back(plain_copy_seconds(state_, options_.threads));
     const auto [stall, write] = save(false);
     timings.stall.push_back(stall);
     timings.write.push_back(write);
-    std::memset(state_.target.data(), 0, static_cast<std::size_t>(state_.bytes));
+    forget();
     const auto resumed = resume(comm_, folder_ / "checkpoints", state_.requests);
     timings.load.push_back(resumed->load.seconds);
-    if (std::memcmp(state_.target.data(), state_.memory.data(),
-                    static_cast<std::size_t>(state_.bytes)) != 0) {
-      throw DataError("what was loaded is not what was saved");
-    }
+    check_loaded();
     fs::remove_all(resumed->folder);
+    if (memory_) {
+      timings.memory_stall.push_back(memory_->save(step_));
+      forget();
+      timings.memory_load.push_back(memory_->load());
+      check_loaded();
+    }
     const fs::path file = folder_ / "dd";
     timings.dd_write.push_back(dd_write_seconds(file, state_.bytes));
     timings.dd_read.push_back(dd_read_seconds(file));
@@ -159,6 +229,8 @@ class CkptBench {
   State state_;
   SelfCommunicator comm_;
   std::int64_t step_ = 0;
+  std::optional<BenchFolder> memory_folder_;
+  std::optional<MemoryBench> memory_;
 };
 
 nlohmann::ordered_json entry(const std::string& name, const nlohmann::ordered_json& params,
@@ -194,7 +266,15 @@ nlohmann::ordered_json bench_ckpt(const BenchCkptOptions& given) {
   stall["metrics"]["ratio"] = median(timings.stall) / median(timings.copy);
   auto write = entry("ckpt_write", params, bytes, timings.write, timings.dd_write);
   write["metrics"]["with_read_back_bytes_per_s"] = bytes / timings.write_with_read_back;
-  return {stall, write, entry("ckpt_load", params, bytes, timings.load, timings.dd_read)};
+  nlohmann::ordered_json entries = {
+      stall, write, entry("ckpt_load", params, bytes, timings.load, timings.dd_read)};
+  if (!timings.memory_stall.empty()) {
+    auto memory = entry("ckpt_memory_stall", params, bytes, timings.memory_stall, timings.copy);
+    memory["metrics"]["ratio"] = median(timings.memory_stall) / median(timings.copy);
+    entries.push_back(memory);
+    entries.push_back(entry("ckpt_memory_load", params, bytes, timings.memory_load, timings.copy));
+  }
+  return entries;
 }
 
 }  // namespace trireme

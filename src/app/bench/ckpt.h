@@ -4,6 +4,7 @@
 //   stall    CheckpointWriter::save(), nothing in flight: planning, copying, starting the writer
 //   write    from the end of save() to the durable, renamed checkpoint; digests and fsync included
 //   load     every block, digests compared; O_DIRECT, so that no cache helps
+//   memory   the stall of MemoryWriter::save(), and a load from there
 //   dd       write (oflag=direct conv=fsync) and read (iflag=direct) of as many bytes, bs=8M
 // and the medians over the rounds are compared. A last save with read-back tells what that costs.
 #pragma once
@@ -20,10 +21,14 @@ struct BenchCkptOptions {
   std::int64_t bytes = std::int64_t{2} << 30;
   int rounds = 5;
   int threads = 0;  // of the copies; 0: all processors that this process may use
+  // On the file system that stands for the node's memory; empty: without it. It takes three times
+  // the state.
+  std::filesystem::path memory = {};
 };
 
 // An array of entries {name, params, metrics}: ckpt_stall (fraction_of_ceiling is memcpy over
-// stall, ratio its inverse), ckpt_write and ckpt_load (fraction_of_ceiling over dd).
+// stall, ratio its inverse), ckpt_write and ckpt_load (fraction_of_ceiling over dd); with memory
+// also ckpt_memory_stall and ckpt_memory_load, both against memcpy.
 nlohmann::ordered_json bench_ckpt(const BenchCkptOptions& options);
 
 }  // namespace trireme

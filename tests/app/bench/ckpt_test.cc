@@ -25,6 +25,18 @@ TEST(BenchCkpt, MeasuresAndCleansUp) {
   EXPECT_TRUE(std::filesystem::is_empty(on_disk.path()));
 }
 
+TEST(BenchCkpt, MeasuresMemoryWhereItIsAsked) {
+  const TempFolder disk;
+  const TempFolder memory;
+  const auto results = bench_ckpt(
+      {.folder = disk.path(), .bytes = 3 << 20, .rounds = 1, .memory = memory.path()});
+  ASSERT_EQ(results.size(), 5U);
+  EXPECT_EQ(results[3].at("name"), "ckpt_memory_stall");
+  EXPECT_GT(results[3].at("metrics").at("ratio").get<double>(), 0);
+  EXPECT_EQ(results[4].at("name"), "ckpt_memory_load");
+  EXPECT_TRUE(std::filesystem::is_empty(memory.path()));
+}
+
 TEST(BenchCkpt, TakesAFolderThatIsThere) {
   const TempFolder folder;
   EXPECT_THROW(bench_ckpt({.folder = folder.path() / "none/x", .bytes = 1 << 20, .rounds = 1}),

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/checkpoint/logical_digest.h"
-#include "io/checkpoint/resume.h"
+#include "io/checkpoint/memory/resume.h"
 #include "io/checkpoint/store.h"
 #include "io/checkpoint/writer.h"
 #include "mpi/thread/thread_world.h"

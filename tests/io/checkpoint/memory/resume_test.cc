@@ -1,4 +1,4 @@
-#include "io/checkpoint/resume.h"
+#include "io/checkpoint/memory/resume.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST(Reader, NamesEveryMismatch) {
   const Blocks blocks = cut_state(state, cut_nothing, 0, 1);
   const CheckpointReader reader(step_path(folder.path(), 1),
                                 *inspect_step(step_path(folder.path(), 1)).manifest);
-  EXPECT_THAT(reader.mismatches(blocks.to_load),
+  EXPECT_THAT(mismatches(reader.manifest(), blocks.to_load),
               ElementsAre("h.0.bias: checkpoint BF16 [33], run U16 [33]",
                           "lm_head.weight: the checkpoint has no such tensor"));
   EXPECT_THROW(reader.load(blocks.to_load), ConfigError);

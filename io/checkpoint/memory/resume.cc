@@ -1,0 +1,128 @@
+#include "io/checkpoint/memory/resume.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "io/checkpoint/names.h"
+#include "mpi/agreement.h"
+#include "src/base/fault.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+// For people.
+std::string name_of(const StepCandidate& step) {
+  return step.places.empty() ? step.disk.string()
+                             : fmt::format("memory of step {}", step.name.step);
+}
+
+// ConfigError on all ranks if it is one on any.
+void check_fits(Communicator& comm, const StepCandidate& step, const Manifest& manifest,
+                std::span<const BlockRequest> requests, const ResumeOptions& options) {
+  std::string fault;
+  try {
+    if (options.accept) {
+      options.accept(manifest);
+    }
+    const std::vector<std::string> lines = mismatches(manifest, requests);
+    if (!lines.empty()) {
+      fault =
+          fmt::format("{} does not fit this run:\n  {}", name_of(step), fmt::join(lines, "\n  "));
+    }
+  } catch (const ConfigError& e) {
+    fault = e.what();
+  }
+  const std::string all = gather_faults(comm, fault);
+  if (!all.empty()) {
+    throw ConfigError(fault.empty() ? all : fault);
+  }
+}
+
+Manifest send_manifest(Communicator& comm, const Inventory& inventory, const StepCandidate& step) {
+  std::string text;
+  if (comm.rank() == step.manifest_rank) {
+    text = to_text(inventory.manifest(step));
+  }
+  return parse_manifest(broadcast_text(comm, text, step.manifest_rank), name_of(step));
+}
+
+Resumed result_of(Communicator& comm, const StepCandidate& step, Manifest manifest,
+                  const NearestStats& stats) {
+  Resumed resumed;
+  resumed.folder = step.disk;
+  resumed.manifest = std::move(manifest);
+  resumed.load = stats.load;
+  resumed.bytes = stats.bytes;
+  comm.all_reduce({resumed.bytes.data(), kCopyKinds, DType::i64, {}}, ReduceOp::sum).wait();
+  resumed.from_memory =
+      std::any_of(resumed.bytes.begin(), resumed.bytes.end() - 1, [](auto n) { return n > 0; });
+  const std::string repairs =
+      gather_faults(comm, fmt::format("{}", fmt::join(stats.repairs, "; ")));
+  if (!repairs.empty()) {
+    resumed.repairs.push_back(repairs);
+  }
+  return resumed;
+}
+
+[[noreturn]] void refuse_to_start_anew(const fs::path& folder,
+                                       const std::vector<std::string>& skipped) {
+  throw DataError(fmt::format(
+      "{} holds checkpoints, but none is valid:\n  {}\nRestore one; or, to start from the "
+      "beginning, remove {} or choose another checkpoint.dir",
+      folder.string(), fmt::join(skipped, "\n  "), folder.string()));
+}
+
+}  // namespace
+
+std::string Resumed::source() const {
+  if (!from_memory) {
+    return folder.string();
+  }
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < kCopyKinds; ++i) {
+    if (bytes[i] > 0) {
+      parts.push_back(fmt::format("{} from {}", format_bytes(bytes[i]),
+                                  copy_kind_text(static_cast<CopyKind>(i))));
+    }
+  }
+  return fmt::format("memory, step {} ({})", manifest.meta.step, fmt::join(parts, ", "));
+}
+
+std::optional<Resumed> resume(Communicator& comm, const fs::path& folder,
+                              std::span<const BlockRequest> requests,
+                              const ResumeOptions& options) {
+  static const NodeMap kNoNodes;
+  const NodeMap& nodes = options.nodes == nullptr ? kNoNodes : *options.nodes;
+  Inventory inventory(comm, nodes, options.node, options.identity);
+  inventory.add_disk(folder, options.step);
+  std::vector<std::string> skipped = inventory.problems();
+  for (const StepCandidate& step : inventory.candidates()) {
+    Manifest manifest = send_manifest(comm, inventory, step);
+    fault("load.manifest");
+    check_fits(comm, step, manifest, requests, options);
+    NearestLoader loader(comm, nodes, inventory, step, manifest, options.io);
+    std::string reason = loader.missing();
+    if (reason.empty()) {
+      reason = loader.load(requests);
+    }
+    if (reason.empty()) {
+      const NearestStats stats = loader.stats();
+      Resumed resumed = result_of(comm, step, std::move(manifest), stats);
+      resumed.skipped = std::move(skipped);
+      return resumed;
+    }
+    skipped.push_back(fmt::format("{}: {}", name_of(step), reason));
+  }
+  if (!inventory.disk_has_any()) {
+    if (options.nothing_whole && !skipped.empty()) {
+      options.nothing_whole(skipped);
+    }
+    return std::nullopt;
+  }
+  refuse_to_start_anew(folder, skipped);
+}
+
+}  // namespace trireme

@@ -1,0 +1,47 @@
+#include "src/train/save_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "src/base/units.h"
+
+namespace trireme {
+
+double best_interval(double save_seconds, double mtbf_seconds) {
+  const double ratio = save_seconds / (2 * mtbf_seconds);
+  if (ratio >= 1) {
+    return mtbf_seconds;
+  }
+  const double young = std::sqrt(2 * save_seconds * mtbf_seconds);
+  return young * (1 + std::sqrt(ratio) / 3 + ratio / 9) - save_seconds;
+}
+
+void SaveSchedule::start(std::int64_t step) { latest_ = step; }
+
+bool SaveSchedule::due(std::int64_t step) const {
+  if (is_auto()) {
+    return step - latest_ >= interval_;
+  }
+  return every_.integer > 0 && step % every_.integer == 0;
+}
+
+void SaveSchedule::saved(std::int64_t step) { latest_ = step; }
+
+std::optional<std::string> SaveSchedule::learn(const SaveFigures& figures) {
+  const double best = best_interval(figures.cost, figures.mtbf);
+  const double seconds = std::max({best, figures.least, figures.step});
+  interval_ = std::max<std::int64_t>(1, std::llround(seconds / figures.step));
+  if (10 * std::abs(interval_ - told_) < told_) {
+    return std::nullopt;
+  }
+  told_ = interval_;
+  return fmt::format(
+      "every {} steps, {} (a save costs {:.4g} s and takes {:.4g} s, a step {:.4g} s, a failure "
+      "every {:.4g} h)",
+      interval_, format_seconds(static_cast<double>(interval_) * figures.step), figures.cost,
+      figures.least, figures.step, figures.mtbf / 3600);
+}
+
+}  // namespace trireme

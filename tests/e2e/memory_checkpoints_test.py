@@ -1,0 +1,261 @@
+"""Checkpoints in the nodes' memory: ranks are killed, nodes lose their memory, and the run goes on
+from the nearest copies with the bits of the uninterrupted run. Two "nodes" of this machine, each
+with a folder of its own; the copies are made as the agents of `trireme launch` make them."""
+
+import atexit
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+
+STEPS = 40
+
+
+def node_folders(count):
+    """Folders on the machine's memory, gone when the test ends."""
+    base = pathlib.Path(tempfile.mkdtemp(prefix="trireme-e2e-", dir="/dev/shm"))
+    atexit.register(shutil.rmtree, base, ignore_errors=True)
+    folders = [base / f"node{i}" for i in range(count)]
+    for folder in folders:
+        folder.mkdir()
+    return folders
+
+
+def command(nodes, ranks_a_node, *arguments):
+    parts = []
+    for i, node in enumerate(nodes):
+        parts += [":"] if parts else [harness.MPIEXEC]
+        parts += ["-n", str(ranks_a_node), "-x", f"TRIREME_NODE_DIR={node}",
+                  "-x", f"TRIREME_NODE=n{i}", harness.PROGRAM]
+        parts += [str(a) for a in arguments]
+    return parts
+
+
+def run(nodes, ranks_a_node, *arguments, env=None):
+    return subprocess.run(command(nodes, ranks_a_node, *arguments),
+                          env={**harness.ENVIRONMENT, **(env or {})}, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=240, errors="replace",
+                          check=False)
+
+
+def steps_in(node):
+    return sorted(p.name for p in (node / "memory" / "own").glob("step-*"))
+
+
+def copy_newest(source, target):
+    """What the agents of two partner nodes do."""
+    newest = (source / "memory" / "own") / steps_in(source)[-1]
+    shutil.copytree(newest, target / "memory" / "partner" / newest.name)
+
+
+class MemoryCheckpoints(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+        cls.reference = cls.make_config("reference", checkpoint__every=0)
+        harness.must(harness.run("train", cls.reference, ranks=2))
+        cls.bits = harness.loss_bits(cls.reference)
+        cls.digest = harness.digest(cls.reference)
+
+    @classmethod
+    def make_config(cls, name, **keys):
+        values = {"train__steps": STEPS, "checkpoint__every": 1000, "checkpoint__memory_every": 2}
+        return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, "gpt2", "bf16",
+                                    **{**values, **keys})
+
+    def assert_same_as_reference(self, config):
+        self.assertEqual(self.digest, harness.digest(config))
+        self.assertEqual(self.bits, harness.loss_bits(config))
+
+    def kill_amidst(self, config, nodes, ranks_a_node=2, steps=12):
+        """SIGKILLs a rank once so many steps are logged."""
+        log = self.folder / f"{config.stem}.log"
+        with open(log, "ab") as out:
+            process = subprocess.Popen(command(nodes, ranks_a_node, "train", config),
+                                       env=harness.ENVIRONMENT, stdin=subprocess.DEVNULL,
+                                       stdout=out, stderr=subprocess.STDOUT,
+                                       start_new_session=True)
+        try:
+            ranks = ranks_a_node * len(nodes)
+            pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", ranks)
+            end = time.monotonic() + 60
+            path = harness.run_dir(config) / "metrics.jsonl"
+            while not (path.exists() and len(path.read_text().splitlines()) >= steps):
+                self.assertLess(time.monotonic(), end, log.read_text()[-2000:])
+                time.sleep(0.02)
+            os.kill(pids[ranks - 1], signal.SIGKILL)
+            self.assertNotEqual(process.wait(timeout=60), 0)
+        finally:
+            harness.end_group(process)
+        self.assertFalse((harness.run_dir(config) / "DONE").exists())
+
+    def resumed_step(self, result, of="memory, step "):
+        harness.must(result)
+        found = re.search(rf"resumed from {of}(\d+)", result.stderr)
+        self.assertTrue(found, result.stderr[-3000:])
+        return int(found[1])
+
+    def test_killed_ranks_go_on_from_memory(self):
+        nodes = node_folders(2)
+        config = self.make_config("killed")
+        self.kill_amidst(config, nodes)
+        self.assertGreaterEqual(self.resumed_step(run(nodes, 2, "train", config)), 8)
+        self.assert_same_as_reference(config)
+
+    def test_another_layout_goes_on_from_memory(self):
+        nodes = node_folders(2)
+        config = self.make_config("elastic")
+        self.kill_amidst(config, nodes)
+        self.assertGreaterEqual(self.resumed_step(run(nodes, 1, "train", config)),
+                                8)
+        self.assert_same_as_reference(config)
+
+    def test_a_lost_node_is_made_good_by_its_partner(self):
+        nodes = node_folders(2)
+        config = self.make_config("lost")
+        self.kill_amidst(config, nodes)
+        copy_newest(nodes[1], nodes[0])
+        shutil.rmtree(nodes[1])
+        result = run(nodes[:1], 2, "train", config)
+        self.assertGreaterEqual(self.resumed_step(result), 8)
+        self.assertIn("a partner's copy on this node", result.stderr)
+        self.assert_same_as_reference(config)
+
+    def test_without_a_copy_the_disk_has_to_do(self):
+        nodes = node_folders(2)
+        config = self.make_config("disk", checkpoint__every=5)
+        self.kill_amidst(config, nodes)
+        shutil.rmtree(nodes[1])
+        result = run(nodes[:1], 2, "train", config)
+        harness.must(result)
+        self.assertRegex(result.stderr, r"skipped memory of step \d+: 2 of 4 shards are in no")
+        self.assertRegex(result.stderr, r"resumed from \S*/step-\d+")
+        self.assert_same_as_reference(config)
+
+    def test_damage_in_memory_is_seen(self):
+        nodes = node_folders(2)
+        config = self.make_config("damaged", checkpoint__every=5)
+        self.kill_amidst(config, nodes)
+        copy_newest(nodes[0], nodes[1])
+        newest = nodes[0] / "memory" / "own" / steps_in(nodes[0])[-1]
+        shard = sorted(newest.glob("shard-*"))[0]
+        data = bytearray(shard.read_bytes())
+        data[len(data) // 2] ^= 1
+        shard.write_bytes(data)
+        result = run(nodes, 2, "train", config)
+        self.resumed_step(result)
+        self.assertIn("taken from another copy", result.stderr)
+        self.assert_same_as_reference(config)
+
+    def test_again_and_again(self):
+        nodes = node_folders(2)
+        config = self.make_config("often")
+        for steps in (10, 18, 26):
+            self.kill_amidst(config, nodes, steps=steps)
+        self.assertGreaterEqual(self.resumed_step(run(nodes, 2, "train", config)), 20)
+        self.assert_same_as_reference(config)
+        for node in nodes:
+            names = [p.name for p in (node / "memory" / "own").iterdir()]
+            self.assertLessEqual(len(names), 3, names)
+
+    def test_sigkill_at_every_point_of_a_save(self):
+        for site in ("snapshot", "snapshot_taken", "gather", "rename", "renamed"):
+            for rank in (0, 3):
+                if site.startswith("rename") and rank == 3:
+                    rank = 2  # the second node's leader
+                with self.subTest(site=site, rank=rank):
+                    nodes = node_folders(2)
+                    config = self.make_config(f"kill-{site}-{rank}")
+                    plan = f"memory.{site}:{rank}:4:kill"
+                    result = run(nodes, 2, "train", config, env={"TRIREME_FAULTS": plan})
+                    self.assertNotEqual(result.returncode, 0)
+                    self.assertIn(f"planned fault: {plan}", result.stderr)
+                    self.assertIn(self.resumed_step(run(nodes, 2, "train", config)), (4, 6, 8))
+                    self.assert_same_as_reference(config)
+
+    def test_a_flip_on_the_way_is_seen(self):
+        nodes = node_folders(4)
+        config = self.make_config("transit")
+        self.kill_amidst(config, nodes[:2])
+        copy_newest(nodes[1], nodes[2])
+        # Rank 1 sends damaged blocks; rank 2 has a copy.
+        result = run(nodes, 1, "train", config, env={"TRIREME_FAULTS": "memory.serve:1:1:corrupt"})
+        self.resumed_step(result)
+        self.assertIn("or on the way", result.stderr)
+        self.assertIn("copies on other nodes", result.stderr)
+        self.assert_same_as_reference(config)
+
+    def test_a_stop_saves_on_disk(self):
+        nodes = node_folders(1)
+        config = self.make_config("stopped")
+        with open(self.folder / "stopped.log", "ab") as out:
+            process = subprocess.Popen(command(nodes, 2, "train", config),
+                                       env=harness.ENVIRONMENT, stdin=subprocess.DEVNULL,
+                                       stdout=out, stderr=subprocess.STDOUT,
+                                       start_new_session=True)
+        try:
+            pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", 2)
+            while not (harness.run_dir(config) / "metrics.jsonl").exists():
+                time.sleep(0.02)
+            os.kill(pids[0], signal.SIGUSR2)
+            self.assertEqual(process.wait(timeout=60), 75)
+        finally:
+            harness.end_group(process)
+        shutil.rmtree(nodes[0])
+        harness.must(harness.run("train", config, ranks=2))
+        self.assert_same_as_reference(config)
+
+    def test_without_node_folders_it_says_so_once(self):
+        config = self.make_config("plain")
+        result = harness.must(harness.run("train", config, ranks=2))
+        self.assertEqual(result.stderr.count("checkpoint.memory_every is set"), 1)
+        self.assert_same_as_reference(config)
+
+    def test_no_room_in_memory(self):
+        nodes = node_folders(1)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", nodes[0]],
+                                 check=False, capture_output=True).returncode == 0
+        if not mounted:
+            self.skipTest("needs to mount a file system, which takes root")
+        try:
+            config = self.make_config("full")
+            result = harness.must(run(nodes, 2, "train", config))
+            self.assertIn("is not kept in memory, training goes on", result.stderr)
+            self.assert_same_as_reference(config)
+        finally:
+            subprocess.run(["umount", nodes[0]], check=False)
+
+    def test_intervals_of_their_own(self):
+        nodes = node_folders(1)
+        config = self.make_config("auto", checkpoint__every="auto",
+                                  checkpoint__memory_every="auto", checkpoint__mtbf=0.001)
+        result = harness.must(run(nodes, 2, "train", config))
+        for key in ("checkpoint.every", "checkpoint.memory_every"):
+            self.assertRegex(result.stderr, key + r": every \d+ steps, .* a failure every 0.001 h")
+        self.assert_same_as_reference(config)
+
+    def test_listing_tells_of_memory(self):
+        nodes = node_folders(2)
+        config = self.make_config("listed")
+        self.kill_amidst(config, nodes)
+        copy_newest(nodes[1], nodes[0])
+        disk = harness.run_dir(config) / "checkpoints"
+        listed = harness.must(harness.run("ckpt", "ls", disk, "--memory", nodes[0], "--json"))
+        memory = json.loads(listed.stdout)["memory"]
+        self.assertTrue(any(step["copy"] for step in memory))
+        self.assertEqual({step["shards"] for step in memory}, {4})
+        text = harness.must(harness.run("ckpt", "ls", disk, "--memory", nodes[0])).stdout
+        self.assertIn("copy for a partner", text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

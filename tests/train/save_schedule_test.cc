@@ -1,0 +1,83 @@
+#include "src/train/save_schedule.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+// Of work, saves and failures at random: what is lost a second of work with saves every `t`
+// (Daly 2006, eq. 13, without restarts): the whole time of a run of `work` seconds.
+double run_time(double work, double t, double d, double m) {
+  return m * (std::exp((t + d) / m) - 1) * work / t;
+}
+
+TEST(BestInterval, IsTheBestOfTheExactModel) {
+  for (const double m : {600.0, 3600.0, 86400.0}) {
+    for (const double d : {0.01, 1.0, 20.0}) {
+      const double best = best_interval(d, m);
+      const double at_best = run_time(1e6, best, d, m);
+      for (const double factor : {0.5, 0.8, 1.25, 2.0}) {
+        EXPECT_LT(at_best, run_time(1e6, factor * best, d, m)) << m << " " << d << " " << factor;
+      }
+    }
+  }
+}
+
+TEST(BestInterval, IsYoungsWhereSavesAreCheap) {
+  EXPECT_NEAR(best_interval(0.001, 86400), std::sqrt(2 * 0.001 * 86400), 0.01);
+  EXPECT_NEAR(best_interval(60, 86400), 3180.1, 0.1);  // Daly's correction takes a minute off
+}
+
+TEST(BestInterval, StopsAtTheTimeBetweenFailures) {
+  EXPECT_EQ(best_interval(200, 100), 100);
+  EXPECT_EQ(best_interval(1e9, 100), 100);
+  EXPECT_EQ(best_interval(0, 100), 0);
+}
+
+TEST(SaveSchedule, CountsSteps) {
+  SaveSchedule schedule({5, ""});
+  schedule.start(12);
+  EXPECT_FALSE(schedule.due(12));
+  EXPECT_FALSE(schedule.due(14));
+  EXPECT_TRUE(schedule.due(15));
+  schedule.saved(15);
+  EXPECT_TRUE(schedule.due(20));
+  SaveSchedule off({0, ""});
+  EXPECT_FALSE(off.due(0));
+  EXPECT_FALSE(off.due(1000));
+}
+
+TEST(SaveSchedule, AutoMeasuresFirst) {
+  SaveSchedule schedule({0, "auto"});
+  schedule.start(100);
+  EXPECT_FALSE(schedule.due(107));
+  EXPECT_TRUE(schedule.due(108));
+  schedule.saved(108);
+  const auto told = schedule.learn({.cost = 0.5, .least = 3, .step = 0.25, .mtbf = 3600});
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(schedule.interval(), std::llround(best_interval(0.5, 3600) / 0.25));
+  EXPECT_THAT(*told, testing::AllOf(testing::HasSubstr(std::to_string(schedule.interval())),
+                                    testing::HasSubstr("a save costs 0.5 s"),
+                                    testing::HasSubstr("a failure every 1 h")));
+  EXPECT_FALSE(schedule.due(108 + schedule.interval() - 1));
+  EXPECT_TRUE(schedule.due(108 + schedule.interval()));
+  // Nearly the same again is no news; twice the step is.
+  EXPECT_FALSE(schedule.learn({.cost = 0.501, .least = 3, .step = 0.25, .mtbf = 3600}));
+  EXPECT_TRUE(schedule.learn({.cost = 0.5, .least = 3, .step = 0.5, .mtbf = 3600}));
+}
+
+// A save that costs nothing is due when the one before has ended, and no sooner than a step.
+TEST(SaveSchedule, AutoLeavesTimeForTheSave) {
+  SaveSchedule schedule({0, "auto"});
+  schedule.start(0);
+  (void)schedule.learn({.cost = 1e-9, .least = 10, .step = 0.5, .mtbf = 60});
+  EXPECT_EQ(schedule.interval(), 20);
+  (void)schedule.learn({.cost = 1e-9, .least = 0, .step = 5, .mtbf = 60});
+  EXPECT_EQ(schedule.interval(), 1);
+}
+
+}  // namespace
+}  // namespace trireme
