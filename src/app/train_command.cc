@@ -1,13 +1,20 @@
 #include "src/app/train_command.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <memory>
 
 #include <unistd.h>
 
 #include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
+#include "mpi/session/start_alarm.h"
+#include "src/app/standard_output.h"
+#include "src/app/version.h"
+#include "src/base/fault.h"
 #include "src/base/file.h"
 #include "src/train/connect.h"
+#include "src/train/job_end.h"
 #include "src/train/startup.h"
 #include "src/train/training.h"
 
@@ -33,6 +40,52 @@ bool finished_before(const RunConfig& config, const RunDirectory& run, Communica
   return all_reduce_value(world, done, ReduceOp::max) >= config.train.steps;
 }
 
+// Of the whole run, as the launcher has seen; 0: it says nothing.
+double seen_mtbf_hours() {
+  const char* text = std::getenv("TRIREME_MTBF_HOURS");
+  if (text == nullptr || *text == '\0') {
+    return 0;
+  }
+  char* end = nullptr;
+  const double hours = std::strtod(text, &end);
+  if (*end != '\0' || !(hours > 0) || !std::isfinite(hours)) {
+    throw ConfigError(
+        fmt::format("TRIREME_MTBF_HOURS is '{}', which is no number of hours above 0", text));
+  }
+  return hours;
+}
+
+// A run that can save nothing does not begin.
+void check_writable(const RunConfig& config, Communicator& world) {
+  run_on_root(world, [&] {
+    for (const auto& [key, path] : {std::pair("run.dir", config.run_dir),
+                                    std::pair("checkpoint.dir", config.checkpoint_dir())}) {
+      if (is_read_only(path)) {
+        throw ConfigError(fmt::format(
+            "{}: {} lies on a file system that is mounted read-only: choose a writable path", key,
+            path.string()));
+      }
+    }
+    return std::string();
+  });
+}
+
+// Of rank 0, which alone has asked Slurm.
+TimeLimit time_limit(const RunConfig& config, const JobEnd& end, Log& log) {
+  const IntegerOrWord& margin = config.stop_before_end;
+  if (!end.trouble.empty()) {
+    log.warning(
+        fmt::format("when this job ends is not known ({}): it saves when it is told to (SIGUSR1), "
+                    "not by itself",
+                    end.trouble));
+  }
+  if (!end.time || margin.is("never")) {
+    return {};
+  }
+  const auto seconds = static_cast<double>(margin.integer);
+  return {*end.time, margin.is("auto") ? std::nullopt : std::optional(seconds)};
+}
+
 // Before a rank writes anything: what is not this run's stays as it is.
 std::optional<FileLock> take_directory(const RunDirectory& run, Communicator& world) {
   std::optional<FileLock> lock;
@@ -46,6 +99,12 @@ std::optional<FileLock> take_directory(const RunDirectory& run, Communicator& wo
 void train(const TrainOptions& options, AppContext& context) {
   // From here on: a signal during MPI's start counts as well.
   const StopFlag stop;
+  const std::unique_ptr<ProgressPage> progress = progress_page_of_environment();
+  if (progress != nullptr) {
+    const auto limit = start_deadline(process_environment()("TRIREME_START_DEADLINE"));
+    progress->note(ProgressPhase::start, 0, limit.count());
+  }
+  const JobEnd end = find_job_end(process_environment());
   MpiSession& session = context.session();
   Communicator& world = session.world();
   const LoadedConfig loaded = load_run_config(
@@ -64,6 +123,7 @@ void train(const TrainOptions& options, AppContext& context) {
     }
     return;
   }
+  check_writable(config, world);
   const std::optional<FileLock> lock = take_directory(run, world);
   context.run = run;
 
@@ -71,19 +131,29 @@ void train(const TrainOptions& options, AppContext& context) {
            .ranks = world.size(),
            .host = session.place().host,
            .folder = config.run_dir / "logs"});
+  check_same_build(world, json_line(version_json()), config.reproducibility, log);
   const std::unique_ptr<Communicator> ranks = connect(config, session, log);
-  Training training(config,
-                    {*ranks, session.places(), session.recorder(), log, stop, context.status});
+  TrainingHost host{*ranks, session.places(), session.recorder(), log, stop, context.status};
+  host.limit = time_limit(config, end, log);
+  host.node = NodeMemory::from_environment();
+  host.mtbf_hours = seen_mtbf_hours();
+  host.progress = progress.get();
+  Training training(config, host);
   if (world.rank() == 0) {
     // Only now: a start that is refused changes nothing of what an earlier one left.
     write_file_durably(run.config(), loaded.binder.to_yaml());
     run.clear_done();
   }
   const TrainingOutcome outcome = training.run();
+  if (progress != nullptr) {
+    progress->note(ProgressPhase::end, outcome.step, config.deadline.start);
+  }
+  fault("finish.finalize");
   if (!outcome.finished) {
     context.exit_code = static_cast<int>(ExitCode::requeue);
     if (world.rank() == 0) {
-      run.write_exit_reason({context.exit_code, "signal",
+      run.write_exit_reason({context.exit_code,
+                             outcome.stop_signal == kTimeLimitSignal ? "time_limit" : "signal",
                              fmt::format("saved at step {}, please requeue", outcome.step), 0,
                              session.place().host, outcome.stop_signal, outcome.step, "train"});
     }

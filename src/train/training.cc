@@ -1,5 +1,6 @@
 #include "src/train/training.h"
 
+#include "src/base/fault.h"
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"
 #include "src/train/replica_guard.h"
@@ -28,7 +29,9 @@ class Loop {
 
  private:
   StepResult one_step();
+  int stop_signal();
   void check_skipped(const StepResult& result);
+  void watch_stragglers(const StepResult& result);
   void compare_if_due();
   void log_step(const StepResult& result);
   StepMetrics metrics_of(const StepResult& result) const;
@@ -51,6 +54,7 @@ TrainingOutcome Loop::run() {
     outcome.stop_signal = result.stop_signal;
     log_step(result);
     check_skipped(result);
+    watch_stragglers(result);
     compare_if_due();
     save_if_due(outcome.stop_signal != 0);
     if (p_.trace != nullptr) {
@@ -65,7 +69,8 @@ TrainingOutcome Loop::run() {
 
 StepResult Loop::one_step() {
   p_.enter("train", p_.config.deadline.step);
-  const StepResult result = p_.step->run(p_.counters, p_.host.stop.signal());
+  const StepResult result = p_.step->run(p_.counters, stop_signal());
+  fault("step.end");
   p_.host.status.step = p_.counters.step;
   ++window_.steps;
   window_.data_wait_ms += result.data_wait_ms;
@@ -82,6 +87,21 @@ StepResult Loop::one_step() {
   return result;
 }
 
+// What ends the run after this step, or 0. Rank 0 watches the clock for all: the step's exchange
+// tells them.
+int Loop::stop_signal() {
+  const int signal = p_.host.stop.signal();
+  TimeLimit& limit = p_.host.limit;
+  const double save_seconds = p_.checkpoints->longest_save_seconds();
+  const std::int64_t bytes = p_.checkpoints->snapshots().bytes;
+  if (signal != 0 || !limit.reached(TimeLimit::Clock::now(), save_seconds, bytes)) {
+    return signal;
+  }
+  p_.host.log.info(fmt::format("the job ends in less than {:.0f} s: saving and leaving",
+                               limit.margin_seconds(save_seconds, bytes)));
+  return kTimeLimitSignal;
+}
+
 // All ranks find the same. What is being saved is still worth having.
 void Loop::check_skipped(const StepResult& result) {
   if (p_.counters.skipped_in_a_row <= p_.config.train.max_skipped_steps) {
@@ -96,11 +116,30 @@ void Loop::check_skipped(const StepResult& result) {
       p_.counters.step, result.loss, result.grad_norm, p_.counters.skipped_in_a_row));
 }
 
+void Loop::watch_stragglers(const StepResult& result) {
+  for (const Straggler& each : p_.stragglers.add(1e-3 * result.compute_ms)) {
+    if (p_.world.rank() == 0) {
+      const std::string& host = p_.world.host(each.rank);
+      p_.host.log.warning(fmt::format(
+          "straggler: rank {} (host {}) computes {:.2f} times as long as its peers (z-score "
+          "{:.1f}), "
+          "for {} windows of {} steps: look for other programs, throttling or a failing part there",
+          each.rank, host, each.of_peers, each.score, StragglerWatch::kWindows,
+          p_.config.train.straggler_every));
+      p_.host.log.event("straggler", {{"step", p_.counters.step},
+                                      {"rank", each.rank},
+                                      {"host", host},
+                                      {"of_peers", each.of_peers},
+                                      {"score", each.score}});
+    }
+  }
+}
+
 // Before a save as well: what is saved had better be sound.
 void Loop::compare_if_due() {
   const std::int64_t every = p_.config.train.compare_every;
   const std::int64_t step = p_.counters.step;
-  if (every > 0 && (step % every == 0 || p_.checkpoints->due(step))) {
+  if (every > 0 && (step % every == 0 || p_.checkpoints->disk_due(step))) {
     compare_replicas(p_.engine, step);
   }
 }
@@ -167,20 +206,18 @@ void Loop::save_if_due(bool stopping) {
   const SpanTimer span(p_.engine.spans(), SpanKind::checkpoint, "checkpoint");
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
   p_.checkpoints->poll();
-  if (stopping || p_.checkpoints->due(p_.counters.step)) {
-    p_.checkpoints->save(p_.counters);
-  }
+  p_.checkpoints->save_if_due(p_.counters, stopping);
   window_.checkpoint_stall_ms += watch.milliseconds();
 }
 
 void Loop::finish(const TrainingOutcome& outcome) {
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
-  p_.checkpoints->save(p_.counters);
+  p_.checkpoints->save_if_due(p_.counters, true);
   const bool durable = p_.checkpoints->finish(outcome.step);
   if (p_.trace != nullptr) {
     p_.trace->finish();
   }
-  p_.memory.log_measured(p_.engine, p_.checkpoints->snapshot_bytes(), p_.host.log);
+  p_.memory.log_measured(p_.engine, p_.checkpoints->snapshots(), p_.host.log);
   if (p_.metrics != nullptr) {
     p_.metrics->finish();
   }
@@ -197,6 +234,7 @@ void Loop::finish(const TrainingOutcome& outcome) {
         p_.counters.skipped_in_a_row, outcome.step - p_.counters.skipped_in_a_row));
   }
   if (p_.world.rank() == 0 && outcome.finished) {
+    fault("finish.done");
     RunDirectory(p_.config.run_dir).mark_done(outcome.step);
   }
   p_.world.barrier().wait();

@@ -6,13 +6,16 @@
 #include <memory>
 #include <vector>
 
+#include "io/checkpoint/memory/node_memory.h"
 #include "mpi/communicator.h"
 #include "mpi/topology.h"
 #include "mpi/watch/flight_recorder.h"
 #include "src/base/log.h"
+#include "src/base/progress_page.h"
 #include "src/train/run_config.h"
 #include "src/train/run_directory.h"
 #include "src/train/stop_flag.h"
+#include "src/train/time_limit.h"
 
 namespace trireme {
 
@@ -30,6 +33,10 @@ struct TrainingHost {
   Log& log;
   const StopFlag& stop;
   RunStatus& status;
+  NodeMemory node = {};              // that outlives this rank; none: no checkpoints in memory
+  double mtbf_hours = 0;             // between failures, as the launcher has seen; 0: unknown
+  TimeLimit limit = {};              // rank 0's
+  ProgressPage* progress = nullptr;  // for who watches from outside; null: nobody does
 };
 
 struct TrainingParts;

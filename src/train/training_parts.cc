@@ -1,6 +1,7 @@
 #include "src/train/training_parts.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "src/base/config_tree.h"
 #include "src/base/units.h"
@@ -51,10 +52,25 @@ void check_allowed_fields(const std::vector<std::string>& allowed, const nlohman
   }
 }
 
+// Without node folders there is no memory that outlives the ranks.
+RunConfig usable_config(RunConfig config, const TrainingHost& host) {
+  const std::int64_t has_folder = host.node.folder.empty() ? 0 : 1;
+  if (config.checkpoint.uses_memory() &&
+      all_reduce_value(host.world, has_folder, ReduceOp::min) == 0) {
+    config.checkpoint.memory_every = {};
+    if (host.world.rank() == 0) {
+      host.log.warning(
+          "checkpoint.memory_every is set, but not every rank has TRIREME_NODE_DIR: checkpoints go "
+          "to disk only; start the run with trireme launch to keep them in memory, too");
+    }
+  }
+  return config;
+}
+
 }  // namespace
 
 TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& the_host)
-    : config(the_config),
+    : config(usable_config(the_config, the_host)),
       host(the_host),
       world(host.world),
       kernels(kernels_for({})),
@@ -66,7 +82,8 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       trace(make_trace()),
       engine(config, make_layout(config, world.size(), ranks_a_host(host.places)),
              {world, host.recorder, kernels, stream, pool, shared_pool,
-              trace == nullptr ? nullptr : trace->spans()}) {
+              trace == nullptr ? nullptr : trace->spans()}),
+      stragglers(world, engine.layout().grid.pp_rank(world.rank()), config.train.straggler_every) {
   host.recorder.set_dump_folder(config.run_dir / "logs");
   enter("start", config.deadline.start);
   check_same_kernels(world, kernels.name, config.reproducibility);
@@ -84,6 +101,16 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   measure_ceiling();
   if (world.rank() == 0) {
     make_metrics();
+  }
+}
+
+TrainingParts::~TrainingParts() {
+  // An error says what is wrong before anything else; who has finished can wait.
+  const double limit = std::uncaught_exceptions() > 0 ? 1 : 0.8 * config.deadline.checkpoint;
+  if (checkpoints != nullptr && !checkpoints->quiet_within(std::chrono::duration<double>(limit))) {
+    host.log.warning(fmt::format("{} hangs: what is still to be done there is left",
+                                 config.checkpoint_dir().string()));
+    (void)checkpoints.release();
   }
 }
 
@@ -112,6 +139,10 @@ void TrainingParts::enter(const char* phase, double deadline_seconds) {
   host.recorder.enter_phase(phase);
   host.status.step = counters.step;
   engine.set_deadline(std::chrono::duration<double>(deadline_seconds));
+  const auto shown = parse_progress_phase(phase);
+  if (host.progress != nullptr && shown) {
+    host.progress->note(*shown, counters.step, deadline_seconds);
+  }
 }
 
 void TrainingParts::make_checkpoints() {
@@ -121,8 +152,8 @@ void TrainingParts::make_checkpoints() {
                            engine.layout().grid.tp(), engine.layout().sequence_parallel),
       {{"tokenizer", dataset.manifest().tokenizer}}};
   check_allowed_fields(config.checkpoint.allow_change, fingerprints.config);
-  checkpoints = std::make_unique<TrainingCheckpoints>(
-      TrainingCheckpoints::Parts{config, fingerprints, engine, world, host.log});
+  checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
+      config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours});
 }
 
 void TrainingParts::resume() {
@@ -132,9 +163,7 @@ void TrainingParts::resume() {
   } else {
     engine.initialize(config.train.seed);
   }
-  if (config.checkpoint.every > 0) {
-    checkpoints->reserve();
-  }
+  checkpoints->reserve();
 }
 
 void TrainingParts::make_loader() {

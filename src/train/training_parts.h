@@ -11,6 +11,7 @@
 #include "src/train/memory_report.h"
 #include "src/train/metrics.h"
 #include "src/train/step_trace.h"
+#include "src/train/straggler_watch.h"
 #include "src/train/train_step.h"
 #include "src/train/training.h"
 
@@ -19,6 +20,11 @@ namespace trireme {
 struct TrainingParts {
   // Resumes, if there is something to resume from.
   TrainingParts(const RunConfig& config, const TrainingHost& host);
+
+  // Leaves checkpoints behind, not destroyed, whose file system hangs: the process ends soon.
+  ~TrainingParts();
+  TrainingParts(const TrainingParts&) = delete;
+  TrainingParts& operator=(const TrainingParts&) = delete;
 
   // What this rank is doing from here on, and how long it may wait for the others meanwhile.
   void enter(const char* phase, double deadline_seconds);
@@ -42,6 +48,7 @@ struct TrainingParts {
   TrainingCounters counters;
   std::unique_ptr<Loader> loader;  // of ranks that see tokens
   std::unique_ptr<TrainStep> step;
+  StragglerWatch stragglers;            // of what the steps take
   double ceiling_flops = 0;             // products a second of all ranks, measured
   std::unique_ptr<MetricsLog> metrics;  // rank 0's
 
