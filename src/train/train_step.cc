@@ -78,10 +78,16 @@ std::vector<double> TrainStep::run_micro_batches(std::int64_t step, StepResult& 
     chunk->state.reducer().begin_step();
   }
   Replica& replica = engine_.replica();
+  const Stopwatch watch;
   std::vector<double> losses = replica.train(step, engine_.micro_batches(), tokens_);
   result.data_wait_ms = 1e3 * replica.data_wait_seconds();
   result.tensor_wait_ms = 1e3 * engine_.group().take_waited_seconds();
   result.pipeline_wait_ms = 1e3 * replica.timings().wait_seconds;
+  result.compute_ms =
+      watch.milliseconds() - result.data_wait_ms - result.tensor_wait_ms - result.pipeline_wait_ms;
+  for (const auto& chunk : engine_.chunks()) {
+    result.compute_ms -= 1e3 * chunk->state.reducer().timings().exposed_seconds;
+  }
   return losses;
 }
 

@@ -23,6 +23,7 @@ struct StepResult {
   double comm_exposed_ms = 0;   // waited for other replicas after the last backward
   double tensor_wait_ms = 0;    // for the ranks of the tensor-parallel group
   double pipeline_wait_ms = 0;  // for other stages
+  double compute_ms = 0;        // forward and backward, without any of these waits
 };
 
 class TrainStep {
