@@ -12,8 +12,13 @@
 #include "src/app/data_command.h"
 #include "src/app/eval_command.h"
 #include "src/app/generate_command.h"
+#include "src/app/launch/launch_command.h"
 #include "src/app/plan_command.h"
 #include "src/app/plot_command.h"
+#include "src/app/site/doctor_command.h"
+#include "src/app/site/health_command.h"
+#include "src/app/site/man_command.h"
+#include "src/app/site/slurm_command.h"
 #include "src/app/standard_output.h"
 #include "src/app/trace_command.h"
 #include "src/app/train_command.h"
@@ -44,6 +49,11 @@ void add_commands(CLI::App& cli, AppContext& context) {
   add_plan_command(cli);
   add_plot_command(cli);
   add_trace_command(cli);
+  add_launch_command(cli, context.exit_code);
+  add_slurm_command(cli);
+  add_doctor_command(cli, context);
+  add_health_command(cli, context.exit_code);
+  add_man_command(cli);
 }
 
 // Asking for help is no error here.

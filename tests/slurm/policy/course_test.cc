@@ -96,7 +96,8 @@ class Play {
   }
   std::vector<std::string> last_nodes() const {
     std::vector<std::string> names;
-    for (const NodeSpec& node : all<LaunchRanks>().back().nodes) {
+    const std::vector<LaunchRanks> launches = all<LaunchRanks>();
+    for (const NodeSpec& node : launches.back().nodes) {
       names.push_back(node.name);
     }
     return names;

@@ -1,0 +1,177 @@
+#include "slurm/agent/agent.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "slurm/agent/copy_messages.h"
+#include "slurm/agent/copy_receiver.h"
+#include "slurm/agent/copy_sender.h"
+#include "slurm/agent/node_folder.h"
+#include "slurm/agent/rank_watch.h"
+#include "slurm/process/proc.h"
+#include "src/base/command.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kLookMilliseconds = 100;
+constexpr double kReportSeconds = 1;
+constexpr std::int64_t kEveryGeneration = INT64_MAX;
+
+double seconds_since(Clock::time_point when) {
+  return std::chrono::duration<double>(Clock::now() - when).count();
+}
+
+// Its end is the supervisor's business: a job that is cancelled sends such signals to every step,
+// and what is in memory has to outlive the ranks.
+void ignore_signals() {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE}) {
+    ::signal(number, SIG_IGN);
+  }
+}
+
+class Agent {
+ public:
+  explicit Agent(const AgentPlan& plan)
+      : plan_(plan),
+        folder_(plan.launch, plan.node),
+        ranks_(folder_.path(), plan.launch, plan.node),
+        receiver_(folder_.path(), plan.secret, "0.0.0.0"),
+        sender_(folder_.path(), plan.node, plan.secret) {}
+
+  int run() {
+    check_health();
+    auto connection = connect();
+    if (connection) {
+      serve(*connection);
+    }
+    end_ranks();
+    folder_.remove();
+    return connection ? 0 : static_cast<int>(ExitCode::io);
+  }
+
+ private:
+  void check_health() {
+    if (!plan_.health.empty()) {
+      const CommandResult result = run_command({"/bin/sh", "-c", plan_.health},
+                                               std::chrono::duration<double>(plan_.health_seconds));
+      report_.trouble = result.good() ? "" : result.complaint("health check").substr(0, 500);
+      report_.healthy = result.good();
+    } else {
+      report_.healthy = true;
+    }
+    report_.settled = true;
+  }
+
+  std::optional<Connection> connect() const {
+    const Clock::time_point start = Clock::now();
+    while (seconds_since(start) < plan_.connect_seconds) {
+      auto connection = call(plan_.addresses, plan_.port, plan_.secret,
+                             {.role = "agent",
+                              .node = plan_.node,
+                              .pid = ::getpid(),
+                              .port = receiver_.port(),
+                              .addresses = own_addresses()},
+                             2);
+      if (connection) {
+        return connection;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    fmt::print(stderr, "trireme launch agent on {}: the supervisor does not answer at port {}\n",
+               plan_.node, plan_.port);
+    return std::nullopt;
+  }
+
+  void serve(Connection& supervisor) {
+    Clock::time_point heard = Clock::now();
+    Clock::time_point reported{};
+    while (!over_ && !supervisor.closed() && seconds_since(heard) < plan_.silence_seconds) {
+      pollfd waiting{supervisor.fd(),
+                     static_cast<short>(POLLIN | (supervisor.wants_to_write() ? POLLOUT : 0)), 0};
+      ::poll(&waiting, 1, kLookMilliseconds);
+      for (const std::string& text : supervisor.receive()) {
+        heard = Clock::now();
+        obey(parse_order(text));
+      }
+      supervisor.flush();
+      if (look() || seconds_since(reported) > kReportSeconds) {
+        supervisor.send(to_json(report_));
+        reported = Clock::now();
+      }
+    }
+  }
+
+  void obey(const Order& order) {
+    switch (order.kind) {
+      case Order::Kind::ping:
+        break;
+      case Order::Kind::clear:
+        wanted_clear_ = std::max(wanted_clear_, order.generation);
+        break;
+      case Order::Kind::partner:
+        sender_.set_partner({order.node, order.port, order.addresses});
+        break;
+      case Order::Kind::bye:
+        over_ = true;
+        break;
+    }
+  }
+
+  // Whether there is news.
+  bool look() {
+    const AgentReport before = report_;
+    if (report_.cleared < wanted_clear_ && ranks_.clear(wanted_clear_)) {
+      report_.cleared = wanted_clear_;
+    }
+    report_.ranks = ranks_.look();
+    report_.oom_kills = out_of_memory_kills();
+    report_.memory_step = newest_memory_step();
+    return report_.cleared != before.cleared || is_news(before.ranks, report_.ranks);
+  }
+
+  std::int64_t newest_memory_step() const {
+    std::int64_t newest = -1;
+    std::error_code gone;
+    const auto own = folder_.path() / "memory" / "own";
+    for (const auto& entry : std::filesystem::directory_iterator(own, gone)) {
+      newest = std::max(newest, age_of(entry.path().filename().string()).second);
+    }
+    return newest;
+  }
+
+  void end_ranks() {
+    constexpr double kPatience = 10;  // a process in the kernel's hands may take its time
+    const Clock::time_point start = Clock::now();
+    while (!ranks_.clear(kEveryGeneration) && seconds_since(start) < kPatience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
+  AgentPlan plan_;
+  NodeFolder folder_;
+  RankWatch ranks_;
+  AgentReport report_;
+  std::int64_t wanted_clear_ = 0;
+  bool over_ = false;
+  CopyReceiver receiver_;
+  CopySender sender_;
+};
+
+}  // namespace
+
+int run_agent(const AgentPlan& plan) {
+  ignore_signals();
+  Agent agent(plan);
+  return agent.run();
+}
+
+}  // namespace trireme

@@ -1,0 +1,145 @@
+#include "slurm/agent/copy_receiver.h"
+
+#include <optional>
+
+#include <poll.h>
+
+#include "slurm/agent/copy_messages.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kLookMilliseconds = 200;
+constexpr double kPatienceSeconds = 20;
+
+// One copy on its way. What is not kept goes.
+class Incoming {
+ public:
+  Incoming(const fs::path& partner, CopyBegin begin)
+      : begin_(std::move(begin)),
+        folder_(partner / begin_.node),
+        draft_(folder_ / (".tmp-" + begin_.step)) {
+    make_directories(folder_);
+    fs::remove_all(draft_);
+    make_directories(draft_);
+  }
+  ~Incoming() {
+    std::error_code gone;
+    fs::remove_all(draft_, gone);
+  }
+  Incoming(const Incoming&) = delete;
+  Incoming& operator=(const Incoming&) = delete;
+
+  void take(const CopyFile& file, Connection& from, const std::atomic<bool>& stop) const {
+    File out = File::create_new(draft_ / file.name);
+    out.reserve(file.bytes);
+    Xxh3 digest;
+    for (std::int64_t at = 0; at < file.bytes;) {
+      const auto chunk = stop ? std::nullopt : from.receive_one(kPatienceSeconds);
+      if (!chunk || static_cast<std::int64_t>(chunk->size()) > file.bytes - at || chunk->empty()) {
+        throw DataError(fmt::format("{} of {} ended after {} of {} bytes", file.name, begin_.node,
+                                    at, file.bytes));
+      }
+      digest.update(chunk->data(), static_cast<std::int64_t>(chunk->size()));
+      out.write(chunk->data(), static_cast<std::int64_t>(chunk->size()));
+      at += static_cast<std::int64_t>(chunk->size());
+    }
+    out.close();
+    if (digest.value() != file.digest) {
+      throw DataError(fmt::format("{} of {} has changed on its way", file.name, begin_.node));
+    }
+  }
+
+  void keep() const {
+    fs::remove_all(folder_ / begin_.step);
+    fs::rename(draft_, folder_ / begin_.step);
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename();
+      if (is_memory_step_name(name) && age_of(name) < age_of(begin_.step)) {
+        // The name goes first: what is left of it is no step.
+        const fs::path trash = folder_ / (".trash-" + name);
+        fs::rename(entry.path(), trash);
+        fs::remove_all(trash);
+      }
+    }
+  }
+
+ private:
+  CopyBegin begin_;
+  fs::path folder_;
+  fs::path draft_;
+};
+
+void take_step(const fs::path& partner, Connection& from, const std::atomic<bool>& stop) {
+  std::optional<Incoming> incoming;
+  while (!stop) {
+    const auto text = from.receive_one(kPatienceSeconds);
+    if (!text) {
+      throw DataError("the sender is gone");
+    }
+    const CopyMessage message = parse_copy_message(*text);
+    if (const auto* begin = std::get_if<CopyBegin>(&message); begin != nullptr && !incoming) {
+      incoming.emplace(partner, *begin);
+    } else if (const auto* file = std::get_if<CopyFile>(&message); file != nullptr && incoming) {
+      incoming->take(*file, from, stop);
+    } else if (std::holds_alternative<CopyEnd>(message) && incoming) {
+      incoming->keep();
+      return;
+    } else {
+      throw DataError("a message of a copy out of its order");
+    }
+  }
+}
+
+}  // namespace
+
+CopyReceiver::CopyReceiver(fs::path node_folder, std::string secret, const std::string& address)
+    : partner_(node_folder / "memory" / "partner"),
+      secret_(std::move(secret)),
+      listener_(address),
+      thread_([this] { work(); }) {}
+
+CopyReceiver::~CopyReceiver() {
+  stop_ = true;
+  thread_.join();
+}
+
+void CopyReceiver::work() {
+  while (!stop_) {
+    pollfd waiting{listener_.fd(), POLLIN, 0};
+    if (::poll(&waiting, 1, kLookMilliseconds) > 0) {
+      if (auto connection = listener_.accept()) {
+        serve(std::move(*connection));
+      }
+    }
+  }
+}
+
+void CopyReceiver::serve(Connection connection) const {
+  constexpr double kStrangerSeconds = 3;
+  CopyDone done;
+  try {
+    Doorkeeper door(secret_);
+    connection.send(door.challenge());
+    const auto hello = connection.receive_one(kStrangerSeconds);
+    std::string welcome;
+    if (!hello || door.accept(*hello, welcome).role != "copy") {
+      return;
+    }
+    connection.trust();
+    connection.send(welcome);
+    take_step(partner_, connection, stop_);
+    done.whole = true;
+  } catch (const Error& error) {
+    done.why = error.what();
+  } catch (const fs::filesystem_error& error) {
+    done.why = error.what();
+  }
+  connection.send(to_json(done));
+  (void)connection.drain(kStrangerSeconds);
+}
+
+}  // namespace trireme

@@ -1,0 +1,144 @@
+#include "slurm/agent/copy_sender.h"
+
+#include "slurm/agent/copy_messages.h"
+#include "src/base/digest.h"
+#include "src/base/json_fields.h"
+#include "src/base/sealed_json.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::chrono::milliseconds kLook{200};
+constexpr double kPatienceSeconds = 20;  // for the network to take a chunk, or an answer to come
+constexpr std::int64_t kMostManifestBytes = std::int64_t{256} << 20;
+constexpr std::int64_t kManifestVersion = 1;
+constexpr std::string_view kWantsCopy = "WANTS_COPY";
+constexpr std::string_view kCopied = "COPIED";
+
+// Of the steps that are to be copied, or were: the newest.
+fs::path newest_step(const fs::path& own) {
+  fs::path newest;
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(own, gone)) {
+    const std::string name = entry.path().filename();
+    if (is_memory_step_name(name) && age_of(name) > age_of(newest.filename().string()) &&
+        (fs::exists(entry.path() / kWantsCopy, gone) || fs::exists(entry.path() / kCopied, gone))) {
+      newest = entry.path();
+    }
+  }
+  return newest;
+}
+
+void send_file(Connection& to, const fs::path& path, std::uint64_t digest) {
+  const File file = File::open_to_read(path);
+  const std::int64_t bytes = file.size();
+  to.send(to_json(CopyFile{path.filename(), bytes, digest}));
+  std::string chunk;
+  Xxh3 sent;
+  for (std::int64_t at = 0; at < bytes; at += static_cast<std::int64_t>(chunk.size())) {
+    chunk.resize(static_cast<std::size_t>(std::min(kCopyChunkBytes, bytes - at)));
+    file.read_exactly_at(at, chunk.data(), static_cast<std::int64_t>(chunk.size()));
+    sent.update(chunk.data(), static_cast<std::int64_t>(chunk.size()));
+    to.send(chunk);
+    if (!to.drain(kPatienceSeconds)) {
+      throw IoError("the partner takes nothing any more");
+    }
+  }
+  if (sent.value() != digest) {
+    throw DataError(fmt::format("{} is not what its manifest says", path.string()));
+  }
+}
+
+}  // namespace
+
+CopySender::CopySender(fs::path node_folder, std::string node, std::string secret)
+    : own_(node_folder / "memory" / "own"),
+      node_(std::move(node)),
+      secret_(std::move(secret)),
+      thread_([this] { work(); }) {}
+
+CopySender::~CopySender() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void CopySender::set_partner(Partner partner) {
+  const std::lock_guard lock(mutex_);
+  partner_ = std::move(partner);
+  changed_.notify_all();
+}
+
+std::string CopySender::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
+void CopySender::work() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    const Partner partner = partner_;
+    if (!partner.node.empty()) {
+      lock.unlock();
+      std::string trouble;
+      try {
+        copy_newest(partner);
+      } catch (const Error& error) {
+        trouble = error.what();
+      }
+      lock.lock();
+      trouble_ = trouble;
+    }
+    changed_.wait_for(lock, kLook, [this] { return stop_; });
+  }
+}
+
+void CopySender::copy_newest(const Partner& partner) {
+  const fs::path step = newest_step(own_);
+  if (step.empty() || (step.filename() == done_step_ && partner.node == done_partner_)) {
+    return;
+  }
+  copy(step, partner);
+  done_step_ = step.filename();
+  done_partner_ = partner.node;
+  // Where another step has taken the folder meanwhile there is nothing to rename.
+  std::error_code gone;
+  fs::rename(step / kWantsCopy, step / kCopied, gone);
+}
+
+void CopySender::copy(const fs::path& step, const Partner& partner) const {
+  constexpr double kConnectSeconds = 3;
+  const std::string text = read_file(step / "manifest.json", kMostManifestBytes);
+  const nlohmann::json manifest = unseal_json(text, kManifestVersion);
+  auto connection = call(partner.addresses, partner.port, secret_, {.role = "copy", .node = node_},
+                         kConnectSeconds);
+  if (!connection) {
+    throw IoError(fmt::format("the agent on {} does not answer", partner.node));
+  }
+  connection->send(to_json(CopyBegin{node_, step.filename()}));
+  for (const nlohmann::json& shard : array_field(manifest, "shards")) {
+    const std::string& name = text_field(shard, "file");
+    std::error_code gone;
+    if (is_step_file_name(name) && fs::exists(step / name, gone)) {
+      send_file(*connection, step / name, parse_hex64(text_field(shard, "xxh3")));
+    }
+  }
+  send_file(*connection, step / "manifest.json",
+            xxh3(text.data(), static_cast<std::int64_t>(text.size())));
+  connection->send(to_json(CopyEnd{}));
+  const auto answer = connection->drain(kPatienceSeconds)
+                          ? connection->receive_one(kPatienceSeconds)
+                          : std::nullopt;
+  const CopyMessage done = answer ? parse_copy_message(*answer) : CopyDone{false, "no answer"};
+  if (!std::holds_alternative<CopyDone>(done) || !std::get<CopyDone>(done).whole) {
+    throw IoError(fmt::format("{} did not keep {}: {}", partner.node, step.filename().string(),
+                              std::holds_alternative<CopyDone>(done) ? std::get<CopyDone>(done).why
+                                                                     : "an unexpected answer"));
+  }
+}
+
+}  // namespace trireme

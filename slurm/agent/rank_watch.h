@@ -1,0 +1,37 @@
+// RankWatch: the ranks of one node as /proc and their progress pages show them; and how they are
+// ended when their time is over. One thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "slurm/wire/messages.h"
+
+namespace trireme {
+
+class RankWatch {
+ public:
+  RankWatch(std::filesystem::path node_folder, std::string launch, std::string node)
+      : folder_(std::move(node_folder)), launch_(std::move(launch)), node_(std::move(node)) {}
+
+  // Every rank that has a page, by rank.
+  std::vector<RankState> look();
+  // Kills the ranks of generations below this one, whether they have a page or not. Whether none is
+  // left.
+  bool clear(std::int64_t generation);
+
+ private:
+  std::filesystem::path folder_;
+  std::string launch_;
+  std::string node_;
+  // When the process behind a page was started: its number may be given to another.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> started_;  // by pid, page's birth
+};
+
+// Whether a change is worth telling before the next regular report.
+bool is_news(const std::vector<RankState>& before, const std::vector<RankState>& now);
+
+}  // namespace trireme

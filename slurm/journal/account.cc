@@ -1,0 +1,204 @@
+#include "slurm/journal/account.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, kTimeCauses> kNames = {
+    "start",  "load",    "train",    "redone", "evaluate", "checkpoint",
+    "detect", "exclude", "relaunch", "finish", "idle"};
+
+double number(const json& object, const char* name, double otherwise = 0) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+std::string text(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+bool is_good_end(const std::string& cause) { return cause == "finished" || cause == "stopped"; }
+
+class Bookkeeper {
+ public:
+  Account account;
+
+  void event(const json& line) {
+    if (text(line, "launch") != launch_) {
+      begin_launch(line);
+    }
+    clock_ = std::max(clock_, number(line, "clock"));
+    time_ = number(line, "time");
+    const std::string event = text(line, "event");
+    if (event == "launch") {
+      begin_attempt(line);
+    } else if (event == "status" && open_) {
+      first_rank_ = line.value("rank0", json());
+    } else if (event == "first_step" && open_) {
+      note_first_step(number(line, "after_launch", -1));
+    } else if (event == "attempt_end" && open_) {
+      end_attempt(line.value("rank0", first_rank_), number(line, "detected", clock_),
+                  text(line, "cause"), text(line, "what"));
+    } else if (event == "over") {
+      if (open_) {
+        end_attempt(first_rank_, clock_, "", "");
+      }
+      add(good_end_ ? TimeCause::finish : TimeCause::exclude, clock_ - cursor_);
+      cursor_ = clock_;
+    }
+  }
+
+  void close() {
+    if (launch_.empty()) {
+      return;
+    }
+    if (open_) {  // the launch was ended with its ranks
+      end_attempt(first_rank_, clock_, "", "");
+    }
+    add(TimeCause::exclude, clock_ - cursor_);
+    account.wall += clock_ - begun_;
+  }
+
+ private:
+  void begin_launch(const json& line) {
+    close();
+    if (!launch_.empty()) {
+      const double idle = std::max(0.0, number(line, "time") - time_);
+      add(TimeCause::idle, idle);
+      account.wall += idle;
+    }
+    launch_ = text(line, "launch");
+    ++account.launches;
+    begun_ = clock_ = cursor_ = number(line, "clock");
+    fresh_ = true;
+    good_end_ = false;
+  }
+
+  void begin_attempt(const json& line) {
+    AttemptAccount attempt;
+    attempt.generation = static_cast<std::int64_t>(number(line, "generation"));
+    attempt.launch = launch_;
+    attempt.ranks = static_cast<std::int64_t>(number(line, "ranks"));
+    for (const json& node : line.value("nodes", json::array())) {
+      attempt.nodes.push_back(node.is_string() ? node.get<std::string>() : "");
+    }
+    add(fresh_ ? TimeCause::start : TimeCause::exclude, clock_ - cursor_);
+    attempt.exclude = fresh_ ? 0 : clock_ - cursor_;
+    launched_ = cursor_ = clock_;
+    open_ = true;
+    first_rank_ = nullptr;
+    account.attempts.push_back(std::move(attempt));
+  }
+
+  void note_first_step(double after) {
+    AttemptAccount& attempt = account.attempts.back();
+    attempt.first_step = after;
+    attempt.recovery = fresh_ ? -1 : attempt.exclude + after;
+  }
+
+  void end_attempt(const json& rank, double detected, const std::string& cause,
+                   const std::string& what) {
+    AttemptAccount& attempt = account.attempts.back();
+    attempt.cause = cause;
+    attempt.what = what;
+    attempt.seconds = std::max(0.0, detected - launched_);
+    good_end_ = is_good_end(cause);
+    account.failures += good_end_ ? 0 : 1;
+    const TimeCause begin = fresh_ ? TimeCause::start : TimeCause::relaunch;
+    if (rank.is_object()) {
+      share(attempt, rank, detected, begin);
+    } else {
+      add(begin, attempt.seconds);
+    }
+    cursor_ = launched_ + attempt.seconds;
+    open_ = false;
+    fresh_ = false;
+  }
+
+  // Shares out the attempt's seconds. What the page does not know was before it, or after.
+  void share(AttemptAccount& attempt, const json& rank, double detected, TimeCause begin) {
+    const json spent = rank.value("spent", json::object());
+    double known = 0;
+    for (const auto& [phase, seconds] : spent.items()) {
+      known += seconds.is_number() ? std::max(0.0, seconds.get<double>()) : 0;
+    }
+    // A clock of another host may run a little otherwise.
+    const double scale = known > attempt.seconds ? attempt.seconds / known : 1;
+    known *= scale;
+    const double silent = number(rank, "age") + detected - number(rank, "seen", detected);
+    const double tail = std::clamp(silent, 0.0, attempt.seconds - known);
+    const double before = attempt.seconds - known - tail;
+    const auto phase = [&](const char* name) { return scale * std::max(0.0, number(spent, name)); };
+    attempt.from_step = static_cast<std::int64_t>(number(rank, "begun_at", -1));
+    attempt.to_step = static_cast<std::int64_t>(number(rank, "step", -1));
+    attempt.load = phase("load");
+    attempt.ranks_up = before;
+    attempt.detect = good_end_ ? 0 : tail;
+    add(begin, before + phase("start"));
+    add(TimeCause::load, phase("load"));
+    add(TimeCause::evaluate, phase("evaluate"));
+    add(TimeCause::checkpoint, phase("checkpoint"));
+    add(TimeCause::finish, phase("end"));
+    add(good_end_ ? TimeCause::finish : TimeCause::detect, tail);
+    share_steps(attempt, phase("train"));
+  }
+
+  void share_steps(const AttemptAccount& attempt, double seconds) {
+    const std::int64_t steps = attempt.to_step - attempt.from_step;
+    const std::int64_t again = std::min(attempt.to_step, reached_) - attempt.from_step;
+    const double part =
+        steps > 0 && again > 0 ? static_cast<double>(again) / static_cast<double>(steps) : 0;
+    add(TimeCause::redone, part * seconds);
+    add(TimeCause::train, (1 - part) * seconds);
+    reached_ = std::max(reached_, attempt.to_step);
+  }
+
+  void add(TimeCause cause, double seconds) {
+    account.seconds.at(static_cast<std::size_t>(cause)) += std::max(0.0, seconds);
+  }
+
+  std::string launch_;
+  bool fresh_ = true;      // no attempt of this launch has ended
+  bool open_ = false;      // an attempt runs
+  bool good_end_ = false;  // of the latest attempt
+  double begun_ = 0;       // clock readings of this launch, seconds
+  double clock_ = 0;
+  double cursor_ = 0;  // up to here all is accounted for
+  double launched_ = 0;
+  double time_ = 0;  // of day, of the latest event
+  json first_rank_;
+  std::int64_t reached_ = -1;
+};
+
+}  // namespace
+
+std::string_view name_of(TimeCause cause) { return kNames.at(static_cast<std::size_t>(cause)); }
+
+double Account::sum() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
+
+double Account::effective_ratio() const {
+  const double useful = seconds[static_cast<std::size_t>(TimeCause::train)] +
+                        seconds[static_cast<std::size_t>(TimeCause::evaluate)];
+  return wall > 0 ? useful / wall : 0;
+}
+
+double Account::mean_hours_between_failures() const {
+  const double working = wall - seconds[static_cast<std::size_t>(TimeCause::idle)];
+  return failures > 0 ? working / 3600 / static_cast<double>(failures) : 0;
+}
+
+Account account_of(const std::vector<json>& events) {
+  Bookkeeper books;
+  for (const json& line : events) {
+    books.event(line);
+  }
+  books.close();
+  return books.account;
+}
+
+}  // namespace trireme

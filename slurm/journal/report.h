@@ -1,0 +1,16 @@
+// What `trireme launch report` says of an account. Pure functions.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "slurm/journal/account.h"
+
+namespace trireme {
+
+// A table of causes, then one of attempts.
+std::string to_text(const Account& account);
+nlohmann::ordered_json to_json(const Account& account);
+
+}  // namespace trireme

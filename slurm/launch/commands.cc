@@ -1,0 +1,212 @@
+#include "slurm/launch/commands.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <sstream>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+std::string join(const std::vector<std::string>& words, char between) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += text.empty() ? "" : std::string(1, between);
+    text += word;
+  }
+  return text;
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+std::vector<std::string> names_of(const std::vector<NodeSpec>& nodes) {
+  std::vector<std::string> names;
+  for (const NodeSpec& node : nodes) {
+    names.push_back(node.name);
+  }
+  return names;
+}
+
+// What every rank of the attempt shall know.
+Environment shared_environment(const LaunchSetting& setting, std::int64_t generation,
+                               const std::vector<NodeSpec>& nodes) {
+  std::string groups;
+  for (const NodeSpec& node : nodes) {
+    groups += (groups.empty() ? "" : ",") + (node.group.empty() ? std::string("-") : node.group);
+  }
+  Environment environment = {
+      {"TRIREME_LAUNCH_ID", setting.launch},
+      {"TRIREME_GENERATION", fmt::format("{}", generation)},
+      {"TRIREME_LAUNCH_NODES", join(names_of(nodes), ',')},
+      {"TRIREME_LAUNCH_GROUPS", groups},
+      {"TRIREME_LAUNCH_RANKS_PER_NODE", fmt::format("{}", setting.ranks_a_node)}};
+  environment.insert(environment.end(), setting.extra.begin(), setting.extra.end());
+  return environment;
+}
+
+// mpirun's daemons find out within seconds that a host is gone, not within eight minutes; and if a
+// TERM reaches mpirun after all, the ranks get more than two seconds.
+const Environment kPatience = {{"OMPI_MCA_oob_tcp_keepalive_time", "5"},
+                               {"OMPI_MCA_oob_tcp_keepalive_intvl", "2"},
+                               {"OMPI_MCA_oob_tcp_keepalive_probes", "3"},
+                               {"OMPI_MCA_odls_base_sigkill_timeout", "30"}};
+
+std::vector<std::string> mpirun(const LaunchSetting& setting, const std::vector<NodeSpec>& nodes,
+                                Environment& environment) {
+  const auto count = static_cast<int>(nodes.size());
+  const int ranks = count * setting.ranks_a_node;
+  std::vector<std::string> hosts;
+  for (const NodeSpec& node : nodes) {
+    hosts.push_back(fmt::format("{}:{}", node.name, setting.ranks_a_node));
+  }
+  std::vector<std::string> argv = {"mpirun", "-n", fmt::format("{}", ranks)};
+  if (setting.reach == Reach::local) {
+    append(argv, {"--host", fmt::format("localhost:{}", ranks)});
+  } else {
+    append(argv, {"--host", join(hosts, ','), "--map-by",
+                  fmt::format("ppr:{}:node", setting.ranks_a_node)});
+  }
+  if (setting.reach == Reach::ssh) {
+    environment.emplace_back("OMPI_MCA_plm_rsh_agent", join(setting.ssh, ' '));
+  }
+  if (setting.reach == Reach::slurm) {
+    // Without it the daemons of a relaunch wait for the step of a dead node for ever.
+    environment.emplace_back("SLURM_OVERLAP", "1");
+  }
+  for (const auto& [name, value] : environment) {
+    if (name.starts_with("TRIREME_")) {
+      append(argv, {"-x", name});
+    }
+  }
+  for (const std::string& name : setting.handed_on) {
+    append(argv, {"-x", name});
+  }
+  environment.insert(environment.end(), kPatience.begin(), kPatience.end());
+  return argv;
+}
+
+std::vector<std::string> srun(const LaunchSetting& setting, const std::vector<NodeSpec>& nodes) {
+  const auto count = static_cast<int>(nodes.size());
+  return {"srun",
+          "--mpi=pmix",
+          "--kill-on-bad-exit=1",
+          "--overlap",
+          "--distribution=block",
+          fmt::format("--nodes={}", count),
+          fmt::format("--ntasks={}", count * setting.ranks_a_node),
+          fmt::format("--ntasks-per-node={}", setting.ranks_a_node),
+          "--nodelist=" + join(names_of(nodes), ',')};
+}
+
+std::optional<std::string> find(const Environment& environment, const std::string& name) {
+  const auto found = std::find_if(environment.begin(), environment.end(),
+                                  [&](const auto& variable) { return variable.first == name; });
+  return found == environment.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  std::string part;
+  while (std::getline(stream, part, ',')) {
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+int number_in(const Environment& environment, const std::string& name) {
+  const std::string text = find(environment, name).value_or("");
+  int value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : -1;
+}
+
+int rank_in(const Environment& environment) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    if (const int rank = number_in(environment, name); rank >= 0) {
+      return rank;
+    }
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::string shell_word(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+Command on_node(const LaunchSetting& setting, const std::string& node,
+                const std::vector<std::string>& words) {
+  Command command;
+  std::vector<std::string> own = {setting.program};
+  append(own, words);
+  switch (setting.reach) {
+    case Reach::local:
+      command.argv = own;
+      break;
+    case Reach::ssh: {
+      std::string line;
+      for (const std::string& word : own) {
+        line += (line.empty() ? "" : " ") + shell_word(word);
+      }
+      command.argv = setting.ssh;
+      append(command.argv, {node, line});
+      break;
+    }
+    case Reach::slurm:
+      command.argv = {"srun",       "--overlap",  "--no-kill",         "--nodes=1",
+                      "--ntasks=1", "--mpi=none", "--nodelist=" + node};
+      append(command.argv, own);
+      break;
+  }
+  return command;
+}
+
+Command ranks_command(const LaunchSetting& setting, std::int64_t generation,
+                      const std::vector<NodeSpec>& nodes) {
+  Command command;
+  command.environment = shared_environment(setting, generation, nodes);
+  command.argv = setting.starter == Launcher::mpirun ? mpirun(setting, nodes, command.environment)
+                                                     : srun(setting, nodes);
+  append(command.argv, setting.launcher_arguments);
+  append(command.argv, {setting.program, "launch", "rank", "--"});
+  append(command.argv, setting.run);
+  return command;
+}
+
+RankEnvironment rank_environment(const Environment& environment) {
+  const std::vector<std::string> nodes =
+      split(find(environment, "TRIREME_LAUNCH_NODES").value_or(""));
+  const std::vector<std::string> groups =
+      split(find(environment, "TRIREME_LAUNCH_GROUPS").value_or(""));
+  const int ranks = number_in(environment, "TRIREME_LAUNCH_RANKS_PER_NODE");
+  const int rank = rank_in(environment);
+  std::size_t place =
+      ranks > 0 && rank >= 0 ? static_cast<std::size_t>(rank / ranks) : nodes.size();
+  // Slurm orders the nodes of a step by itself, and says where we are.
+  if (find(environment, "SLURM_STEP_ID") && !find(environment, "OMPI_COMM_WORLD_RANK")) {
+    const auto named =
+        std::find(nodes.begin(), nodes.end(), find(environment, "SLURMD_NODENAME").value_or(""));
+    place = static_cast<std::size_t>(named - nodes.begin());
+  }
+  if (place >= nodes.size() || groups.size() != nodes.size() ||
+      !find(environment, "TRIREME_LAUNCH_ID")) {
+    throw ConfigError(
+        "'trireme launch rank' is what 'trireme launch' has mpirun or srun start: it can't be "
+        "started by hand");
+  }
+  return {.node = nodes[place],
+          .group = groups[place] == "-" ? "" : groups[place],
+          .launch = *find(environment, "TRIREME_LAUNCH_ID")};
+}
+
+}  // namespace trireme

@@ -1,0 +1,297 @@
+#include "slurm/launch/fleet.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kMostStrangers = 256;
+constexpr double kStrangerSeconds = 5;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : ",") + word;
+  }
+  return text;
+}
+
+bool ended(const std::unique_ptr<Child>& child) { return child && child->poll(); }
+
+}  // namespace
+
+Fleet::Fleet(LaunchSetting setting, std::string secret, std::string health)
+    : setting_(std::move(setting)),
+      secret_(std::move(secret)),
+      health_(std::move(health)),
+      listener_(setting_.reach == Reach::local ? "127.0.0.1" : "0.0.0.0") {}
+
+Fleet::~Fleet() = default;
+
+std::vector<std::string> Fleet::agent_words(const std::string& node, bool check_health) const {
+  std::vector<std::string> words = {
+      "launch",      "agent",
+      "--launch",    setting_.launch,
+      "--node",      node,
+      "--port",      fmt::format("{}", listener_.port()),
+      "--addresses", setting_.reach == Reach::local ? "127.0.0.1" : join(own_addresses())};
+  if (check_health && !health_.empty()) {
+    words.insert(words.end(), {"--health", health_});
+  }
+  return words;
+}
+
+// It may live longer than we: it cleans up behind us.
+std::unique_ptr<Child> Fleet::start(const std::string& node,
+                                    const std::vector<std::string>& words) {
+  const Command command = on_node(setting_, node, words);
+  return std::make_unique<Child>(ChildPlan{.argv = command.argv,
+                                           .environment = command.environment,
+                                           .input = secret_ + "\n",
+                                           .own_group = true,
+                                           .dies_with_us = false});
+}
+
+void Fleet::start_agent(const std::string& node, bool check_health) {
+  Member& member = members_[node];
+  const bool had_partner = member.wants_partner;
+  const std::string partner = member.partner;
+  member = Member{};
+  member.wants_partner = had_partner;
+  member.partner = partner;
+  try {
+    member.starter = start(node, agent_words(node, check_health));
+  } catch (const Error& error) {
+    failures_.push_back({node, std::nullopt, error.what()});
+  }
+}
+
+void Fleet::drop(const std::string& node) {
+  const auto found = members_.find(node);
+  if (found != members_.end()) {
+    let_go(found->second);
+    members_.erase(found);
+  }
+}
+
+void Fleet::let_go(Member& member) {
+  constexpr double kCleanUpSeconds = 15;
+  if (member.connection) {
+    member.connection->send(to_json(Order{.kind = Order::Kind::bye}));
+    if (member.starter) {
+      leaving_.emplace_back(std::move(member.starter), now() + kCleanUpSeconds);
+    }
+  }
+}
+
+void Fleet::order(const std::string& node, const Order& order) {
+  const auto found = members_.find(node);
+  if (found != members_.end() && found->second.connection) {
+    found->second.connection->send(to_json(order));
+  }
+}
+
+void Fleet::set_partner(const std::string& node, const std::string& partner) {
+  const auto found = members_.find(node);
+  if (found != members_.end()) {
+    found->second.partner = partner;
+    found->second.wants_partner = true;
+    send_partner(node);
+  }
+}
+
+void Fleet::send_partner(const std::string& node) {
+  const Member& member = members_.at(node);
+  const auto found = members_.find(member.partner);
+  Order message{.kind = Order::Kind::partner};
+  if (found != members_.end() && found->second.connection) {
+    message.node = member.partner;
+    message.port = found->second.hello.port;
+    message.addresses = found->second.hello.addresses;
+  }
+  order(node, message);
+}
+
+void Fleet::ping_all() {
+  for (auto& [node, member] : members_) {
+    order(node, {});
+  }
+  if (deputy_.connection) {
+    deputy_.connection->send(to_json(Order{}));
+  }
+}
+
+void Fleet::want_deputy(const std::string& node, std::int64_t job) {
+  deputy_ = Member{};
+  try {
+    deputy_.starter = start(node, {"launch", "deputy", "--job", fmt::format("{}", job), "--port",
+                                   fmt::format("{}", listener_.port()), "--addresses",
+                                   join(own_addresses()), "--node", node});
+  } catch (const Error&) {
+    // The next node will be asked.
+  }
+}
+
+void Fleet::add_to(std::vector<pollfd>& waiting) const {
+  const auto add = [&](const Connection& connection) {
+    const int events = POLLIN | (connection.wants_to_write() ? POLLOUT : 0);
+    waiting.push_back({connection.fd(), static_cast<short>(events), 0});
+  };
+  waiting.push_back({listener_.fd(), POLLIN, 0});
+  for (const auto& [node, member] : members_) {
+    if (member.connection) {
+      add(*member.connection);
+    }
+  }
+  for (const Stranger& stranger : strangers_) {
+    add(*stranger.connection);
+  }
+  if (deputy_.connection) {
+    add(*deputy_.connection);
+  }
+}
+
+std::vector<FleetNews> Fleet::look() {
+  std::vector<FleetNews> news = std::exchange(failures_, {});
+  let_in();
+  hear_strangers();
+  for (auto& [node, member] : members_) {
+    hear(node, member, news);
+  }
+  hear_deputy();
+  std::erase_if(leaving_, [](const auto& one) { return ended(one.first) || now() > one.second; });
+  return news;
+}
+
+void Fleet::let_in() {
+  while (strangers_.size() < kMostStrangers) {
+    auto connection = listener_.accept();
+    if (!connection) {
+      return;
+    }
+    strangers_.push_back(
+        {std::make_unique<Connection>(std::move(*connection)), Doorkeeper(secret_), now()});
+    strangers_.back().connection->send(strangers_.back().door.challenge());
+  }
+}
+
+void Fleet::hear_strangers() {
+  for (Stranger& stranger : strangers_) {
+    try {
+      const std::vector<std::string> texts = stranger.connection->receive();
+      if (!texts.empty()) {
+        admit(stranger, texts.front());
+        continue;
+      }
+    } catch (const DataError& error) {
+      fmt::print(stderr, "trireme launch: a caller is sent away: {}\n", error.what());
+      stranger.connection.reset();
+      continue;
+    }
+    if (stranger.connection->closed() || now() - stranger.since > kStrangerSeconds) {
+      stranger.connection.reset();
+    }
+  }
+  std::erase_if(strangers_, [](const Stranger& stranger) { return !stranger.connection; });
+}
+
+void Fleet::admit(Stranger& stranger, const std::string& text) {
+  std::string welcome;
+  const Hello hello = stranger.door.accept(text, welcome);
+  const auto found = members_.find(hello.node);
+  Member* const member = hello.role == "deputy"                             ? &deputy_
+                         : hello.role == "agent" && found != members_.end() ? &found->second
+                                                                            : nullptr;
+  if (member == nullptr) {
+    throw DataError(fmt::format("nobody waits for a {} of {}", hello.role, hello.node));
+  }
+  member->connection = std::move(stranger.connection);
+  member->connection->trust();
+  member->connection->send(welcome);
+  member->hello = hello;
+  if (hello.role == "agent") {
+    // Its own orders, and those of the nodes that copy to it: its port is a new one.
+    for (const auto& [node, other] : members_) {
+      if (other.wants_partner && (node == hello.node || other.partner == hello.node)) {
+        send_partner(node);
+      }
+    }
+  }
+}
+
+void Fleet::hear(const std::string& node, Member& member, std::vector<FleetNews>& news) {
+  if (!member.connection) {
+    if (ended(member.starter)) {
+      news.push_back({node, std::nullopt,
+                      fmt::format("it ended with code {}", member.starter->poll().value_or(0))});
+      member.starter.reset();
+    }
+    return;
+  }
+  try {
+    for (const std::string& text : member.connection->receive()) {
+      news.push_back({node, parse_agent_report(text), ""});
+    }
+    member.connection->flush();
+  } catch (const DataError& error) {
+    news.push_back({node, std::nullopt, error.what()});
+    member.connection.reset();
+    return;
+  }
+  if (member.connection->closed()) {
+    member.connection.reset();
+    member.starter.reset();
+    news.push_back({node, std::nullopt, "its connection is closed"});
+  }
+}
+
+void Fleet::hear_deputy() {
+  try {
+    if (deputy_.connection) {
+      (void)deputy_.connection->receive();
+      deputy_.connection->flush();
+    }
+  } catch (const DataError&) {
+    deputy_ = Member{};
+  }
+  if ((deputy_.connection && deputy_.connection->closed()) ||
+      (!deputy_.connection && ended(deputy_.starter))) {
+    deputy_ = Member{};
+  }
+}
+
+void Fleet::dismiss(double seconds) {
+  const double end = now() + seconds;
+  std::vector<std::unique_ptr<Connection>> connections;
+  members_.emplace("", std::move(deputy_));
+  for (auto& [node, member] : members_) {
+    let_go(member);
+    if (member.connection) {
+      connections.push_back(std::move(member.connection));
+    }
+  }
+  members_.clear();
+  // A starter of ssh or srun ends when what it started has ended.
+  const auto busy = [&] {
+    for (auto& connection : connections) {
+      connection->flush();
+    }
+    return std::any_of(leaving_.begin(), leaving_.end(),
+                       [](const auto& one) { return !ended(one.first); });
+  };
+  while (busy() && now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  leaving_.clear();
+}
+
+}  // namespace trireme

@@ -1,0 +1,267 @@
+#include "slurm/launch/supervisor.h"
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "slurm/journal/account.h"
+#include "slurm/journal/journal.h"
+#include "slurm/launch/fleet.h"
+#include "slurm/launch/run_files.h"
+#include "slurm/policy/site_list.h"
+#include "slurm/wire/secret.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+
+namespace trireme {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kTickMilliseconds = 100;
+constexpr double kPingSeconds = 1;
+constexpr double kFarewellSeconds = 8;
+constexpr std::array kSignals = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
+
+template <class... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <class... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+// Signals come as something to read; children are started without the blocks.
+UniqueHandle<FileDescriptorTraits> open_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : kSignals) {
+    sigaddset(&set, number);
+  }
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return UniqueHandle<FileDescriptorTraits>(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+// What mpirun leaves where it was killed: its session's folder.
+void remove_session(pid_t launcher) {
+  const char* base = std::getenv("OMPI_MCA_orte_tmpdir_base");  // NOLINT(concurrency-mt-unsafe)
+  const char* temporary = std::getenv("TMPDIR");                // NOLINT(concurrency-mt-unsafe)
+  const std::filesystem::path top = base != nullptr        ? base
+                                    : temporary != nullptr ? temporary
+                                                           : "/tmp";
+  std::error_code gone;
+  std::filesystem::remove_all(
+      top / fmt::format("ompi.{}.{}", host_name(), ::getuid()) / fmt::format("pid.{}", launcher),
+      gone);
+}
+
+// The run's own failure rate, for intervals between checkpoints that depend on it.
+Environment failure_rate(const std::filesystem::path& journal) {
+  constexpr std::int64_t kMostBytes = 1 << 30;
+  constexpr std::int64_t kFewestFailures = 2;
+  try {
+    std::int64_t bad_lines = 0;
+    const Account account = account_of(parse_journal(read_file(journal, kMostBytes), bad_lines));
+    if (account.failures >= kFewestFailures) {
+      return {{"TRIREME_MTBF_HOURS", fmt::format("{}", account.mean_hours_between_failures())}};
+    }
+  } catch (const Error&) {
+    // No journal, no rate.
+  }
+  return {};
+}
+
+LaunchSetting completed(const LaunchPlan& plan) {
+  LaunchSetting setting = plan.setting;
+  setting.launch = fresh_secret().substr(0, 12);
+  setting.extra = failure_rate(RunFiles(plan.run_folder, plan.checkpoint_folder).journal());
+  return setting;
+}
+
+class Supervisor {
+ public:
+  explicit Supervisor(const LaunchPlan& plan)
+      : plan_(plan),
+        setting_(completed(plan)),
+        signals_(open_signals()),
+        files_(plan.run_folder, plan.checkpoint_folder),
+        journal_(files_.journal(), setting_.launch),
+        fleet_(setting_, fresh_secret(), plan.health),
+        course_(plan.course, plan.nodes,
+                plan.site_list.empty() ? std::map<std::string, std::string>{}
+                                       : read_site_list(plan.site_list)) {}
+
+  int run();
+
+ private:
+  double now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  void feed(const Event& event);
+  void wait() const;
+  void read_signals();
+  void look_at_launcher();
+  void look_at_deputy();
+  void perform(const Action& action);
+  void launch(const LaunchRanks& order);
+  void tell(const Note& note);
+
+  LaunchPlan plan_;
+  LaunchSetting setting_;
+  Clock::time_point start_ = Clock::now();
+  UniqueHandle<FileDescriptorTraits> signals_;
+  RunFiles files_;
+  Journal journal_;
+  Fleet fleet_;
+  Course course_;
+  std::optional<Child> launcher_;
+  std::optional<int> code_;  // set: over
+  double deputy_asked_ = -1e9;
+};
+
+int Supervisor::run() {
+  journal_.write("begin",
+                 {{"pid", ::getpid()},
+                  {"host", host_name()},
+                  {"run", setting_.run},
+                  {"slurm_job", plan_.slurm_job}},
+                 now());
+  feed(Started{files_.durable_step()});
+  double pinged = 0;
+  while (!code_) {
+    wait();
+    for (FleetNews& news : fleet_.look()) {
+      if (news.report) {
+        feed(AgentHeard{news.node, std::move(*news.report)});
+      } else {
+        feed(AgentLost{news.node, news.why});
+      }
+    }
+    read_signals();
+    look_at_launcher();
+    look_at_deputy();
+    feed(Tick{});
+    if (now() - pinged > kPingSeconds) {
+      pinged = now();
+      fleet_.ping_all();
+    }
+  }
+  launcher_.reset();
+  fleet_.dismiss(kFarewellSeconds);
+  journal_.write("end", {{"code", *code_}}, now());
+  return *code_;
+}
+
+void Supervisor::wait() const {
+  std::vector<pollfd> waiting = {{signals_.get(), POLLIN, 0}};
+  fleet_.add_to(waiting);
+  ::poll(waiting.data(), waiting.size(), kTickMilliseconds);
+}
+
+void Supervisor::feed(const Event& event) {
+  for (const Action& action : course_.on(event, now())) {
+    perform(action);
+  }
+}
+
+void Supervisor::read_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
+    if (static_cast<int>(info.ssi_signo) != SIGCHLD) {
+      feed(StopAsked{static_cast<int>(info.ssi_signo)});
+    }
+  }
+}
+
+void Supervisor::look_at_launcher() {
+  if (!launcher_ || !launcher_->poll()) {
+    return;
+  }
+  const int code = *launcher_->poll();
+  if (code > 128) {
+    remove_session(launcher_->pid());
+  }
+  launcher_.reset();
+  feed(LauncherEnded{code, files_.reason(), files_.done(code), files_.durable_step()});
+}
+
+// On another node than ours, tried on one after the other.
+void Supervisor::look_at_deputy() {
+  constexpr double kTrySeconds = 15;
+  if (plan_.slurm_job == 0 || fleet_.has_deputy() || now() - deputy_asked_ < kTrySeconds) {
+    return;
+  }
+  std::vector<std::string> nodes = course_.ready_nodes();
+  std::erase(nodes, plan_.batch_node);
+  if (!nodes.empty()) {
+    deputy_asked_ = now();
+    fleet_.want_deputy(nodes.back(), plan_.slurm_job);
+  }
+}
+
+void Supervisor::perform(const Action& action) {
+  std::visit(Overloaded{[&](const StartAgent& a) { fleet_.start_agent(a.node, a.check_health); },
+                        [&](const DropAgent& a) { fleet_.drop(a.node); },
+                        [&](const ClearNode& a) {
+                          fleet_.order(a.node,
+                                       {.kind = Order::Kind::clear, .generation = a.generation});
+                        },
+                        [&](const LaunchRanks& a) { launch(a); },
+                        [&](const SetPartner& a) { fleet_.set_partner(a.node, a.partner); },
+                        [&](const SignalRanks& a) {
+                          if (launcher_) {
+                            launcher_->signal(a.signal);
+                          }
+                        },
+                        [&](const KillRanks&) {
+                          if (launcher_) {
+                            launcher_->signal_group(SIGKILL);
+                          }
+                        },
+                        [&](const BlameNode& a) {
+                          if (!plan_.site_list.empty() &&
+                              !append_to_site_list(plan_.site_list, a.node, a.why)) {
+                            tell({"site_list_unwritable",
+                                  {{"node", a.node}},
+                                  "cannot write to " + plan_.site_list.string()});
+                          }
+                        },
+                        [&](const Note& a) { tell(a); },
+                        [&](const Finish& a) {
+                          files_.end(a.code, a.why, host_name());
+                          code_ = a.code;
+                        }},
+             action);
+}
+
+void Supervisor::launch(const LaunchRanks& order) {
+  files_.begin_attempt();
+  Command command = ranks_command(setting_, order.generation, order.nodes);
+  try {
+    launcher_.emplace(ChildPlan{.argv = command.argv,
+                                .environment = command.environment,
+                                .input = {},
+                                .own_group = true,
+                                .dies_with_us = true});
+  } catch (const IoError& error) {
+    tell({"launcher_missing", {{"why", error.what()}}, error.what()});
+    code_ = static_cast<int>(ExitCode::usage);
+  }
+}
+
+void Supervisor::tell(const Note& note) {
+  journal_.write(note.event, note.fields, now());
+  if (!note.text.empty()) {
+    fmt::print(stderr, "trireme launch: {}\n", note.text);
+  }
+}
+
+}  // namespace
+
+int supervise(const LaunchPlan& plan) { return Supervisor(plan).run(); }
+
+}  // namespace trireme

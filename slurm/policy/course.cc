@@ -1,0 +1,273 @@
+#include "slurm/policy/course.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr int kMostAgentDeaths = 3;
+
+template <class... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <class... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+}  // namespace
+
+Course::Course(CoursePlan plan, const std::vector<NodeSpec>& nodes,
+               const std::map<std::string, std::string>& excluded)
+    : plan_(std::move(plan)) {
+  for (const NodeSpec& spec : nodes) {
+    Node node;
+    node.spec = spec;
+    if (const auto found = excluded.find(spec.name); found != excluded.end()) {
+      node.standing = Standing::excluded;
+      node.why = found->second;
+    }
+    nodes_.push_back(node);
+  }
+}
+
+Actions Course::on(const Event& event, double now) {
+  now_ = now;
+  out_.clear();
+  if (stage_ != Stage::over) {
+    std::visit(
+        Overloaded{[&](const Started& e) {
+                     durable_step_ = e.durable_step;
+                     for (Node& node : nodes_) {
+                       node.since = now_;
+                       if (node.standing == Standing::starting) {
+                         out_.emplace_back(StartAgent{node.spec.name, true});
+                       } else {
+                         note("excluded", {{"node", node.spec.name}, {"why", node.why}},
+                              node.spec.name + " is left out: " + node.why);
+                       }
+                     }
+                   },
+                   [&](const AgentHeard& e) { on_heard(e); },
+                   [&](const AgentLost& e) { on_lost(e); },
+                   [&](const LauncherEnded& e) { on_launcher_ended(e); },
+                   [&](const StopAsked& e) { on_stop(e.signal); }, [&](const Tick&) { on_tick(); }},
+        event);
+    if (stage_ == Stage::settle) {
+      try_to_conclude();
+    }
+    if (stage_ == Stage::gather) {
+      try_to_launch();
+    }
+  }
+  return std::exchange(out_, {});
+}
+
+// ---- Agents and nodes.
+
+void Course::on_heard(const AgentHeard& event) {
+  Node* const node = find(event.node);
+  if (node == nullptr || node->standing == Standing::lost || node->standing == Standing::excluded) {
+    out_.emplace_back(DropAgent{event.node});
+    return;
+  }
+  node->heard = now_;
+  node->report = event.report;
+  if (node->standing == Standing::starting && event.report.settled) {
+    if (!event.report.healthy) {
+      out_.emplace_back(BlameNode{node->spec.name, event.report.trouble});
+      exclude(*node, "its health check failed: " + event.report.trouble);
+      return;
+    }
+    node->standing = Standing::ready;
+    node->since = now_;
+    note("agent_ready", {{"node", node->spec.name}});
+  }
+  if (in_use(*node) && stage_ != Stage::gather) {
+    look_at_ranks(*node);
+  }
+}
+
+// The process of an agent may die without its node: it gets another, and the ranks notice nothing.
+void Course::on_lost(const AgentLost& event) {
+  Node* const node = find(event.node);
+  if (node == nullptr || node->standing == Standing::lost || node->standing == Standing::excluded) {
+    return;
+  }
+  if (node->standing == Standing::starting || ++node->agent_deaths > kMostAgentDeaths) {
+    lose(*node, event.why);
+    return;
+  }
+  node->standing = Standing::starting;
+  node->since = now_;
+  node->report.cleared = 0;
+  note("agent_lost", {{"node", node->spec.name}, {"why", event.why}},
+       fmt::format("the agent on {} is gone ({}): starting another", node->spec.name, event.why));
+  out_.emplace_back(StartAgent{node->spec.name, false});
+}
+
+void Course::lose(Node& node, const std::string& why) {
+  node.standing = Standing::lost;
+  node.since = now_;
+  node.why = why;
+  out_.emplace_back(DropAgent{node.spec.name});
+  out_.emplace_back(BlameNode{node.spec.name, why});
+  note("node_lost", {{"node", node.spec.name}, {"why", why}, {"in_use", in_use(node)}},
+       fmt::format("{} is lost: {}", node.spec.name, why));
+  if (stage_ == Stage::run && in_use(node) && !killing_) {
+    end_attempt("its node " + node.spec.name + " is lost");
+  }
+}
+
+void Course::exclude(Node& node, const std::string& why) {
+  node.standing = Standing::excluded;
+  node.since = now_;
+  node.why = why;
+  out_.emplace_back(DropAgent{node.spec.name});
+  note("excluded", {{"node", node.spec.name}, {"why", why}},
+       fmt::format("{} is left out from now on: {}", node.spec.name, why));
+}
+
+void Course::look_at_limits() {
+  for (Node& node : nodes_) {
+    const bool first_time = generation_ == 0;
+    const double limit = first_time ? plan_.agents_start : plan_.agent_restart;
+    if (node.standing == Standing::starting && now_ - node.since > limit) {
+      lose(node, fmt::format("no agent came up there within {:.0f} s", limit));
+    } else if (node.standing == Standing::ready && now_ - node.heard > plan_.silence) {
+      lose(node, fmt::format("nothing was heard of it for {:.0f} s", plan_.silence));
+    }
+  }
+}
+
+void Course::on_stop(int signal) {
+  const bool again = stop_signal_ != 0;
+  note("stop_asked", {{"signal", signal}},
+       again ? "asked to stop once more: ending the ranks" : "asked to stop: saving first");
+  stop_signal_ = signal;
+  if (stage_ != Stage::run) {
+    finish(static_cast<int>(ExitCode::requeue), "stopped before the ranks were at work");
+  } else if (again) {
+    end_attempt("asked twice to stop");
+  } else {
+    out_.emplace_back(SignalRanks{SIGUSR2});
+  }
+}
+
+void Course::on_tick() {
+  look_at_limits();
+  if (stage_ == Stage::run) {
+    watch_attempt();
+  }
+}
+
+// ---- Choosing.
+
+void Course::try_to_launch() {
+  const std::vector<std::size_t> ready = with(Standing::ready);
+  const bool waiting = !with(Standing::starting).empty();
+  const bool enough = static_cast<int>(ready.size()) >= plan_.nodes_wanted;
+  enough_since_ = !enough ? -1 : enough_since_ < 0 ? now_ : enough_since_;
+  if (waiting && (!enough || now_ - enough_since_ < plan_.enough_nodes)) {
+    return;
+  }
+  const int count = choose_count(static_cast<int>(ready.size()), plan_.nodes_wanted,
+                                 plan_.least_nodes, plan_.fits);
+  if (count == 0) {
+    const ExitCode code = plan_.in_slurm ? ExitCode::requeue : ExitCode::device;
+    finish(static_cast<int>(code),
+           fmt::format("{} of {} nodes are fit, {} are needed{}", ready.size(), nodes_.size(),
+                       plan_.least_nodes,
+                       plan_.least_nodes == plan_.nodes_wanted
+                           ? " (--min-nodes allows fewer, --spares keeps some in reserve)"
+                           : ""));
+    return;
+  }
+  std::vector<std::size_t> chosen = ready;
+  // Those that were at work stay: what is in their memory is worth something.
+  std::stable_partition(chosen.begin(), chosen.end(),
+                        [&](std::size_t i) { return in_use(nodes_[i]); });
+  chosen.resize(static_cast<std::size_t>(count));
+  launch(chosen);
+}
+
+void Course::launch(const std::vector<std::size_t>& chosen) {
+  used_ = chosen;
+  std::vector<NodeSpec> specs;
+  nlohmann::json names = nlohmann::json::array();
+  for (const std::size_t i : used_) {
+    specs.push_back(nodes_[i].spec);
+    names.push_back(nodes_[i].spec.name);
+    nodes_[i].agent_deaths = 0;
+    nodes_[i].oom_kills_before = nodes_[i].report.oom_kills;
+  }
+  ++generation_;
+  evidence_ = {};
+  launched_ = now_;
+  first_gone_ = -1;
+  detected_ = -1;
+  killing_ = false;
+  first_step_seen_ = false;
+  first_rank_ = nullptr;
+  best_step_ = durable_step_;
+  stage_ = Stage::run;
+  const std::size_t ranks = used_.size() * static_cast<std::size_t>(plan_.ranks_a_node);
+  note("launch", {{"generation", generation_}, {"nodes", names}, {"ranks", ranks}},
+       fmt::format("attempt {}: {} ranks on {}{}", generation_, ranks, names.dump(),
+                   static_cast<int>(used_.size()) < plan_.nodes_wanted
+                       ? fmt::format(", {} fewer nodes than asked for",
+                                     plan_.nodes_wanted - static_cast<int>(used_.size()))
+                       : ""));
+  const std::vector<int> partners = partners_of(specs);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const int partner = partners[i];
+    out_.emplace_back(SetPartner{specs[i].name,
+                                 partner < 0 ? "" : specs[static_cast<std::size_t>(partner)].name});
+  }
+  out_.emplace_back(LaunchRanks{generation_, specs});
+}
+
+void Course::finish(int code, const std::string& text) {
+  stage_ = Stage::over;
+  note("over", {{"code", code}}, text);
+  out_.emplace_back(Finish{code, text});
+}
+
+// ---- Small things.
+
+void Course::note(std::string event, nlohmann::json fields, std::string text) {
+  out_.emplace_back(Note{std::move(event), std::move(fields), std::move(text)});
+}
+
+Course::Node* Course::find(const std::string& name) {
+  const auto found = std::find_if(nodes_.begin(), nodes_.end(),
+                                  [&](const Node& node) { return node.spec.name == name; });
+  return found == nodes_.end() ? nullptr : &*found;
+}
+
+bool Course::in_use(const Node& node) const {
+  return std::any_of(used_.begin(), used_.end(),
+                     [&](std::size_t i) { return &nodes_[i] == &node; });
+}
+
+std::vector<std::size_t> Course::with(Standing standing) const {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].standing == standing) {
+      found.push_back(i);
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> Course::ready_nodes() const {
+  std::vector<std::string> names;
+  for (const std::size_t i : with(Standing::ready)) {
+    names.push_back(nodes_[i].spec.name);
+  }
+  return names;
+}
+
+}  // namespace trireme

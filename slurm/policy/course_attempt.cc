@@ -1,0 +1,248 @@
+// Course: from the start of the ranks to the verdict on their end.
+#include <algorithm>
+#include <csignal>
+
+#include "slurm/policy/course.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+double seconds(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
+
+// What the account needs of rank 0.
+nlohmann::json json_of(const RankState& rank) {
+  nlohmann::json spent;
+  for (std::size_t i = 0; i < kProgressPhases; ++i) {
+    spent[std::string(name_of(static_cast<ProgressPhase>(i)))] = seconds(rank.page.spent_ns[i]);
+  }
+  return {{"phase", name_of(rank.page.phase)},
+          {"begun_at", rank.page.begun_at},
+          {"step", rank.page.step},
+          {"spent", spent},
+          {"age", rank.age},
+          {"lived", rank.lived}};
+}
+
+}  // namespace
+
+void Course::look_at_ranks(const Node& node) {
+  for (const RankState& rank : node.report.ranks) {
+    if (rank.page.generation == generation_) {
+      if (rank.page.rank == 0) {
+        look_at_first_rank(rank);
+      }
+      if (rank.gone) {
+        note_gone(node, rank);
+      }
+    }
+  }
+  end_if_stale();
+}
+
+void Course::look_at_first_rank(const RankState& rank) {
+  first_rank_ = json_of(rank);
+  first_rank_["seen"] = now_;
+  if (!first_step_seen_ && rank.page.first_step_ns > 0) {
+    first_step_seen_ = true;
+    const double ago = rank.age + seconds(rank.page.changed_ns - rank.page.first_step_ns);
+    const double after = now_ - ago - launched_;
+    note("first_step",
+         {{"generation", generation_}, {"from", rank.page.begun_at}, {"after_launch", after}},
+         fmt::format("attempt {}: on from step {}, the first step was done {:.1f} s after the "
+                     "launch",
+                     generation_, rank.page.begun_at, after));
+  }
+}
+
+void Course::note_gone(const Node& node, const RankState& rank) {
+  const bool known = std::any_of(evidence_.gone.begin(), evidence_.gone.end(),
+                                 [&](const GoneRank& g) { return g.rank == rank.page.rank; });
+  if (known || stage_ != Stage::run || killing_ || rank.page.phase == ProgressPhase::end) {
+    return;
+  }
+  evidence_.gone.push_back({node.spec.name, rank.page.rank});
+  detected_ = detected_ < 0 ? now_ : detected_;
+  if (first_gone_ < 0) {
+    first_gone_ = now_;
+    note("rank_gone",
+         {{"generation", generation_},
+          {"node", node.spec.name},
+          {"rank", rank.page.rank},
+          {"step", rank.page.step},
+          {"phase", name_of(rank.page.phase)}},
+         fmt::format("rank {} on {} is gone", rank.page.rank, node.spec.name));
+  }
+}
+
+void Course::end_if_stale() {
+  if (stage_ != Stage::run || killing_) {
+    return;
+  }
+  for (const Node* node : used_nodes()) {
+    for (const RankState& rank : node->report.ranks) {
+      const Progress& page = rank.page;
+      if (page.generation == generation_ && !rank.gone && page.deadline_seconds > 0 &&
+          rank.age > page.deadline_seconds + plan_.hang_slack) {
+        evidence_.stale.push_back({node->spec.name, page.rank, page.step,
+                                   std::string(name_of(page.phase)), rank.age,
+                                   page.deadline_seconds, rank.state});
+      }
+    }
+  }
+  if (!evidence_.stale.empty()) {
+    end_attempt("no progress before the deadline");
+  }
+}
+
+void Course::watch_attempt() {
+  const int expected = static_cast<int>(used_.size()) * plan_.ranks_a_node;
+  evidence_.all_ranks_seen = evidence_.all_ranks_seen || ranks_seen() >= expected;
+  if (killing_) {
+    return;
+  }
+  if (!evidence_.all_ranks_seen && now_ - launched_ > plan_.ranks_start) {
+    end_attempt(fmt::format("{} of {} ranks came up within {:.0f} s", ranks_seen(), expected,
+                            plan_.ranks_start));
+  } else if (first_gone_ >= 0 && now_ - first_gone_ > plan_.launcher_grace) {
+    end_attempt("a rank is gone, the launcher goes on");
+  }
+}
+
+// The launcher dies; the agents end the ranks. Its end comes as an event.
+void Course::end_attempt(const std::string& why) {
+  killing_ = true;
+  detected_ = detected_ < 0 ? now_ : detected_;
+  evidence_.killed_launcher = true;
+  note("end_attempt", {{"generation", generation_}, {"why", why}}, "ending the attempt: " + why);
+  for (const Node* node : used_nodes()) {
+    out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
+  }
+  out_.emplace_back(KillRanks{});
+}
+
+void Course::on_launcher_ended(const LauncherEnded& event) {
+  if (stage_ != Stage::run) {
+    return;
+  }
+  evidence_.launcher_code = event.code;
+  evidence_.reason = event.reason;
+  evidence_.done = event.done;
+  evidence_.stop_asked = stop_signal_ != 0;
+  durable_step_ = std::max(durable_step_, event.durable_step);
+  detected_ = detected_ < 0 ? now_ : detected_;
+  stage_ = Stage::settle;
+  note("launcher_ended",
+       {{"generation", generation_}, {"code", event.code ? nlohmann::json(*event.code) : nullptr}});
+  const Verdict verdict = judge(evidence_);
+  if (is_final(verdict.cause)) {
+    conclude(verdict);
+    return;
+  }
+  for (const Node* node : used_nodes()) {
+    if (node->standing == Standing::ready) {
+      out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
+    }
+  }
+}
+
+void Course::try_to_conclude() {
+  evidence_.lost_nodes.clear();
+  evidence_.oom_kills = 0;
+  for (const Node* node : used_nodes()) {
+    if (node->standing == Standing::lost || node->standing == Standing::excluded) {
+      evidence_.lost_nodes.push_back(node->spec.name);
+    } else if (node->standing == Standing::starting || node->report.cleared <= generation_) {
+      // An agent that came up meanwhile has not been told.
+      if (node->standing == Standing::ready && node->since == now_) {
+        out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
+      }
+      return;
+    }
+    evidence_.oom_kills += node->report.oom_kills - node->oom_kills_before;
+    durable_step_ = std::max(durable_step_, node->report.memory_step);
+  }
+  conclude(judge(evidence_));
+}
+
+void Course::conclude(const Verdict& verdict) {
+  note_attempt(verdict);
+  if (is_final(verdict.cause)) {
+    finish(verdict.code, fmt::format("{}: {}", name_of(verdict.cause), verdict.what));
+    return;
+  }
+  if (verdict.cause == Cause::out_of_memory && ++memory_deaths_ > plan_.most_memory_deaths) {
+    finish(static_cast<int>(ExitCode::usage),
+           fmt::format("out of memory {} times: take a smaller train.micro_batch, more nodes, "
+                       "parallel.zero=3 or fewer ranks a node (trireme plan shows what a layout "
+                       "needs); {}",
+                       memory_deaths_, verdict.what));
+    return;
+  }
+  if (durable_step_ > best_step_) {
+    relaunches_without_progress_ = 0;
+  }
+  if (relaunches_without_progress_ >= plan_.most_relaunches) {
+    finish(static_cast<int>(ExitCode::no_progress),
+           fmt::format("{} relaunches brought no new checkpoint: giving up; the last end was: {}",
+                       relaunches_without_progress_, verdict.what));
+    return;
+  }
+  ++relaunches_without_progress_;
+  exclude_suspects(verdict);
+  stage_ = Stage::gather;
+  enough_since_ = -1;
+}
+
+// A device's fault at once, deaths of ranks the second time; only while there is a spare.
+void Course::exclude_suspects(const Verdict& verdict) {
+  std::vector<std::string> names = verdict.nodes;
+  const bool device = verdict.cause == Cause::device && evidence_.reason.has_value();
+  if (device) {
+    const auto place = static_cast<std::size_t>(evidence_.reason->rank / plan_.ranks_a_node);
+    if (place < used_.size()) {
+      names.push_back(nodes_[used_[place]].spec.name);
+    }
+  }
+  for (const std::string& name : names) {
+    Node* const node = find(name);
+    const bool spare = with(Standing::ready).size() > used_.size();
+    if (node != nullptr && node->standing == Standing::ready &&
+        (++node->rank_deaths >= 2 || device) && spare) {
+      out_.emplace_back(BlameNode{name, verdict.what});
+      exclude(*node, verdict.what);
+    }
+  }
+}
+
+void Course::note_attempt(const Verdict& verdict) {
+  nlohmann::json fields = {{"generation", generation_},    {"cause", name_of(verdict.cause)},
+                           {"code", verdict.code},         {"what", verdict.what},
+                           {"launched", launched_},        {"detected", detected_},
+                           {"durable_step", durable_step_}};
+  if (!first_rank_.is_null()) {
+    fields["rank0"] = first_rank_;
+  }
+  note("attempt_end", std::move(fields),
+       fmt::format("attempt {} ended: {}: {}", generation_, name_of(verdict.cause), verdict.what));
+}
+
+std::vector<Course::Node*> Course::used_nodes() {
+  std::vector<Node*> found;
+  for (const std::size_t i : used_) {
+    found.push_back(&nodes_[i]);
+  }
+  return found;
+}
+
+int Course::ranks_seen() const {
+  int seen = 0;
+  for (const std::size_t i : used_) {
+    for (const RankState& rank : nodes_[i].report.ranks) {
+      seen += rank.page.generation == generation_ ? 1 : 0;
+    }
+  }
+  return seen;
+}
+
+}  // namespace trireme

@@ -1,0 +1,198 @@
+#include "slurm/policy/verdict.h"
+
+#include <array>
+#include <csignal>
+#include <cstring>
+
+#include "src/base/json_fields.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::array<std::string_view, 16> kNames = {
+    "finished",      "stopped",    "usage",         "numerics",     "data",   "not_found",
+    "refused",       "node_death", "out_of_memory", "hang",         "device", "io",
+    "process_death", "early_exit", "start",         "communication"};
+
+int number_of(ExitCode code) { return static_cast<int>(code); }
+
+// What a code of the contract means by itself.
+std::optional<Cause> cause_of(int code) {
+  switch (static_cast<ExitCode>(code)) {
+    case ExitCode::usage:
+      return Cause::usage;
+    case ExitCode::diverged:
+      return Cause::numerics;
+    case ExitCode::bad_data:
+      return Cause::data;
+    case ExitCode::not_found:
+      return Cause::not_found;
+    case ExitCode::refused:
+      return Cause::refused;
+    case ExitCode::requeue:
+      return Cause::stopped;
+    case ExitCode::device:
+      return Cause::device;
+    case ExitCode::io:
+      return Cause::io;
+    case ExitCode::hang:
+      return Cause::communication;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string describe(const StatedReason& reason) {
+  return fmt::format("rank {} on {}, {} at step {}: {}", reason.rank, reason.host, reason.phase,
+                     reason.step, first_line(reason.message));
+}
+
+std::string describe(const std::vector<GoneRank>& gone) {
+  std::string text;
+  for (std::size_t i = 0; i < gone.size() && i < 4; ++i) {
+    text += fmt::format("{}rank {} on {}", text.empty() ? "" : ", ", gone[i].rank, gone[i].node);
+  }
+  return gone.size() > 4 ? fmt::format("{} and {} more", text, gone.size() - 4) : text;
+}
+
+// The stopped ones first: they are why the others wait.
+std::string describe(const std::vector<StaleRank>& stale) {
+  std::string text;
+  int told = 0;
+  for (const bool stopped : {true, false}) {
+    for (const StaleRank& rank : stale) {
+      if ((rank.state == 'T' || rank.state == 't') == stopped && told++ < 4) {
+        text +=
+            fmt::format("{}rank {} on {} ({} at step {}, {:.0f} s, its deadline was {:.0f} s{})",
+                        text.empty() ? "" : ", ", rank.rank, rank.node, rank.phase, rank.step,
+                        rank.age, rank.deadline, stopped ? "; it is stopped" : "");
+      }
+    }
+  }
+  return text;
+}
+
+std::string launcher_text(const Evidence& evidence) {
+  if (!evidence.launcher_code) {
+    return "the launcher was ended";
+  }
+  const int code = *evidence.launcher_code;
+  return code > 128 && code < 128 + 65 ? fmt::format("the launcher reports code {} (signal {}, {})",
+                                                     code, code - 128, ::strsignal(code - 128))
+                                       : fmt::format("the launcher reports code {}", code);
+}
+
+// What the run itself has said, where that settles the matter.
+std::optional<Verdict> stated(const Evidence& evidence) {
+  if (evidence.reason) {
+    const auto cause = cause_of(evidence.reason->code);
+    if (cause && *cause != Cause::communication) {
+      const bool memory = evidence.reason->kind == "memory";
+      return Verdict{memory ? Cause::out_of_memory : *cause,
+                     evidence.reason->code,
+                     describe(*evidence.reason),
+                     {}};
+    }
+    return std::nullopt;
+  }
+  if (evidence.launcher_code && !evidence.killed_launcher && evidence.gone.empty()) {
+    const auto cause = cause_of(*evidence.launcher_code);
+    if (cause && (is_final(*cause))) {
+      return Verdict{*cause, *evidence.launcher_code, launcher_text(evidence), {}};
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> nodes_of(const std::vector<StaleRank>& stale) {
+  std::vector<std::string> nodes;
+  for (const StaleRank& rank : stale) {
+    if (rank.state == 'T' || rank.state == 't') {
+      nodes.push_back(rank.node);
+    }
+  }
+  return nodes;
+}
+
+// What nobody said, but what was seen.
+Verdict seen(const Evidence& e) {
+  const int device = number_of(ExitCode::device);
+  const int hang = number_of(ExitCode::hang);
+  if (!e.lost_nodes.empty()) {
+    std::string names;
+    for (const std::string& node : e.lost_nodes) {
+      names += (names.empty() ? "" : ", ") + node;
+    }
+    return {Cause::node_death, device, fmt::format("lost: {}", names), e.lost_nodes};
+  }
+  const bool killed = !e.gone.empty() || e.launcher_code == 128 + SIGKILL;
+  if (e.oom_kills > 0 && killed) {
+    return {Cause::out_of_memory,
+            device,
+            fmt::format("the kernel killed for want of memory: {}", describe(e.gone)),
+            {}};
+  }
+  if (!e.stale.empty()) {
+    return {Cause::hang, hang, fmt::format("no progress: {}", describe(e.stale)),
+            nodes_of(e.stale)};
+  }
+  if (e.reason && e.reason->kind == "hang") {
+    return {Cause::hang, hang, describe(*e.reason), {}};
+  }
+  if (!e.gone.empty()) {
+    return {Cause::process_death,
+            device,
+            fmt::format("{} died; {}", describe(e.gone), launcher_text(e)),
+            {e.gone.front().node}};
+  }
+  if (e.launcher_code == 0) {
+    return {Cause::early_exit, device, "the ranks ended with code 0 before the run was done", {}};
+  }
+  if (e.reason) {
+    return {Cause::communication, hang, describe(*e.reason), {}};
+  }
+  if (!e.all_ranks_seen) {
+    return {
+        Cause::start, device, fmt::format("the ranks did not all start; {}", launcher_text(e)), {}};
+  }
+  return {Cause::process_death, device, launcher_text(e), {}};
+}
+
+}  // namespace
+
+std::string_view name_of(Cause cause) { return kNames.at(static_cast<std::size_t>(cause)); }
+
+std::optional<StatedReason> parse_exit_reason(const std::string& text) {
+  try {
+    const nlohmann::json object = parse_json(text);
+    return StatedReason{.code = static_cast<int>(count_field(object, "code", 0, 255)),
+                        .kind = text_field(object, "kind"),
+                        .message = text_field(object, "message"),
+                        .rank = static_cast<int>(count_field(object, "rank", 0, 1 << 24)),
+                        .host = text_field(object, "host"),
+                        .step = count_field(object, "step"),
+                        .phase = text_field(object, "phase")};
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
+bool is_final(Cause cause) { return cause <= Cause::refused; }
+
+Verdict judge(const Evidence& evidence) {
+  if (evidence.done) {
+    return {Cause::finished, 0, "all steps are done", {}};
+  }
+  const std::optional<Verdict> verdict = stated(evidence);
+  if (verdict && is_final(verdict->cause)) {
+    return *verdict;
+  }
+  if (evidence.stop_asked) {
+    return {Cause::stopped, number_of(ExitCode::requeue), "ended as asked", {}};
+  }
+  return verdict && evidence.lost_nodes.empty() ? *verdict : seen(evidence);
+}
+
+}  // namespace trireme

@@ -1,0 +1,179 @@
+#include "slurm/process/child.h"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+
+extern char** environ;
+
+namespace trireme {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Descriptor = UniqueHandle<FileDescriptorTraits>;
+
+constexpr int kNoSuchProgram = 127;
+constexpr std::chrono::milliseconds kLook{5};
+
+// All that exec needs, made before fork: afterwards only system calls are safe.
+struct ExecImage {
+  std::vector<std::string> environment;
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+
+  explicit ExecImage(const ChildPlan& plan) {
+    std::map<std::string, std::string> variables;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string text = *entry;
+      const std::size_t equals = text.find('=');
+      variables[text.substr(0, equals)] =
+          equals == std::string::npos ? "" : text.substr(equals + 1);
+    }
+    for (const auto& [name, value] : plan.environment) {
+      if (value.empty()) {
+        variables.erase(name);
+      } else {
+        variables[name] = value;
+      }
+    }
+    for (const auto& [name, value] : variables) {
+      environment.push_back(name + "=" + value);
+    }
+    for (std::string& entry : environment) {
+      envp.push_back(entry.data());
+    }
+    envp.push_back(nullptr);
+    for (const std::string& word : plan.argv) {
+      argv.push_back(const_cast<char*>(word.c_str()));
+    }
+    argv.push_back(nullptr);
+  }
+};
+
+std::pair<Descriptor, Descriptor> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw_errno(errno, "make", "a pipe");
+  }
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+// Writes what fits into a fresh pipe: 4 KiB always do.
+Descriptor pipe_with(const std::string& input) {
+  auto [reading, writing] = make_pipe();
+  if (input.size() > 4096 ||
+      ::write(writing.get(), input.data(), input.size()) != static_cast<ssize_t>(input.size())) {
+    throw IoError("a child's input does not fit into a pipe");
+  }
+  return std::move(reading);
+}
+
+[[noreturn]] void become(const ChildPlan& plan, const ExecImage& image, pid_t parent, int input,
+                         int report) {
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) {
+    ::signal(number, SIG_DFL);
+  }
+  if (plan.own_group) {
+    ::setpgid(0, 0);
+  }
+  if (plan.dies_with_us) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) {  // it was gone before the line above
+      ::_exit(kNoSuchProgram);
+    }
+  }
+  ::dup2(input, STDIN_FILENO);
+  if (plan.output >= 0) {
+    ::dup2(plan.output, STDOUT_FILENO);
+    ::dup2(plan.output, STDERR_FILENO);
+  }
+  ::execvpe(image.argv[0], image.argv.data(), image.envp.data());
+  const int code = errno;
+  (void)!::write(report, &code, sizeof(code));
+  ::_exit(kNoSuchProgram);
+}
+
+}  // namespace
+
+Child::Child(const ChildPlan& plan) : own_group_(plan.own_group) {
+  const ExecImage image(plan);
+  const Descriptor input = pipe_with(plan.input);
+  auto [failure, report] = make_pipe();
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0) {
+    throw_errno(errno, "start", plan.argv.front());
+  }
+  if (pid_ == 0) {
+    become(plan, image, parent, input.get(), report.get());
+  }
+  if (own_group_) {
+    ::setpgid(pid_, pid_);  // whoever comes first
+  }
+  // Closed by a successful exec.
+  report.reset();
+  int code = 0;
+  ssize_t got = 0;
+  while ((got = ::read(failure.get(), &code, sizeof(code))) < 0 && errno == EINTR) {
+  }
+  if (got == static_cast<ssize_t>(sizeof(code))) {
+    ::waitpid(pid_, nullptr, 0);
+    throw IoError(fmt::format("cannot start {}: {}", plan.argv.front(), std::strerror(code)));
+  }
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), own_group_(other.own_group_), code_(other.code_) {}
+
+Child::~Child() {
+  if (pid_ > 0 && !poll()) {
+    own_group_ ? signal_group(SIGKILL) : signal(SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+std::optional<int> Child::poll() {
+  int status = 0;
+  if (!code_ && pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) {
+    code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  return code_;
+}
+
+std::optional<int> Child::wait(double seconds) {
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  while (!poll() && Clock::now() < end) {
+    std::this_thread::sleep_for(kLook);
+  }
+  return code_;
+}
+
+void Child::signal(int number) const {
+  if (pid_ > 0 && !code_) {
+    ::kill(pid_, number);
+  }
+}
+
+void Child::signal_group(int number) const {
+  if (pid_ > 0 && !code_) {
+    ::kill(own_group_ ? -pid_ : pid_, number);
+  }
+}
+
+}  // namespace trireme

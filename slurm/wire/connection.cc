@@ -1,0 +1,193 @@
+#include "slurm/wire/connection.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A peer that takes nothing for so many bytes is as good as gone.
+constexpr std::size_t kMostUnsentBytes = std::size_t{64} << 20;
+
+int milliseconds_until(Clock::time_point end) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+  return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+}
+
+Clock::time_point in(double seconds) {
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+void make_ready(int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+}  // namespace
+
+Connection::Connection(Socket socket) : socket_(std::move(socket)) { make_ready(fd()); }
+
+void Connection::read_some() {
+  // Not all that a flood may bring: the others want their turn.
+  constexpr int kMostReads = 64;
+  std::array<char, 64 << 10> chunk;
+  for (int reads = 0; reads < kMostReads && !closed_; ++reads) {
+    const ssize_t got = ::recv(fd(), chunk.data(), chunk.size(), 0);
+    if (got > 0) {
+      reader_.feed({chunk.data(), static_cast<std::size_t>(got)});
+      if (got < static_cast<ssize_t>(chunk.size())) {
+        return;
+      }
+    } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
+      closed_ = true;
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  }
+}
+
+std::vector<std::string> Connection::receive() {
+  read_some();
+  std::vector<std::string> payloads = std::exchange(ready_, {});
+  while (auto payload = reader_.next()) {
+    payloads.push_back(std::move(*payload));
+  }
+  return payloads;
+}
+
+void Connection::send(std::string_view payload) {
+  out_ += frame_of(payload);
+  flush();
+}
+
+void Connection::flush() {
+  std::size_t done = 0;
+  while (!closed_ && done < out_.size()) {
+    const ssize_t put = ::send(fd(), out_.data() + done, out_.size() - done, MSG_NOSIGNAL);
+    if (put >= 0) {
+      done += static_cast<std::size_t>(put);
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != EINTR) {
+      closed_ = true;
+    }
+  }
+  out_.erase(0, done);
+  closed_ = closed_ || out_.size() > kMostUnsentBytes;
+}
+
+std::optional<std::string> Connection::receive_one(double seconds) {
+  const Clock::time_point end = in(seconds);
+  while (true) {
+    if (ready_.empty()) {
+      ready_ = receive();
+    }
+    if (!ready_.empty()) {
+      std::string payload = std::move(ready_.front());
+      ready_.erase(ready_.begin());
+      return payload;
+    }
+    pollfd waiting{fd(), POLLIN, 0};
+    if (closed_ || milliseconds_until(end) == 0 ||
+        ::poll(&waiting, 1, milliseconds_until(end)) == 0) {
+      return std::nullopt;
+    }
+  }
+}
+
+bool Connection::drain(double seconds) {
+  const Clock::time_point end = in(seconds);
+  flush();
+  while (!closed_ && !out_.empty() && milliseconds_until(end) > 0) {
+    pollfd waiting{fd(), POLLOUT, 0};
+    ::poll(&waiting, 1, milliseconds_until(end));
+    flush();
+  }
+  return !closed_ && out_.empty();
+}
+
+Listener::Listener(const std::string& address) {
+  socket_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  socklen_t bytes = sizeof(place);
+  if (!socket_ || ::inet_pton(AF_INET, address.c_str(), &place.sin_addr) != 1 ||
+      ::bind(fd(), reinterpret_cast<sockaddr*>(&place), bytes) != 0 ||
+      ::listen(fd(), SOMAXCONN) != 0 ||
+      ::getsockname(fd(), reinterpret_cast<sockaddr*>(&place), &bytes) != 0) {
+    throw_errno(errno, "listen on", address);
+  }
+  port_ = ntohs(place.sin_port);
+}
+
+std::optional<Connection> Listener::accept() {
+  Socket socket(::accept4(fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket) {
+    return std::nullopt;
+  }
+  return Connection(std::move(socket));
+}
+
+std::optional<Connection> connect_to(const std::string& address, int port, double seconds) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(address.c_str(), fmt::format("{}", port).c_str(), &hints, &found) != 0) {
+    return std::nullopt;
+  }
+  std::optional<Connection> connection;
+  for (const addrinfo* place = found; place != nullptr && !connection; place = place->ai_next) {
+    Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int code = ::connect(socket.get(), place->ai_addr, place->ai_addrlen) == 0 ? 0 : errno;
+    pollfd waiting{socket.get(), POLLOUT, 0};
+    socklen_t bytes = sizeof(code);
+    if (code == EINPROGRESS && ::poll(&waiting, 1, milliseconds_until(in(seconds))) > 0) {
+      ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &code, &bytes);
+    }
+    if (code == 0) {
+      connection.emplace(std::move(socket));
+    }
+  }
+  ::freeaddrinfo(found);
+  return connection;
+}
+
+std::vector<std::string> own_addresses() {
+  std::vector<std::string> addresses;
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) == 0) {
+    for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+      std::array<char, INET_ADDRSTRLEN> text{};
+      if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET &&
+          (one->ifa_flags & IFF_UP) != 0) {
+        const auto* place = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+        ::inet_ntop(AF_INET, &place->sin_addr, text.data(), text.size());
+        addresses.emplace_back(text.data());
+      }
+    }
+    ::freeifaddrs(all);
+  }
+  std::stable_partition(addresses.begin(), addresses.end(),
+                        [](const std::string& a) { return !a.starts_with("127."); });
+  return addresses;
+}
+
+}  // namespace trireme

@@ -1,0 +1,68 @@
+// Connection: one TCP connection of a launch, frames in and out, without waiting. Listener: where
+// they come in. One thread each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "slurm/wire/frame.h"
+#include "src/base/file.h"
+
+namespace trireme {
+
+using Socket = UniqueHandle<FileDescriptorTraits>;
+
+class Connection {
+ public:
+  // Of a connected socket.
+  explicit Connection(Socket socket);
+
+  int fd() const { return socket_.get(); }
+  void trust() { reader_.trust(); }
+  // What has come in whole. DataError for what is no frame.
+  std::vector<std::string> receive();
+  // Keeps what the network does not take yet.
+  void send(std::string_view payload);
+  void flush();
+  bool wants_to_write() const { return !out_.empty(); }
+  // The other side is gone, or takes nothing any more.
+  bool closed() const { return closed_; }
+  // Waits for one payload, at most so long; nothing where the time is over or the other side gone.
+  std::optional<std::string> receive_one(double seconds);
+  // Waits until all is sent, at most so long. Whether it is.
+  bool drain(double seconds);
+
+ private:
+  void read_some();
+
+  Socket socket_;
+  FrameReader reader_;
+  std::string out_;
+  std::vector<std::string> ready_;
+  bool closed_ = false;
+};
+
+class Listener {
+ public:
+  // On a free port of this address; "0.0.0.0": of all.
+  explicit Listener(const std::string& address);
+  int fd() const { return socket_.get(); }
+  int port() const { return port_; }
+  // Nothing where nobody waits.
+  std::optional<Connection> accept();
+
+ private:
+  Socket socket_;
+  int port_ = 0;
+};
+
+// Names or numbers, tried in turn. Nothing where none answers within `seconds` each.
+std::optional<Connection> connect_to(const std::string& address, int port, double seconds);
+
+// How others may reach this host: its IPv4 addresses, those of loopback last.
+std::vector<std::string> own_addresses();
+
+}  // namespace trireme

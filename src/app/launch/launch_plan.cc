@@ -1,0 +1,180 @@
+#include "src/app/launch/launch_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <sstream>
+
+#include "slurm/job/job_environment.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/train/layout.h"
+#include "src/train/run_config.h"
+
+namespace trireme {
+namespace {
+
+// Variables that ranks on other hosts shall find as well.
+std::vector<std::string> names_to_hand_on(char** environment) {
+  constexpr std::array<std::string_view, 5> kPrefixes = {"UCX_", "OMP_", "NCCL_", "DNNL_",
+                                                         "TRIREME_"};
+  constexpr std::array<std::string_view, 2> kNames = {"LD_LIBRARY_PATH", "PATH"};
+  std::vector<std::string> names;
+  for (char** entry = environment; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool own = name.starts_with("TRIREME_LAUNCH_") || name == "TRIREME_GENERATION" ||
+                     name == "TRIREME_NODE" || name == "TRIREME_NODE_DIR";
+    const bool wanted =
+        std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                    [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
+        std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+    if (wanted && !own) {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+// "2", or "2(x4)" as Slurm writes it for four nodes alike; 0 for all else.
+int leading_number(const std::optional<std::string>& text) {
+  int value = 0;
+  if (text) {
+    std::from_chars(text->data(), text->data() + text->size(), value);
+  }
+  return std::max(value, 0);
+}
+
+struct Ground {
+  Reach reach = Reach::local;
+  std::vector<NodeSpec> nodes;
+  int ranks_a_node = 0;
+  std::int64_t job = 0;
+  std::string batch_node;
+};
+
+Ground place_of(const LaunchOptions& options) {
+  const auto environment = [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  Ground place;
+  if (!options.hosts.empty() && options.local > 0) {
+    throw ConfigError("--hosts and --local exclude each other");
+  }
+  if (!options.hosts.empty()) {
+    constexpr std::int64_t kMostBytes = 64 << 20;
+    place.reach = Reach::ssh;
+    place.nodes = parse_host_file(read_file(options.hosts, kMostBytes), options.hosts);
+    place.ranks_a_node = place.nodes.front().slots;
+    for (const NodeSpec& node : place.nodes) {
+      if (options.ranks_a_node == 0 && node.slots != place.ranks_a_node) {
+        throw ConfigError(fmt::format(
+            "{}: {} has slots={}, {} has slots={}: every node gets as many ranks; say how many "
+            "with --ranks-per-node",
+            options.hosts, place.nodes.front().name, place.ranks_a_node, node.name, node.slots));
+      }
+    }
+    return place;
+  }
+  const std::optional<SlurmJob> job = slurm_job(environment);
+  if (job && options.local == 0) {
+    place.reach = Reach::slurm;
+    for (const std::string& name : job->nodes) {
+      place.nodes.push_back({.name = name});
+    }
+    place.ranks_a_node = leading_number(environment("SLURM_NTASKS_PER_NODE"));
+    place.job = job->id;
+    place.batch_node = job->node;
+    return place;
+  }
+  for (int i = 0; i < std::max(options.local, 1); ++i) {
+    place.nodes.push_back({.name = fmt::format("local{}", i)});
+  }
+  return place;
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  std::string word;
+  while (stream >> word) {
+    words.push_back(word);
+  }
+  if (words.empty()) {
+    throw ConfigError("--ssh names no command");
+  }
+  return words;
+}
+
+RunConfig run_config_of(const std::vector<std::string>& run, char** environment) {
+  if (run.size() < 2 || run.front() != "train") {
+    throw ConfigError(
+        "what is to be launched comes after '--': trireme launch ... -- train CONFIG "
+        "[key=value ...]");
+  }
+  return load_run_config({.file = run[1],
+                          .arguments = {run.begin() + 2, run.end()},
+                          .environment = environment})
+      .config;
+}
+
+CoursePlan course_of(const LaunchOptions& options, const Ground& place, const RunConfig& config,
+                     int ranks_a_node) {
+  CoursePlan course;
+  const auto count = static_cast<int>(place.nodes.size());
+  course.nodes_wanted = count - options.spares;
+  course.least_nodes = options.min_nodes > 0 ? options.min_nodes : course.nodes_wanted;
+  course.ranks_a_node = ranks_a_node;
+  course.in_slurm = place.job != 0;
+  if (course.nodes_wanted < 1 || course.least_nodes > course.nodes_wanted) {
+    throw ConfigError(fmt::format("{} nodes less {} spares leave {}; --min-nodes asks for {}",
+                                  count, options.spares, course.nodes_wanted, course.least_nodes));
+  }
+  course.fits = [config, ranks_a_node](int nodes) {
+    try {
+      (void)make_layout(config, nodes * ranks_a_node, ranks_a_node);
+      return true;
+    } catch (const ConfigError&) {
+      return false;
+    }
+  };
+  // What can't be is said at once, with the formula.
+  (void)make_layout(config, course.nodes_wanted * ranks_a_node, ranks_a_node);
+  return course;
+}
+
+}  // namespace
+
+LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
+  const RunConfig config = run_config_of(options.run, environment);
+  const Ground place = place_of(options);
+  const int ranks_a_node =
+      options.ranks_a_node > 0 ? options.ranks_a_node : std::max(place.ranks_a_node, 1);
+  LaunchPlan plan;
+  plan.setting.program = std::filesystem::read_symlink("/proc/self/exe");
+  plan.setting.starter = options.launcher == "srun" ? Launcher::srun : Launcher::mpirun;
+  if (plan.setting.starter == Launcher::srun && place.reach != Reach::slurm) {
+    throw ConfigError("--launcher srun works inside a Slurm job only");
+  }
+  plan.setting.reach = place.reach;
+  plan.setting.ssh = words_of(options.ssh);
+  plan.setting.ranks_a_node = ranks_a_node;
+  plan.setting.launcher_arguments = options.launcher_arguments;
+  plan.setting.run = options.run;
+  if (place.reach != Reach::local) {
+    plan.setting.handed_on = names_to_hand_on(environment);
+  }
+  plan.course = course_of(options, place, config, ranks_a_node);
+  plan.nodes = place.nodes;
+  plan.run_folder = config.run_dir;
+  plan.checkpoint_folder = config.checkpoint_dir();
+  plan.health = options.health;
+  plan.site_list = options.site_list;
+  plan.slurm_job = place.job;
+  plan.batch_node = place.batch_node;
+  return plan;
+}
+
+}  // namespace trireme

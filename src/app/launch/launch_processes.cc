@@ -1,0 +1,135 @@
+// The processes that a launch starts by itself: agents, the deputy, ranks.
+#include <cerrno>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "slurm/agent/agent.h"
+#include "slurm/agent/node_folder.h"
+#include "slurm/launch/commands.h"
+#include "slurm/launch/deputy.h"
+#include "src/app/launch/launch_subcommands.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+struct CallerOptions {
+  std::string launch;
+  std::string node;
+  std::string addresses;
+  int port = 0;
+  std::string health;
+  std::int64_t job = 0;
+};
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> parts;
+  std::string part;
+  while (std::getline(stream, part, ',')) {
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+// The first line of stdin: others of this machine can't read it, as they can an argument.
+std::string read_secret() {
+  constexpr std::size_t kDigits = 64;
+  std::string secret;
+  std::getline(std::cin, secret);
+  if (secret.size() != kDigits) {
+    throw ConfigError(
+        "no launch's secret on stdin: 'trireme launch' starts this command by itself");
+  }
+  return secret;
+}
+
+CLI::App* add_caller(CLI::App& launch, const char* name, const char* what, CallerOptions& options) {
+  CLI::App* command = launch.add_subcommand(name, what);
+  command->add_option("--node", options.node, "this node's name")->required();
+  command->add_option("--addresses", options.addresses, "of the supervisor")->required();
+  command->add_option("--port", options.port, "of the supervisor")->required();
+  command->footer(
+      fmt::format("Example:\n  trireme launch {} --help\nStarted by trireme launch.", name));
+  return command;
+}
+
+Environment environment_of_this_process() {
+  Environment environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos) {
+      environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return environment;
+}
+
+// Becomes the run's own command, with the environment that it wants to see.
+[[noreturn]] void become_rank(const std::vector<std::string>& run) {
+  const RankEnvironment place = rank_environment(environment_of_this_process());
+  const std::string folder = node_folder(place.launch, place.node);
+  ::setenv("TRIREME_NODE", place.node.c_str(), 1);
+  ::setenv("TRIREME_NODE_DIR", folder.c_str(), 1);
+  if (!place.group.empty()) {
+    ::setenv("TRIREME_FAILURE_GROUP", place.group.c_str(), 1);
+  }
+  // What MPI shares between the ranks of the node goes with the node's folder.
+  ::setenv("OMPI_MCA_btl_vader_backing_directory", folder.c_str(), 0);
+  std::string program = "/proc/self/exe";
+  std::vector<std::string> words = {"trireme"};
+  words.insert(words.end(), run.begin(), run.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) {
+    argv.push_back(word.data());
+  }
+  argv.push_back(nullptr);
+  ::execv(program.c_str(), argv.data());
+  throw DeviceError(fmt::format("cannot start the run: error {}", errno));
+}
+
+}  // namespace
+
+void add_agent_command(CLI::App& launch, int& exit_code) {
+  const auto o = std::make_shared<CallerOptions>();
+  CLI::App* command = add_caller(launch, "agent", "The launch's process on a node", *o);
+  command->add_option("--launch", o->launch, "the launch's number")->required();
+  command->add_option("--health", o->health, "the node's health check");
+  command->callback([o, &exit_code] {
+    exit_code = run_agent({.launch = o->launch,
+                           .node = o->node,
+                           .addresses = split(o->addresses),
+                           .port = o->port,
+                           .secret = read_secret(),
+                           .health = o->health});
+  });
+}
+
+void add_deputy_command(CLI::App& launch, int& exit_code) {
+  const auto o = std::make_shared<CallerOptions>();
+  CLI::App* command =
+      add_caller(launch, "deputy", "Requeues the Slurm job if the supervisor's node dies", *o);
+  command->add_option("--job", o->job, "the Slurm job")->required();
+  command->callback([o, &exit_code] {
+    exit_code = run_deputy({.job = o->job,
+                            .node = o->node,
+                            .addresses = split(o->addresses),
+                            .port = o->port,
+                            .secret = read_secret()});
+  });
+}
+
+void add_rank_command(CLI::App& launch) {
+  CLI::App* command = launch.add_subcommand("rank", "One rank of the run, as mpirun starts it");
+  const auto run = std::make_shared<std::vector<std::string>>();
+  command->add_option("RUN", *run, "after '--': train CONFIG [key=value ...]")->required();
+  command->footer("Example:\n  trireme launch rank --help\nStarted by trireme launch.");
+  command->callback([run] { become_rank(*run); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,51 @@
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "slurm/journal/journal.h"
+#include "slurm/journal/report.h"
+#include "src/app/launch/launch_subcommands.h"
+#include "src/app/standard_output.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace {
+
+struct ReportOptions {
+  std::string folder;
+  bool json = false;
+};
+
+void report(const ReportOptions& options) {
+  constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;
+  const std::filesystem::path path = std::filesystem::path(options.folder) / "journal.jsonl";
+  std::int64_t bad_lines = 0;
+  const auto events = parse_journal(read_file(path, kMostBytes), bad_lines);
+  if (bad_lines > 0) {
+    fmt::print(stderr, "trireme: {}: {} damaged lines are left out\n", path.string(), bad_lines);
+  }
+  if (events.empty()) {
+    throw DataError(fmt::format("{} tells of no launch", path.string()));
+  }
+  const Account account = account_of(events);
+  if (options.json) {
+    print_json(to_json(account));
+  } else {
+    fmt::print("{}", to_text(account));
+  }
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& launch) {
+  CLI::App* command =
+      launch.add_subcommand("report", "Say where a run's time went, and why it was interrupted");
+  const auto options = std::make_shared<ReportOptions>();
+  command->add_option("RUNDIR", options->folder, "the run's folder (run.dir)")->required();
+  command->add_flag("--json", options->json, "as JSON");
+  command->footer("Example:\n  trireme launch report runs/first");
+  command->callback([options] { report(*options); });
+}
+
+}  // namespace trireme

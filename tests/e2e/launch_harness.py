@@ -1,0 +1,133 @@
+"""Runs under `trireme launch`, for tests: start, hurt, wait, and see what is left."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import harness
+
+SHM = pathlib.Path("/dev/shm")
+
+
+def processes(**variables):
+    """Processes that were started with these variables in their environment."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                pairs = (entry / "environ").read_bytes().split(b"\0")
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            wanted = {f"{k}={v}".encode() for k, v in variables.items()}
+            if wanted <= set(pairs) and state not in "ZX":
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+    except OSError:
+        return []
+
+
+def eventually(condition, seconds=60, what="it"):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.05)
+    raise AssertionError(f"{what} did not come about within {seconds} s")
+
+
+class Launch:
+    """A supervisor and what it has started. A context manager: ends all of it."""
+
+    def __init__(self, config, *arguments, options=("--local", 2, "--ranks-per-node", 2), env=None,
+                 prefix=(), log=None):
+        self.run = harness.run_dir(config)
+        self.log = log or config.with_suffix(".launch.log")
+        self.older = len(self.events())
+        words = ["launch", *options, "--", "train", config, *arguments]
+        with open(self.log, "ab") as out:
+            self.process = subprocess.Popen(
+                [*prefix, harness.PROGRAM, *map(str, words)],
+                env={**harness.ENVIRONMENT, **(env or {})}, stdin=subprocess.DEVNULL, stdout=out,
+                stderr=subprocess.STDOUT, start_new_session=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for pid in self.ranks() if self.number() else []:
+            os.kill(pid, signal.SIGKILL)
+
+    def events(self, name=None):
+        """Those of this launch, and of a kind."""
+        path = self.run / "journal.jsonl"
+        if not path.exists():
+            return []
+        events = [json.loads(line) for line in path.read_text().splitlines()]
+        events = events[getattr(self, "older", 0):]
+        return [e for e in events if name in (None, e["event"])]
+
+    def number(self):
+        begun = self.events("begin")
+        return begun[-1]["launch"] if begun else None
+
+    def wait_for(self, name, count=1, seconds=90):
+        """Until so many events of the kind have happened; the last of them."""
+        def there():
+            if self.process.poll() is not None and len(self.events(name)) < count:
+                raise AssertionError(f"it ended before '{name}':\n{self.text()}")
+            return len(self.events(name)) >= count
+        eventually(there, seconds, f"event {name}")
+        return self.events(name)[count - 1]
+
+    def ranks(self, node=None):
+        wanted = {"TRIREME_LAUNCH_ID": self.number()}
+        if node is not None:
+            wanted["TRIREME_NODE"] = node
+        pids = [p for p in processes(**wanted) if "train" in command_line(p)]
+        return [p for p in pids if "mpirun" not in command_line(p)[0]]
+
+    def rank(self, number):
+        def find():
+            pids = processes(TRIREME_LAUNCH_ID=self.number(), OMPI_COMM_WORLD_RANK=number)
+            return [p for p in pids if command_line(p)[:2] == ["trireme", "train"]]
+        return eventually(find, 30, f"rank {number}")[0]
+
+    def children(self, word):
+        """Of the supervisor, with this word in their command line."""
+        path = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(p) for p in path.read_text().split() if word in command_line(int(p))]
+
+    def folders(self):
+        return sorted(SHM.glob(f"trireme-*-{self.number()}-*"))
+
+    def wait(self, seconds=150):
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it does not end:\n{self.text()}") from None
+
+    def text(self):
+        return self.log.read_text(errors="replace")[-6000:]
+
+    def causes(self):
+        return [e["cause"] for e in self.events("attempt_end")]
+
+    def report(self):
+        return json.loads(harness.must(harness.run("launch", "report", self.run, "--json")).stdout)
+
+    def assert_nothing_left(self, seconds=10):
+        eventually(lambda: not processes(TRIREME_LAUNCH_ID=self.number()), seconds, "no process")
+        eventually(lambda: not self.folders(), seconds, "no folder")

@@ -1,0 +1,188 @@
+"""trireme launch on this machine: two nodes of two ranks, and what may befall them. Whatever
+happens, the bits are those of the uninterrupted run, and nothing is left behind."""
+
+import json
+import os
+import signal
+import time
+import unittest
+
+import harness
+from launch_harness import Launch, eventually, processes
+
+STEPS = 40
+SLOW = "step.forward:*:*:sleep=0.02"  # long enough to be hurt meanwhile
+
+
+class LaunchTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+        cls.reference = cls.make_config("reference")
+        harness.must(harness.run("train", cls.reference, ranks=4))
+        cls.bits = harness.loss_bits(cls.reference)
+        cls.digest = harness.digest(cls.reference)
+
+    @classmethod
+    def make_config(cls, name, **keys):
+        return harness.write_config(
+            cls.folder / f"{name}.yaml", cls.datasets, "gpt2", "bf16",
+            **{"train__steps": STEPS, "checkpoint__every": 5, **keys})
+
+    def start(self, config, *arguments, faults="", **more):
+        plan = f"{SLOW},{faults}" if faults else SLOW
+        return Launch(config, *arguments, env={"TRIREME_FAULTS": plan}, **more)
+
+    def at_work(self, launch, attempt=1):
+        launch.wait_for("first_step", attempt)
+        eventually(lambda: list(launch.run.glob("checkpoints/step-*")), 60, "a checkpoint")
+
+    def assert_same_as_reference(self, config):
+        self.assertEqual(self.digest, harness.digest(config))
+        self.assertEqual(self.bits, harness.loss_bits(config))
+
+    def assert_good_end(self, launch, config, causes):
+        self.assertEqual(launch.wait(), 0, launch.text())
+        self.assertEqual(launch.causes(), causes)
+        launch.assert_nothing_left()
+        self.assert_same_as_reference(config)
+        report = launch.report()
+        self.assertLess(abs(report["accounted_seconds"] - report["wall_seconds"]),
+                        0.01 * report["wall_seconds"])
+        return report
+
+    def test_nothing_happens(self):
+        config = self.make_config("calm")
+        with self.start(config) as launch:
+            report = self.assert_good_end(launch, config, ["finished"])
+        self.assertEqual(report["failures"], 0)
+        self.assertGreater(report["seconds"]["train"], 0)
+
+    def test_a_killed_rank(self):
+        for victim in (0, 3):
+            config = self.make_config(f"killed-{victim}")
+            with self.start(config) as launch:
+                self.at_work(launch)
+                os.kill(launch.rank(victim), signal.SIGKILL)
+                killed = time.time()
+                gone = launch.wait_for("rank_gone")
+                report = self.assert_good_end(launch, config, ["process_death", "finished"])
+            print(f"rank {victim}: known after {gone['time'] - killed:.2f} s, first step "
+                  f"{report['attempts'][1]['recovery_seconds']:.2f} s later", flush=True)
+
+    def test_a_stopped_rank(self):
+        config = self.make_config("stopped")
+        with self.start(config, "comm.deadline.step=3") as launch:
+            self.at_work(launch)
+            pid = launch.rank(2)
+            os.kill(pid, signal.SIGSTOP)
+            report = self.assert_good_end(launch, config, ["hang", "finished"])
+        # 3 s of deadline and 10 s of grace.
+        self.assertLess(report["attempts"][0]["detect_seconds"], 13 + 1)
+        self.assertFalse(os.path.exists(f"/proc/{pid}"))
+
+    # It computes for ever: its process lives, its progress does not.
+    def test_a_rank_that_spins(self):
+        config = self.make_config("spins")
+        with self.start(config, "comm.deadline.step=3",
+                        faults="step.backward@1:1:60:spin") as launch:
+            self.assert_good_end(launch, config, ["hang", "finished"])
+
+    def test_a_killed_agent(self):
+        config = self.make_config("agent")
+        with self.start(config) as launch:
+            self.at_work(launch)
+            os.kill(launch.children("agent")[1], signal.SIGKILL)
+            launch.wait_for("agent_lost")
+            self.assert_good_end(launch, config, ["finished"])
+            self.assertEqual(len(launch.events("agent_ready")), 3)
+
+    def test_a_killed_mpirun(self):
+        config = self.make_config("mpirun")
+        with self.start(config) as launch:
+            self.at_work(launch)
+            os.kill(launch.children("mpirun")[0], signal.SIGKILL)
+            self.assert_good_end(launch, config, ["process_death", "finished"])
+
+    def test_a_killed_supervisor_leaves_nothing_behind(self):
+        config = self.make_config("supervisor")
+        with self.start(config) as launch:
+            self.at_work(launch)
+            self.assertEqual(len(launch.folders()), 2)
+            launch.process.kill()
+            launch.process.wait()
+            launch.assert_nothing_left(10)
+        with self.start(config) as launch:
+            self.assertEqual(launch.wait(), 0, launch.text())
+            self.assert_same_as_reference(config)
+            self.assertEqual(launch.report()["launches"], 2)
+
+    def test_a_rank_that_ends_with_code_0(self):
+        config = self.make_config("exit0")
+        with self.start(config, faults="step.optimizer@1:1:12:exit=0") as launch:
+            self.assertEqual(launch.wait(), 0, launch.text())
+            self.assertIn(launch.causes()[0], ("process_death", "early_exit"))
+            self.assert_same_as_reference(config)
+
+    def test_a_crash_loop_is_given_up(self):
+        config = self.make_config("loop", checkpoint__every=20)
+        with self.start(config, faults="step.optimizer:1:3:segv") as launch:
+            self.assertEqual(launch.wait(), 93, launch.text())
+            self.assertEqual(len(launch.causes()), 4)
+            launch.assert_nothing_left()
+        reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+        self.assertEqual(reason["code"], 93)
+
+    def test_what_only_a_person_can_mend_is_not_repeated(self):
+        config = self.make_config("data")
+        harness.must(harness.run("train", config, "train.steps=5", "optimizer.schedule.steps=40",
+                                 ranks=2))
+        shard = next(harness.run_dir(config).glob("checkpoints/step-*/shard-00000.safetensors"))
+        shard.write_bytes(shard.read_bytes()[:-1])
+        with self.start(config) as launch:
+            self.assertEqual(launch.wait(), 65, launch.text())
+            self.assertEqual(launch.causes(), ["data"])
+        result = harness.run("launch", "--", "train", config, "no.such.key=1")
+        self.assertEqual(result.returncode, 2, result.stderr)
+
+    def test_signals_save_and_ask_for_a_requeue(self):
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+            config = self.make_config(f"signal-{number}", checkpoint__every=0)
+            with self.start(config) as launch:
+                launch.wait_for("first_step")
+                launch.process.send_signal(number)
+                self.assertEqual(launch.wait(), 75, launch.text())
+                self.assertEqual(launch.causes(), ["stopped"])
+                launch.assert_nothing_left()
+            with self.start(config) as launch:
+                self.assert_good_end(launch, config, ["finished"])
+                self.assertGreater(launch.events("first_step")[0]["from"], 0)
+
+    def test_a_failed_health_check_leaves_a_node_out(self):
+        config = self.make_config("unfit")
+        sites = self.folder / "bad-nodes"
+        options = ("--local", 3, "--ranks-per-node", 2, "--spares", 1, "--site-list", sites)
+        check = "test -e /proc/$PPID && tr '\\0' ' ' </proc/$PPID/cmdline | grep -qv local0"
+        with self.start(config, options=(*options, "--health", check)) as launch:
+            self.assert_good_end(launch, config, ["finished"])
+            self.assertEqual(launch.events("launch")[0]["nodes"], ["local1", "local2"])
+        self.assertIn("local0\t", sites.read_text())
+        with self.start(config, "train.steps=41", options=options) as launch:
+            launch.wait()
+            self.assertEqual(launch.events("excluded")[0]["node"], "local0")
+
+    def test_fewer_nodes_where_the_layout_allows(self):
+        config = self.make_config("smaller")
+        options = ("--local", 2, "--ranks-per-node", 2, "--min-nodes", 1, "--health",
+                   "tr '\\0' ' ' </proc/$PPID/cmdline | grep -qv local1")
+        with self.start(config, options=options) as launch:
+            self.assert_good_end(launch, config, ["finished"])
+            self.assertEqual(launch.events("launch")[0]["ranks"], 2)
+
+    def test_no_rank_of_this_test_is_left(self):
+        eventually(lambda: not processes(TRIREME_NODE="local0"), 10, "an empty machine")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
