@@ -20,8 +20,8 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::int64_t job_restart_count() {
-  const std::string text = environment("SLURM_RESTART_COUNT");
+std::int64_t number_in(const char* variable) {
+  const std::string text = environment(variable);
   return text.empty() ? 0 : std::strtoll(text.c_str(), nullptr, 10);
 }
 
@@ -40,7 +40,9 @@ LockOwner LockOwner::this_process() {
   owner.start_time = process_start_time(owner.pid).value_or(0);
   owner.nonce = fresh_nonce();
   owner.job_id = environment("SLURM_JOB_ID");
-  owner.restart_count = job_restart_count();
+  owner.restart_count = number_in("SLURM_RESTART_COUNT");
+  owner.launch = environment("TRIREME_LAUNCH_ID");
+  owner.attempt = number_in("TRIREME_GENERATION");
   owner.since = utc_now();
   return owner;
 }
@@ -58,6 +60,8 @@ std::string to_text(const LockOwner& owner) {
                        {"nonce", owner.nonce},
                        {"job_id", owner.job_id},
                        {"restart_count", owner.restart_count},
+                       {"launch", owner.launch},
+                       {"attempt", owner.attempt},
                        {"since", owner.since}};
   const std::string line = object.dump() + "\n";
   return line + hex64(xxh3(line.data(), static_cast<std::int64_t>(line.size()))) + "\n";
@@ -83,6 +87,10 @@ std::optional<LockOwner> parse_lock(std::string_view text) {
     owner.nonce = text_field(object, "nonce");
     owner.job_id = text_field(object, "job_id");
     owner.restart_count = count_field(object, "restart_count");
+    if (object.contains("launch")) {  // not so in locks of version 0.1
+      owner.launch = text_field(object, "launch");
+      owner.attempt = count_field(object, "attempt");
+    }
     owner.since = text_field(object, "since");
     return owner;
   } catch (const DataError&) {

@@ -1,12 +1,13 @@
 // RunLock: at most one run writes to a checkpoint folder.
 //
 //   run.lock:   {"host", "pid", "boot_id", "start_time", "nonce", "job_id", "restart_count",
-//                "since"}\n<XXH3 of that line, 16 digits>\n
+//                "launch", "attempt", "since"}\n<XXH3 of that line, 16 digits>\n
 //
 // Whoever holds it touches the file every LockTimes::refresh. A lock that stands already is
 //   taken over if its owner is on this host and gone: other boot, no such pid, or a pid that
 //   started
-//     at another time; or if it is an earlier start of the same Slurm job, which Slurm has ended;
+//     at another time; or if it is an earlier start of the same Slurm job, which Slurm has ended,
+//     or an earlier attempt of the same launch, whose supervisor has ended it or lost its node;
 //   taken over if it is not of this host and was not touched for LockTimes::lease (by the file
 //   system's clock); taken over with `force`, unless its owner is seen alive on this host; else
 //   respected: PolicyError with its owner.
@@ -33,6 +34,8 @@ struct LockOwner {
   std::string nonce;
   std::string job_id;              // Slurm's; empty outside a job
   std::int64_t restart_count = 0;  // of that job
+  std::string launch;              // of `trireme launch`; empty outside of one
+  std::int64_t attempt = 0;        // the launch's number of it (TRIREME_GENERATION)
   std::string since;               // for people
 
   // Of this process and, from the environment, its Slurm job; with a fresh nonce.
