@@ -1,0 +1,206 @@
+#include "src/app/site/doctor_command.h"
+
+#include <cstdlib>
+#include <memory>
+
+#include <unistd.h>
+
+#include "mpi/agreement.h"
+#include "mpi/self_communicator.h"
+#include "slurm/job/job_environment.h"
+#include "src/app/number_check.h"
+#include "src/app/site/launch_checks.h"
+#include "src/app/standard_output.h"
+#include "src/base/log.h"
+#include "src/train/startup.h"
+
+namespace trireme {
+namespace {
+
+// A fabric that needs longer for a few numbers is no good.
+constexpr std::chrono::seconds kFabricDeadline{60};
+
+struct DoctorOptions {
+  std::string config;
+  std::vector<std::string> arguments;
+  PlannedRanks planned;
+  bool json = false;
+};
+
+// All ranks, where MPI can connect them; else this process alone.
+struct Ranks {
+  MpiSession* session = nullptr;
+  std::unique_ptr<Communicator> alone;
+  std::vector<RankPlace> places;
+
+  Communicator& world() { return session == nullptr ? *alone : session->world(); }
+};
+
+Ranks start(AppContext& context, std::vector<Finding>& found) {
+  Ranks ranks;
+  try {
+    ranks.session = &context.session();
+    ranks.places = ranks.session->places();
+  } catch (const ConfigError& error) {
+    found.push_back(error_of(error, host_name()));
+    ranks.alone = std::make_unique<SelfCommunicator>();
+    RankPlace place;
+    place.host = host_name();
+    place.binding = current_binding();
+    ranks.places = {place};
+  }
+  return ranks;
+}
+
+// Several tasks that nobody has connected would all say the same.
+bool speaks(Ranks& ranks) {
+  const char* const task = std::getenv("SLURM_PROCID");
+  return ranks.world().rank() == 0 &&
+         (ranks.session != nullptr || task == nullptr || std::string_view(task) == "0");
+}
+
+std::vector<Finding> gathered(const std::vector<Finding>& own, Communicator& world) {
+  std::vector<Finding> all;
+  for (const std::string& text : all_gather_text(world, to_json(own).dump())) {
+    for (Finding& finding : findings_from_json(nlohmann::json::parse(text))) {
+      all.push_back(std::move(finding));
+    }
+  }
+  return all;
+}
+
+std::vector<RankFacts> gathered(const RankFacts& own, Communicator& world) {
+  std::vector<RankFacts> all;
+  for (const std::string& text : all_gather_text(world, to_json(own).dump())) {
+    all.push_back(facts_from_json(nlohmann::json::parse(text)));
+  }
+  const double first = all.front().clock_ahead_seconds;
+  for (RankFacts& facts : all) {
+    facts.clock_ahead_seconds -= first;
+  }
+  return all;
+}
+
+void append(std::vector<Finding>& all, std::vector<Finding> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+// Sends a little over the transport that the run will take. An error ends the communication of this
+// rank, and by its deadline that of the others.
+void try_fabric(const RunConfig& config, MpiSession& session, std::vector<Finding>& found) {
+  try {
+    session.world().set_deadline(kFabricDeadline);
+    const auto world =
+        session.make_world(parse_backend(config.comm_backend), {}, [&](const std::string& text) {
+          found.push_back(warning_of(text, "all ranks", "choose comm.backend to say so"));
+        });
+    world->set_deadline(kFabricDeadline);
+    const std::int64_t sum = all_reduce_value(*world, std::int64_t{1}, ReduceOp::sum);
+    if (sum != world->size()) {
+      throw CommError(fmt::format("{} ranks of 1 each add up to {}", world->size(), sum));
+    }
+  } catch (const Error& error) {
+    found.push_back(error_of(error, session.place().host));
+  }
+}
+
+std::vector<Finding> examine(const DoctorOptions& options, AppContext& context, Ranks& ranks,
+                             std::vector<Finding> found) {
+  Communicator& world = ranks.world();
+  std::optional<LoadedConfig> loaded;
+  try {
+    loaded = load_run_config(
+        {.file = options.config, .arguments = options.arguments, .environment = environ});
+  } catch (const Error& error) {
+    found.push_back(error_of(error, host_name()));
+  }
+  if (all_reduce_value(world, std::int64_t{loaded ? 0 : 1}, ReduceOp::max) > 0) {
+    return gathered(found, world);
+  }
+  try {
+    check_same_config(world, *loaded);
+  } catch (const ConfigError& error) {
+    found.push_back(error_of(error, "all ranks"));
+    return found;
+  }
+  const RunConfig& config = loaded->config;
+  const LaunchChecks checks(config, world, ranks.places);
+  append(found, checks.host());
+  append(found, checks.layout(options.planned));
+  const std::string mpi = ranks.session == nullptr ? "none" : ranks.session->library_version();
+  const std::vector<RankFacts> facts = gathered(checks.facts(mpi), world);
+  found = gathered(found, world);
+  append(found, compare_versions(facts, config.reproducibility));
+  append(found, compare_clocks(facts));
+  append(found, check_cores(facts));
+  append(found, check_shared_folder(facts));
+  const bool sound = merged(found).empty() || merged(found).front().severity != Severity::error;
+  if (sound && ranks.session != nullptr && world.size() > 1) {
+    std::vector<Finding> fabric;
+    try_fabric(config, *ranks.session, fabric);
+    append(found, fabric);
+  }
+  (void)context;
+  return found;
+}
+
+void print(const std::vector<Finding>& found, int ranks) {
+  std::size_t errors = 0;
+  for (const Finding& finding : found) {
+    const bool error = finding.severity == Severity::error;
+    errors += error ? 1 : 0;
+    fmt::print("{}  {}: {}\n", error ? "error  " : "warning", finding.where, finding.what);
+    if (!finding.remedy.empty()) {
+      fmt::print("         {}\n", finding.remedy);
+    }
+  }
+  const ExitCode code = exit_code_of(found);
+  fmt::print("doctor: {} rank{}: {} errors, {} warnings: {}\n", ranks, ranks == 1 ? "" : "s",
+             errors, found.size() - errors,
+             errors > 0
+                 ? fmt::format("this launch would end with exit code {}", static_cast<int>(code))
+             : found.empty() ? "nothing speaks against this launch"
+                             : "it will run");
+}
+
+void doctor(const DoctorOptions& options, AppContext& context) {
+  std::vector<Finding> found;
+  Ranks ranks = start(context, found);
+  found = merged(examine(options, context, ranks, std::move(found)));
+  context.exit_code = static_cast<int>(exit_code_of(found));
+  if (!speaks(ranks)) {
+    return;
+  }
+  if (options.json) {
+    print_json({{"schema", 1},
+                {"ranks", ranks.world().size()},
+                {"exit_code", context.exit_code},
+                {"findings", to_json(found)}});
+  } else {
+    print(found, ranks.world().size());
+  }
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, AppContext& context) {
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Say what would fail in this launch; under mpirun or srun like it, or alone");
+  const auto options = std::make_shared<DoctorOptions>();
+  command->add_option("CONFIG", options->config, "the run's YAML file")->required();
+  command->add_option("KEY=VALUE", options->arguments, "changes to it, as in train.steps=100");
+  command->add_option("--ranks", options->planned.world, "check the layout for so many ranks")
+      ->check(integer_within(1, 10'000'000));
+  command->add_option("--ranks-per-node", options->planned.a_host, "of those on a host")
+      ->check(integer_within(1, 4096));
+  command->add_flag("--json", options->json, "the findings as JSON");
+  command->footer(
+      "Example:\n"
+      "  mpirun -n 8 trireme doctor run.yaml\n"
+      "  trireme doctor run.yaml parallel.tp=2 --ranks 64 --ranks-per-node 8\n"
+      "Exit code 0: nothing found; 4: only warnings; else the code that the launch would end "
+      "with.");
+  command->callback([options, &context] { doctor(*options, context); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,164 @@
+#include "src/app/site/health_command.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include <unistd.h>
+
+#include "src/app/bench/report.h"
+#include "src/app/site/node_measures.h"
+#include "src/app/standard_output.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/log.h"
+#include "src/base/stopwatch.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kMostBaselineBytes = 1 << 20;
+
+struct HealthOptions {
+  std::string baseline, save, folder;
+  double at_least = 90;  // per cent
+  double seconds = 28;
+  bool json = false;
+};
+
+// Ends the process with 4 and says what it was stuck at, unless it is destroyed in time: a disk
+// that hangs can't be asked to stop.
+class Alarm {
+ public:
+  Alarm(double seconds, const std::atomic<const char*>& part)
+      : thread_([this, seconds, &part] { wait(seconds, part); }) {}
+  ~Alarm() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+
+ private:
+  void wait(double seconds, const std::atomic<const char*>& part) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                           [this] { return over_; })) {
+      const std::string text = fmt::format("health FAILED on {}: {}: not done in {:g} s\n",
+                                           host_name(), part.load(), seconds);
+      (void)!::write(STDOUT_FILENO, text.data(), text.size());
+      ::_exit(static_cast<int>(ExitCode::below_threshold));
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+Measures load_baseline(const std::string& path) {
+  try {
+    return parse_baseline(read_file(path, kMostBaselineBytes));
+  } catch (const DataError& error) {
+    throw DataError(
+        fmt::format("{}: {}: make it again, on a node that is well, with trireme health "
+                    "--save-baseline {}",
+                    path, error.what(), path));
+  }
+}
+
+std::string rates_text(const Measures& now, const Measures* baseline) {
+  std::vector<std::string> parts;
+  for (const auto& [name, rate] : now.rates) {
+    std::string text = fmt::format("{} {:.4g} {}", name, rate.median, rate.unit);
+    if (baseline != nullptr && baseline->rates.contains(name)) {
+      text += fmt::format(" ({:.0f} %)", 100 * rate.median / baseline->rates.at(name).median);
+    }
+    parts.push_back(text);
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+nlohmann::ordered_json to_json(const NodeExamination& node, double seconds) {
+  nlohmann::ordered_json rates = nlohmann::ordered_json::object();
+  for (const auto& [name, rate] : node.measures.rates) {
+    rates[name] = {{"median", rate.median}, {"deviation", rate.deviation}, {"unit", rate.unit}};
+  }
+  return {{"schema", 1},
+          {"node", node.measures.node},
+          {"healthy", node.complaints.empty()},
+          {"complaints", node.complaints},
+          {"seconds", seconds},
+          {"facts", node.measures.facts},
+          {"rates", rates}};
+}
+
+void health(const HealthOptions& options, int& exit_code) {
+  check_alone();
+  const Stopwatch watch;
+  std::optional<Measures> baseline;
+  if (!options.baseline.empty()) {
+    baseline = load_baseline(options.baseline);
+  }
+  std::atomic<const char*> part = "start";
+  NodeExamination node;
+  {
+    const Alarm alarm(options.seconds, part);
+    node = examine_node(options.folder, [&part](const char* name) { part = name; });
+  }
+  if (baseline) {
+    for (std::string& complaint : compare(node.measures, *baseline, options.at_least / 100)) {
+      node.complaints.push_back(std::move(complaint));
+    }
+  }
+  const bool well = node.complaints.empty();
+  if (well && !options.save.empty()) {
+    write_file_durably(options.save, baseline_text(node.measures));
+  }
+  exit_code = static_cast<int>(well ? ExitCode::ok : ExitCode::below_threshold);
+  if (options.json) {
+    print_json(to_json(node, watch.seconds()));
+    return;
+  }
+  fmt::print("health {} on {}: {}{}; {:.1f} s\n", well ? "ok" : "FAILED", node.measures.node,
+             well ? "" : fmt::format("{}; ", fmt::join(node.complaints, "; ")),
+             rates_text(node.measures, baseline ? &*baseline : nullptr), watch.seconds());
+}
+
+}  // namespace
+
+void add_health_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("health", "Say whether this node is fit to train");
+  const auto options = std::make_shared<HealthOptions>();
+  options->folder = std::filesystem::temp_directory_path();
+  command->add_option("--baseline", options->baseline, "what this node has reached before");
+  command->add_option("--save-baseline", options->save, "write that there, if the node is well");
+  command->add_option("--dir", options->folder, "a folder on the disk to measure")
+      ->capture_default_str();
+  command
+      ->add_option("--at-least", options->at_least,
+                   "per cent of the baseline's rates; less than its own scatter never counts")
+      ->check(CLI::Range(1.0, 100.0))
+      ->capture_default_str();
+  command->add_option("--seconds", options->seconds, "the node has failed if it takes longer")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "as JSON");
+  command->footer(
+      "Example:\n"
+      "  trireme health --save-baseline /etc/trireme/node.baseline\n"
+      "  trireme health --baseline /etc/trireme/node.baseline\n"
+      "Exit code 0: fit; 4: not; 65: the baseline is damaged; 66: there is none. For Slurm's\n"
+      "HealthCheckProgram, prolog and epilog see slurm/templates/node-health.sh.");
+  command->callback([options, &exit_code] { health(*options, exit_code); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,164 @@
+#include "src/app/site/launch_checks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <unistd.h>
+
+#include "io/data/dataset.h"
+#include "slurm/doctor/node_checks.h"
+#include "src/app/version.h"
+#include "src/base/digest.h"
+#include "src/base/file.h"
+#include "src/kernels/kernels.h"
+#include "src/nn/model_size.h"
+#include "src/train/memory_report.h"
+#include "src/train/shared_clock.h"
+
+namespace trireme {
+namespace {
+
+// Master weights and two moments, fp32.
+constexpr std::int64_t kStateBytesAParameter = 12;
+// Network file systems show a new file to other hosts some seconds later.
+constexpr std::chrono::seconds kVisibleWithin{5};
+constexpr std::chrono::milliseconds kBetweenLooks{100};
+
+void append(std::vector<Finding>& all, std::vector<Finding> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+void check_dataset(const char* key, const std::filesystem::path& folder, std::int64_t sequence,
+                   const std::string& host, std::vector<Finding>& found) {
+  if (folder.empty()) {
+    return;
+  }
+  try {
+    (void)Dataset::open(folder).samples(sequence);
+  } catch (const Error& error) {
+    found.push_back(error_of(error, host));
+    found.back().what = fmt::format("{}: {}", key, found.back().what);
+    found.back().remedy = fmt::format("see `trireme data verify {}`", folder.string());
+  }
+}
+
+// Seconds by which the wall clock is ahead of the steady one.
+double wall_less_steady() {
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  const auto steady = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(wall).count() -
+         std::chrono::duration<double>(steady).count();
+}
+
+std::string build_text() {
+  const auto version = version_json();
+  std::string digest = "unknown";
+  try {
+    const std::string program = read_file("/proc/self/exe");
+    digest = hex64(xxh3(program.data(), static_cast<std::int64_t>(program.size())));
+  } catch (const Error&) {
+    // A system without /proc: version and commit have to do.
+  }
+  return fmt::format("{} {} {}", version.at("version").get<std::string>(),
+                     version.at("commit").get<std::string>(), digest);
+}
+
+}  // namespace
+
+std::vector<Finding> LaunchChecks::host() const {
+  std::vector<Finding> found;
+  if (own().local_rank != 0) {
+    return found;
+  }
+  const std::string& host = own().host;
+  const std::vector<std::string> devices = host_shape().network_devices;
+  const bool rdma = std::any_of(devices.begin(), devices.end(), [](const std::string& device) {
+    return device.find("OpenFabrics") != std::string::npos;
+  });
+  append(found, check_limits(process_limits(), world_.size(), rdma, host));
+  append(found, check_shared_memory("/dev/shm", 0, host));
+  append(found, check_folder("run.dir", config_.run_dir, 0, host));
+  const std::int64_t state = kStateBytesAParameter * parameter_count(config_.model);
+  // The newest ones, and the one that is being written.
+  append(found, check_folder("checkpoint.dir", config_.checkpoint_dir(),
+                             (config_.checkpoint.keep + 1) * state, host));
+  check_dataset("data.train", config_.data.train, config_.data.sequence, host, found);
+  check_dataset("data.validation", config_.data.validation, config_.data.sequence, host, found);
+  return found;
+}
+
+RankFacts LaunchChecks::facts(const std::string& mpi_version) const {
+  const RankPlace& place = own();
+  RankFacts facts;
+  facts.host = place.host;
+  facts.build = build_text();
+  facts.mpi = mpi_version;
+  facts.kernels = kernels_for({}).name;
+  // Of rank 0's steady clock and this wall clock; rank 0's own is taken off where they are
+  // compared.
+  facts.clock_ahead_seconds =
+      wall_less_steady() - static_cast<double>(read_clock(world_).offset_ns) / 1e9;
+  const IntegerOrWord& threads = config_.train.threads;
+  facts.threads = threads.is("auto") ? place.threads() : static_cast<int>(threads.integer);
+  facts.cores = place.binding.cores;
+  facts.sharers = place.sharers;
+  facts.shares_run_dir = sees_run_dir_of_root();
+  return facts;
+}
+
+bool LaunchChecks::sees_run_dir_of_root() const {
+  const std::string mark = fmt::format(".trireme-doctor-seen-{}", ::getpid());
+  std::filesystem::path file = nearest_folder(config_.run_dir) / mark;
+  std::error_code error;
+  if (world_.rank() == 0) {
+    try {
+      write_file_durably(file, "");
+    } catch (const Error&) {
+      file.clear();  // found by another check
+    }
+  }
+  file = broadcast_text(world_, file.string(), 0);
+  bool seen = file.empty() || std::filesystem::exists(file, error);
+  const auto end = std::chrono::steady_clock::now() + kVisibleWithin;
+  while (!seen && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kBetweenLooks);
+    seen = std::filesystem::exists(file, error);
+  }
+  world_.barrier().wait();
+  if (world_.rank() == 0 && !file.empty()) {
+    std::filesystem::remove(file, error);
+  }
+  return seen;
+}
+
+std::vector<Finding> LaunchChecks::layout(const PlannedRanks& planned) const {
+  int a_host = own().local_size;
+  for (const RankPlace& place : places_) {
+    a_host = std::min(a_host, place.local_size);
+  }
+  const bool as_now = planned.world == 0 || planned.world == world_.size();
+  std::int64_t in_memory = 0;  // of this host's ranks
+  try {
+    const Layout layout = make_layout(config_, as_now ? world_.size() : planned.world,
+                                      planned.a_host > 0 ? planned.a_host : a_host);
+    if (as_now) {
+      const MemoryReport memory(config_, layout, places_, world_);
+      in_memory = memory_checkpoint_bytes(memory.predicted());
+    }
+  } catch (const ConfigError& error) {
+    return {error_of(error, "all ranks")};
+  }
+  return own().local_rank == 0 ? check_shared_memory("/dev/shm", in_memory, own().host)
+                               : std::vector<Finding>();
+}
+
+std::int64_t LaunchChecks::memory_checkpoint_bytes(const std::vector<MemoryPlan>& ranks) const {
+  std::int64_t bytes = 0;
+  for (std::size_t rank = 0; rank < ranks.size() && config_.checkpoint.uses_memory(); ++rank) {
+    bytes += places_[rank].host == own().host ? ranks[rank].snapshot : 0;
+  }
+  return bytes;
+}
+
+}  // namespace trireme

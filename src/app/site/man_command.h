@@ -1,0 +1,18 @@
+// `trireme man`: manual pages, made from the same descriptions that --help shows.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace trireme {
+
+void add_man_command(CLI::App& app);
+
+// The pages of the program and of each of its commands: {"trireme-data.1": roff}. A command's own
+// commands stand on its page.
+std::map<std::string, std::string> man_pages(const CLI::App& app);
+
+}  // namespace trireme

@@ -1,0 +1,72 @@
+#include "src/app/site/node_measures.h"
+
+#include <chrono>
+
+#include "mpi/topology.h"
+#include "slurm/health/node_facts.h"
+#include "slurm/health/node_rates.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/train/ceiling.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kProductSize = 2048;
+constexpr int kProductRounds = 2;
+constexpr int kSamples = 7;
+constexpr std::int64_t kDiskBytes = std::int64_t{256} << 20;
+constexpr std::chrono::seconds kDiskLimit{8};
+
+// GFLOP/s of all cores.
+std::vector<double> product_rates(DType dtype) {
+  const Kernels& kernels = kernels_for({});
+  Stream stream({}, current_binding().cores);
+  Pool pool{Device{}};
+  std::vector<double> rates;
+  for (int sample = 0; sample < kSamples; ++sample) {
+    rates.push_back(
+        measure_product_rate(kernels, stream, pool, dtype, kProductSize, kProductRounds).best /
+        1e9);
+  }
+  return rates;
+}
+
+}  // namespace
+
+NodeExamination examine_node(const std::filesystem::path& folder,
+                             const std::function<void(const char*)>& told) {
+  NodeExamination result;
+  Measures& measures = result.measures;
+  measures.node = host_name();
+  measures.facts = node_facts();
+  measures.facts["clock"] = clock_is_kept() ? "kept" : "kept by nobody";
+  measures.facts["kernels"] = kernels_for({}).name;
+  result.complaints = node_troubles();
+  const auto part = [&](const char* name, const std::function<void()>& measure) {
+    told(name);
+    try {
+      measure();
+    } catch (const Error& error) {
+      result.complaints.push_back(fmt::format("{}: {}", name, error.what()));
+    }
+  };
+  part("products", [&] {
+    measures.rates["products fp32"] = rate_of(product_rates(DType::f32), "GFLOP/s");
+    measures.rates["products bf16"] = rate_of(product_rates(DType::bf16), "GFLOP/s");
+  });
+  part("memory", [&] {
+    measures.rates["memory"] = rate_of(memory_rates(current_binding().cores, kSamples), "MB/s");
+  });
+  part("shared memory", [&] {
+    measures.rates["shared memory"] = rate_of(shared_memory_rates("/dev/shm", kSamples), "MB/s");
+  });
+  part("disk", [&] {
+    const DiskRates rates = disk_rates(folder, kDiskBytes, kDiskLimit);
+    measures.rates["disk write"] = rate_of(rates.write, "MB/s");
+    measures.rates["disk read"] = rate_of(rates.read, "MB/s");
+  });
+  return result;
+}
+
+}  // namespace trireme

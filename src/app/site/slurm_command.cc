@@ -1,0 +1,238 @@
+#include "src/app/site/slurm_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "slurm/render/job_script.h"
+#include "slurm/render/measured_times.h"
+#include "slurm/render/shell_words.h"
+#include "src/app/number_check.h"
+#include "src/app/site/sweep.h"
+#include "src/base/command.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/train/layout.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kMostTasks = 1000;
+constexpr std::chrono::seconds kPatience{60};
+// A save that nobody has measured, and a step.
+constexpr double kGuessedSaveSeconds = 60;
+constexpr double kGuessedStepSeconds = 15;
+
+struct SlurmOptions {
+  std::string config, cluster, output, name, time, after;
+  std::vector<std::string> arguments, axes;
+  int nodes = 1, spares = 0, chain = 1, at_once = 0;
+  bool supervised = false, test_only = false;
+  double step_seconds = 0, save_seconds = 0;
+};
+
+// The configuration of one run, checked as the ranks would check it.
+RunConfig checked_config(const SlurmOptions& options, const std::vector<std::string>& more,
+                         const SiteProfile& profile) {
+  std::vector<std::string> arguments = options.arguments;
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  RunConfig config =
+      load_run_config({.file = options.config, .arguments = arguments, .environment = environ})
+          .config;
+  (void)make_layout(config, options.nodes * profile.node.ranks, profile.node.ranks);
+  return config;
+}
+
+double first_of(double given, double configured, std::optional<double> measured, double guess) {
+  return given > 0 ? given : configured > 0 ? configured : measured.value_or(guess);
+}
+
+// "trireme slurm render ...", as it was typed, for the script's comment.
+std::string command_line() {
+  std::istringstream words(read_file("/proc/self/cmdline", kMaxConfigBytes));
+  std::vector<std::string> all;
+  for (std::string word; std::getline(words, word, '\0');) {
+    all.push_back(word);
+  }
+  if (!all.empty()) {
+    all[0] = std::filesystem::path(all[0]).filename();
+  }
+  return shell_words(all);
+}
+
+JobRequest make_request(const SlurmOptions& options, const SiteProfile& profile) {
+  JobRequest request;
+  request.tasks = combinations(options.axes, kMostTasks);
+  const RunConfig config = checked_config(options, {}, profile);
+  for (const auto& task : request.tasks) {
+    (void)checked_config(options, task, profile);
+  }
+  const std::string stem = std::filesystem::path(options.config).stem();
+  request.name = !options.name.empty()      ? options.name
+                 : !config.run_name.empty() ? config.run_name
+                                            : stem;
+  request.command = command_line();
+  request.folder = std::filesystem::current_path();
+  request.run_dir = config.run_dir;
+  request.config = options.config;
+  request.arguments = options.arguments;
+  request.nodes = options.nodes;
+  request.spares = options.spares;
+  request.supervised = options.supervised;
+  request.tasks_at_once = options.at_once;
+  request.time = options.time;
+  const MeasuredTimes measured = measured_times(config.run_dir);
+  request.step_seconds = first_of(options.step_seconds, profile.slurm.step_seconds,
+                                  measured.step_seconds, kGuessedStepSeconds);
+  request.save_seconds = first_of(options.save_seconds, profile.slurm.save_seconds,
+                                  measured.save_seconds, kGuessedSaveSeconds);
+  return request;
+}
+
+SiteProfile load_profile(const SlurmOptions& options) {
+  SiteProfile profile = load_site_profile(options.cluster);
+  if (options.chain > 1) {
+    profile.slurm.requeue = "chain";
+  }
+  return profile;
+}
+
+void render(const SlurmOptions& options) {
+  const SiteProfile profile = load_profile(options);
+  const std::string script = render_job(profile, make_request(options, profile));
+  if (options.output.empty()) {
+    fmt::print("{}", script);
+  } else {
+    write_file_durably(options.output, script);
+  }
+}
+
+// The script, where sbatch can read it; gone at the end, for sbatch keeps its own.
+class ScriptFile {
+ public:
+  explicit ScriptFile(const std::string& text) {
+    std::string path = (std::filesystem::temp_directory_path() / "trireme-job-XXXXXX").string();
+    const int fd = ::mkstemp(path.data());
+    if (fd < 0) {
+      throw_errno(errno, "create", path);
+    }
+    ::close(fd);
+    path_ = path;
+    write_file_durably(path_, text);
+  }
+  ~ScriptFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  ScriptFile(const ScriptFile&) = delete;
+  ScriptFile& operator=(const ScriptFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Returns the job's number; after: the job whose end it waits for, or "".
+std::string sbatch(const ScriptFile& script, const std::string& after, bool test_only) {
+  std::vector<std::string> argv = {"sbatch", "--parsable"};
+  if (test_only) {
+    argv.emplace_back("--test-only");
+  }
+  if (!after.empty()) {
+    argv.push_back("--dependency=afterany:" + sbatch_value("--after", after));
+  }
+  argv.push_back(script.path());
+  const CommandResult result = run_command(argv, kPatience);
+  if (!result.good()) {
+    const std::string text =
+        fmt::format("{}. No job was submitted: is this a login node, and does --cluster fit?",
+                    result.complaint("sbatch"));
+    if (result.late) {
+      throw IoError(text);
+    }
+    throw ConfigError(text);
+  }
+  if (test_only) {
+    fmt::print("{}", result.errors);
+    return "";
+  }
+  return result.output.substr(0, result.output.find_first_of(";\n"));
+}
+
+void submit(const SlurmOptions& options) {
+  const SiteProfile profile = load_profile(options);
+  const ScriptFile script(render_job(profile, make_request(options, profile)));
+  std::string job = options.after;
+  for (int link = 0; link < options.chain; ++link) {
+    job = sbatch(script, job, options.test_only);
+    if (!options.test_only) {
+      fmt::print("{}\n", job);
+    }
+  }
+}
+
+void add_options(CLI::App& command, SlurmOptions& options) {
+  command.add_option("CONFIG", options.config, "the run's YAML file")->required();
+  command.add_option("KEY=VALUE", options.arguments, "changes to it, as in train.steps=100");
+  command.add_option("--cluster", options.cluster, "the site's profile, as in configs/cluster/")
+      ->required();
+  command.add_option("--nodes", options.nodes, "that train (1)")->check(integer_within(1, 100000));
+  command
+      .add_option("--spares", options.spares,
+                  "more nodes, which stand in for those that fail; supervised by `trireme launch`")
+      ->check(integer_within(0, 10000));
+  command.add_flag("--supervised", options.supervised, "by `trireme launch`, also without spares");
+  command
+      .add_option("--array", options.axes,
+                  "KEY=V1,V2,...: a run for each value; several --array: for each combination")
+      ->allow_extra_args(false);
+  command.add_option("--at-once", options.at_once, "runs of an array at a time")
+      ->check(positive_count());
+  command
+      .add_option("--chain", options.chain,
+                  "jobs, each of which goes on when the one before it has ended (1)")
+      ->check(integer_within(1, 1000));
+  command.add_option("--time", options.time, "limit of a job: 24:00:00, 2-00:00:00, minutes");
+  command.add_option("--job-name", options.name, "default: run.name, or the file's name");
+  command
+      .add_option("--step-seconds", options.step_seconds,
+                  "of a step; default: the profile's, or what earlier starts measured")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--save-seconds", options.save_seconds, "of a save; the same")
+      ->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace
+
+void add_slurm_command(CLI::App& app) {
+  CLI::App* slurm = app.add_subcommand("slurm", "Job scripts for Slurm");
+  slurm->require_subcommand(1);
+  slurm->footer("Example:\n  trireme slurm submit run.yaml --cluster cluster.yaml --nodes 8");
+  const auto options = std::make_shared<SlurmOptions>();
+  CLI::App* to_text = slurm->add_subcommand("render", "Print the sbatch script of a run");
+  add_options(*to_text, *options);
+  to_text->add_option("-o,--output", options->output, "write it there instead");
+  to_text->footer(
+      "Example:\n"
+      "  trireme slurm render run.yaml --cluster configs/cluster/cpu.yaml --nodes 8 -o run.sbatch\n"
+      "  trireme slurm render run.yaml --cluster cpu.yaml --array optimizer.lr=1e-3,3e-4 \\\n"
+      "    --array train.seed=1,2,3");
+  to_text->callback([options] { render(*options); });
+  CLI::App* to_slurm =
+      slurm->add_subcommand("submit", "Give it to sbatch; prints the job's number");
+  add_options(*to_slurm, *options);
+  to_slurm->add_flag("--test-only", options->test_only,
+                     "let Slurm say when it would start, and submit nothing");
+  to_slurm->add_option("--after", options->after, "the job whose end the first one waits for");
+  to_slurm->footer(
+      "Example:\n"
+      "  trireme slurm submit run.yaml --cluster cpu.yaml --nodes 8 --spares 1\n"
+      "  trireme slurm submit run.yaml --cluster gpu.yaml --nodes 2 --chain 6");
+  to_slurm->callback([options] { submit(*options); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,206 @@
+"""doctor, health, slurm render and the manual pages, without a Slurm."""
+
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+import harness
+
+CLUSTERS = harness.SOURCE / "configs/cluster"
+
+
+class Doctor(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.config = harness.write_config(cls.folder / "run.yaml", harness.make_datasets(cls.folder))
+
+    def doctor(self, *arguments, ranks=2, code=None, env=None):
+        result = harness.run("doctor", self.config, "--json", *arguments, ranks=ranks, env=env)
+        findings = json.loads(result.stdout) if result.stdout.startswith("{") else None
+        if code is not None:
+            self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+            self.assertEqual(findings["exit_code"], code)
+        return findings
+
+    def assert_finds(self, words, *arguments, code, ranks=2, env=None):
+        found = self.doctor(*arguments, ranks=ranks, code=code, env=env)["findings"]
+        self.assertTrue(any(words in f["what"] for f in found), found)
+
+    def test_a_sound_launch(self):
+        for ranks in (0, 2):
+            found = self.doctor(ranks=ranks)
+            self.assertEqual([f for f in found["findings"] if f["severity"] == "error"], [])
+            self.assertIn(found["exit_code"], (0, 4))
+        self.assertFalse(harness.run_dir(self.config).exists())
+
+    def test_people_can_read_it(self):
+        out = harness.run("doctor", self.config, "parallel.tp=3", ranks=2)
+        self.assertEqual(out.returncode, 2)
+        self.assertIn("error    all ranks: ", out.stdout)
+        self.assertIn("this launch would end with exit code 2", out.stdout)
+
+    def test_layout(self):
+        self.assert_finds("world_size 2 != ", "parallel.dp=2", "parallel.tp=2", code=2)
+        self.assert_finds("world_size 6 != ", "parallel.dp=2", "parallel.tp=2", "--ranks", 6,
+                          ranks=0, code=2)
+
+    def test_configuration(self):
+        self.assert_finds("train.step", "train.step=5", code=2)
+
+    def test_data(self):
+        self.assert_finds("data.train", f"data.train={self.folder}/absent", code=66)
+        broken = self.folder / "broken"
+        shutil.copytree(self.folder / "train", broken)
+        manifest = broken / "manifest.json"
+        manifest.write_text(manifest.read_text().replace("1", "2", 1))
+        self.assert_finds("data.train", f"data.train={broken}", code=65)
+
+    def test_folders(self):
+        blocked = self.folder / "file"
+        blocked.write_text("x")
+        self.assert_finds("run.dir", f"run.dir={blocked}", code=2)
+
+    def test_oversubscription(self):
+        self.assert_finds("threads share", "train.threads=64", code=4)
+
+    def test_a_step_without_pmix(self):
+        steps = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}
+        self.assert_finds("srun --mpi=pmix", ranks=0, env=steps, code=2)
+        other = harness.run("doctor", self.config, env={**steps, "SLURM_PROCID": "1"})
+        self.assertEqual((other.returncode, other.stdout), (2, ""))
+
+    def test_fabrics_that_are_not_there(self):
+        self.assert_finds("OMPI_MCA_btl_tcp_if_include",
+                          env={"OMPI_MCA_btl_tcp_if_include": "ib7"}, ranks=1, code=2)
+
+
+class Health(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.baseline = cls.folder / "node.baseline"
+        harness.must(harness.run("health", "--save-baseline", cls.baseline, "--seconds", 120))
+
+    def test_one_line(self):
+        result = harness.run("health", "--baseline", self.baseline, "--at-least", 1,
+                             "--seconds", 120)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertTrue(result.stdout.startswith("health ok on "))
+        self.assertEqual(result.stdout.count("\n"), 1)
+
+    def test_json(self):
+        health = json.loads(harness.must(
+            harness.run("health", "--json", "--seconds", 120)).stdout)
+        self.assertTrue(health["healthy"])
+        for name in ("products bf16", "memory", "shared memory", "disk write", "disk read"):
+            self.assertGreater(health["rates"][name]["median"], 0)
+
+    def test_a_disk_that_is_none(self):
+        result = harness.run("health", "--dir", self.folder / "absent", "--seconds", 120)
+        self.assertEqual(result.returncode, 4)
+        self.assertRegex(result.stdout, "^health FAILED on .*disk: ")
+
+    def test_baselines_that_are_none(self):
+        absent = harness.run("health", "--baseline", self.folder / "none")
+        self.assertEqual(absent.returncode, 66)
+        damaged = self.folder / "damaged"
+        damaged.write_text(self.baseline.read_text().replace('"median": ', '"median": 9', 1))
+        result = harness.run("health", "--baseline", damaged)
+        self.assertEqual(result.returncode, 65)
+        self.assertIn("damaged", result.stderr)
+        self.assertIn("--save-baseline", result.stderr)
+
+    def test_one_that_takes_too_long(self):
+        result = harness.run("health", "--seconds", 1)
+        if result.returncode == 0:
+            self.skipTest("this machine is done within a second")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("not done in 1 s", result.stdout)
+
+
+class Render(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.config = harness.write_config(cls.folder / "run.yaml",
+                                          (cls.folder / "train", cls.folder / "validation"))
+
+    def render(self, *arguments, cluster="test"):
+        return harness.run("slurm", "render", self.config, "--cluster",
+                           CLUSTERS / f"{cluster}.yaml", *arguments)
+
+    def test_every_profile(self):
+        for profile in sorted(CLUSTERS.glob("*.yaml")):
+            with self.subTest(profile.name):
+                script = harness.must(self.render("--nodes", 2, cluster=profile.stem)).stdout
+                self.assertIn("#SBATCH --nodes=2\n", script)
+
+    def test_the_run_is_checked(self):
+        for arguments, words in [(["train.step=5"], "train.step"),
+                                 (["parallel.dp=3", "--nodes", 2], "world_size 2 != "),
+                                 (["--array", "parallel.dp=2,3", "--nodes", 2], "world_size 2 != "),
+                                 (["--array", "train.seed"], "KEY=VALUE"),
+                                 (["--time", "soon"], "time limit")]:
+            with self.subTest(arguments):
+                result = self.render(*arguments)
+                self.assertEqual(result.returncode, 2, result.stdout)
+                self.assertIn(words, result.stderr)
+
+    def test_measured_times(self):
+        run = harness.run_dir(self.config)
+        (run / "logs").mkdir(parents=True, exist_ok=True)
+        (run / "metrics.jsonl").write_text('{"step": 1, "step_ms": 10000}\n')
+        (run / "logs/rank-00000.jsonl").write_text('{"event": "checkpoint", "seconds": 50}\n')
+        self.assertIn("--signal=B:USR1@210\n", harness.must(self.render()).stdout)
+        self.assertIn("--signal=B:USR1@112\n", harness.must(
+            self.render("--step-seconds", 1, "--save-seconds", 10)).stdout)
+
+    def test_to_a_file(self):
+        file = self.folder / "job.sbatch"
+        harness.must(self.render("-o", file))
+        self.assertEqual(file.read_text().replace(f" -o {file}", ""),
+                         harness.must(self.render()).stdout)
+
+    def test_submit_without_slurm(self):
+        result = harness.run("slurm", "submit", self.config, "--cluster", CLUSTERS / "test.yaml",
+                             env={"PATH": "/nonexistent"})
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("sbatch: there is no such program", result.stderr)
+
+
+class ManPages(unittest.TestCase):
+    def test_every_command_has_one(self):
+        folder = harness.workspace()
+        harness.must(harness.run("man", "--all", folder))
+        pages = {p.name for p in folder.iterdir()}
+        listed = harness.must(harness.run("--help")).stdout.split("Subcommands:")[1]
+        commands = [line.split()[0] for line in listed.splitlines()
+                    if line.startswith("  ") and line[2] not in " -"]
+        self.assertIn("train", commands)
+        commands = commands[:commands.index("man") + 1]
+        self.assertEqual(pages, {"trireme.1"} | {f"trireme-{c}.1" for c in commands})
+        one = harness.must(harness.run("man", "train")).stdout
+        self.assertEqual(one, (folder / "trireme-train.1").read_text())
+        self.check_with_man(folder)
+
+    def check_with_man(self, folder):
+        man = shutil.which("man")
+        if man is None or shutil.which("groff") is None:
+            self.skipTest("no man and groff to check the pages with")
+        for page in sorted(folder.iterdir()):
+            with self.subTest(page.name):
+                result = subprocess.run(
+                    [man, "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page],
+                    env={**os.environ, "LC_ALL": "C.UTF-8", "MANROFFSEQ": ""},
+                    capture_output=True, text=True, check=False)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_no_such_command(self):
+        self.assertEqual(harness.run("man", "tarin").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,269 @@
+"""On a real Slurm of four nodes (tests/support/slurm_cluster.py): srun and sbatch train, rendered
+scripts do what they say, and the bits are those of a run without Slurm."""
+
+import json
+import os
+import pathlib
+import sys
+import time
+import unittest
+
+import harness
+
+sys.path.insert(0, str(harness.SOURCE / "tests/support"))
+from slurm_cluster import SlurmCluster, alive, descendants, reason_to_skip  # noqa: E402
+
+TEST_CLUSTER = harness.SOURCE / "configs/cluster/test.yaml"
+PROGRAM = str(pathlib.Path(harness.PROGRAM).resolve())
+# Enough steps for Slurm's clock, which ticks in tens of seconds.
+LONG = ["train.steps=100000", "optimizer.schedule.steps=100000", "checkpoint.every=200"]
+
+
+class OnSlurm(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        reason = reason_to_skip()
+        if reason:
+            raise unittest.SkipTest(reason)
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+        cls.reference = cls.make_config("reference")
+        harness.must(harness.run("train", cls.reference, ranks=4))
+        cls.digest = harness.digest(cls.reference)
+        cls.cluster = SlurmCluster(nodes=4)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.cluster.start()
+        cls.environment = {**cls.cluster.environment, "TRIREME_SITE_DIR": "/nonexistent"}
+
+    @classmethod
+    def make_config(cls, name, **keys):
+        return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, "gpt2", "bf16",
+                                    train__steps=20, checkpoint__every=10, **keys)
+
+    def assert_same_as_reference(self, config):
+        self.assertEqual(harness.digest(config), self.digest)
+        self.assertEqual(harness.loss_bits(config), harness.loss_bits(self.reference))
+
+    def run_here(self, *argv, code=0, timeout=240):
+        result = self.cluster.command(*argv, env=self.environment, check=False, timeout=timeout,
+                                      cwd=self.folder)
+        self.assertEqual(result.returncode, code, f"{argv}\n{result.stdout}\n{result.stderr}")
+        return result
+
+    def submit(self, config, *arguments):
+        """By `trireme slurm submit`; the jobs' numbers."""
+        profile = self.folder / "site.yaml"
+        profile.write_text(TEST_CLUSTER.read_text().replace("program: trireme",
+                                                            f"program: {PROGRAM}"))
+        out = self.run_here(PROGRAM, "slurm", "submit", config, "--cluster", profile, "--nodes", 4,
+                            *arguments).stdout
+        return [int(line) for line in out.split()]
+
+    def log_of(self, job):
+        paths = list(self.folder.glob(f"*-{job}.out"))
+        return "".join(p.read_text() for p in paths) or f"no output of job {job}"
+
+    def finished(self, job, seconds=240):
+        state, code, _ = self.cluster.wait_job(job, seconds)
+        self.assertEqual((state, code), ("COMPLETED", 0), self.log_of(job))
+
+    def wait_for_step(self, config, step=1, seconds=90):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                if harness.metrics(config)[-1]["step"] >= step:
+                    return
+            except (OSError, IndexError, ValueError):
+                pass
+            time.sleep(0.1)
+        raise AssertionError(f"no step {step} of {config}")
+
+    # Launchers.
+
+    def test_srun(self):
+        config = self.make_config("srun")
+        self.run_here("srun", "--mpi=pmix", "-N4", "-n4", "--kill-on-bad-exit=1", PROGRAM, "train",
+                      config)
+        self.assert_same_as_reference(config)
+
+    def test_mpirun_in_a_batch_script(self):
+        config = self.make_config("mpirun")
+        script = self.folder / "mpirun.sh"
+        script.write_text(f"#!/bin/bash\nexec mpirun -n 4 {PROGRAM} train {config}\n")
+        job = self.cluster.sbatch("-N4", "-n4", script, cwd=self.folder, env=self.environment)
+        self.finished(job)
+        self.assert_same_as_reference(config)
+
+    def test_srun_without_pmix(self):
+        config = self.make_config("no-pmix")
+        result = self.run_here("srun", "--mpi=none", "-N2", "-n2", PROGRAM, "train", config, code=2)
+        self.assertIn("srun --mpi=pmix", result.stderr)
+        self.assertFalse(harness.run_dir(config).exists())
+
+    def test_doctor(self):
+        config = self.make_config("doctor")
+        result = self.run_here("srun", "--mpi=pmix", "-N2", "-n2", PROGRAM, "doctor", config,
+                               "--json", "parallel.tp=3", code=2)
+        found = json.loads(result.stdout)
+        self.assertEqual(found["ranks"], 2)
+        self.assertIn("world_size", found["findings"][0]["what"])
+        result = self.run_here("srun", "--mpi=none", "-N2", "-n2", PROGRAM, "doctor", config,
+                               code=2)
+        self.assertEqual(result.stdout.count("srun --mpi=pmix"), 1)
+
+    # Rendered scripts.
+
+    def test_submitted(self):
+        config = self.make_config("submitted")
+        self.finished(self.submit(config)[0])
+        self.assert_same_as_reference(config)
+
+    def test_slurm_accepts_every_option(self):
+        config = self.make_config("accepted")
+        for arguments in [[], ["--array", "train.seed=1,2", "--at-once", 1], ["--chain", 2],
+                          ["--spares", 0, "--supervised"], ["--time", "30"]]:
+            with self.subTest(arguments):
+                self.assertEqual(self.submit(config, "--test-only", *arguments), [])
+
+    def test_told_before_the_time_limit(self):
+        """USR1 comes, all save, the job is requeued and goes on."""
+        config = self.make_config("limited")
+        job = self.submit(config, *LONG, "--time", "2", "--step-seconds", "0.5",
+                          "--save-seconds", "1", "run.stop_before_end=never")[0]
+        self.wait_for_step(config)
+        self.cluster.wait_state(job, "PENDING", seconds=150)
+        log = self.log_of(job)
+        self.assertIn("USR1: saving", log)
+        saved = max(harness.run_dir(config).glob("checkpoints/step-*")).name
+        self.cluster.wait_state(job, "RUNNING", seconds=120)
+        self.wait_for_step(config, int(saved[5:]) + 1)
+        self.assertEqual(self.cluster.show("job", job)["Restarts"], "1")
+        self.cluster.cancel(job)
+        self.cluster.wait_state(job, "CANCELLED", seconds=60)
+        self.assertIn(f"resumed from {harness.run_dir(config)}/checkpoints/{saved}",
+                      self.log_of(job))
+
+    def test_knows_when_the_job_ends(self):
+        """No signal is asked for: the run leaves by itself."""
+        config = self.make_config("timed")
+        script = self.folder / "timed.sh"
+        script.write_text(f"#!/bin/bash\nmpirun -n 4 {PROGRAM} train {config} {' '.join(LONG)} "
+                          "run.stop_before_end=35\nexit $?\n")
+        job = self.cluster.sbatch("-N4", "-n4", "--time=1", "--no-requeue", script, cwd=self.folder,
+                                  env=self.environment)
+        state, code, _ = self.cluster.wait_job(job, 120)
+        self.assertEqual((state, code), ("FAILED", 75), self.log_of(job))
+        reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+        self.assertEqual((reason["code"], reason["kind"]), (75, "time_limit"))
+        self.assertIn("the job ends in less than 35 s", self.log_of(job))
+
+    def test_cancelled_is_not_requeued(self):
+        config = self.make_config("cancelled")
+        job = self.submit(config, *LONG, "--time", "10")[0]
+        self.wait_for_step(config)
+        self.cluster.cancel(job)
+        state, *_ = self.cluster.wait_job(job, 60)
+        self.assertEqual(state, "CANCELLED")
+        self.assertEqual(self.cluster.show("job", job)["Restarts"], "0")
+
+    def test_preempted_goes_on(self):
+        config = self.make_config("preempted")
+        job = self.submit(config, *LONG, "--time", "10")[0]
+        self.wait_for_step(config)
+        urgent = self.cluster.sbatch("-N4", "-n4", "-p", "urgent", "--wrap", "sleep 2",
+                                     cwd=self.folder)
+        self.cluster.wait_job(urgent, 120)
+        self.assertIn("saved", self.log_of(job))
+        self.cluster.wait_state(job, "RUNNING", seconds=120)
+        self.cluster.cancel(job)
+        self.cluster.wait_job(job, 60)
+
+    def test_a_killed_rank_is_requeued(self):
+        config = self.make_config("killed", train__eval_every=0)
+        job = self.submit(config, "train.steps=20", "--time", "10",
+                          "checkpoint.every=5")[0]
+        pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", 4)
+        os.kill(pids[2], 9)
+        self.finished(job)
+        self.assertEqual(harness.digest(config), self.digest)
+
+    def test_wrong_configurations_are_not_requeued(self):
+        config = self.make_config("wrong")
+        job = self.submit(config)[0]
+        self.finished(job)
+        job = self.submit(config, "data.seed=9", "train.steps=30")[0]
+        state, code, _ = self.cluster.wait_job(job, 120)
+        self.assertEqual((state, code), ("FAILED", 2), self.log_of(job))
+
+    def test_chain(self):
+        config = self.make_config("chain")
+        jobs = self.submit(config, "--chain", 3)
+        self.assertEqual(len(jobs), 3)
+        for job in jobs:
+            self.finished(job)
+        self.assert_same_as_reference(config)
+        self.assertIn("is finished", self.log_of(jobs[2]))
+
+    def test_array(self):
+        config = self.make_config("array")
+        job = self.submit(config, "--array", "train.seed=1,2")[0]
+        for task in (0, 1):
+            self.finished(f"{job}_{task}")
+        run = harness.run_dir(config)
+        digests = {harness.must(harness.run("ckpt", "digest", run / f"task-000{task}/checkpoints")
+                                ).stdout.strip() for task in (0, 1)}
+        self.assertEqual(len(digests), 2)
+        self.assertIn(self.digest, digests)
+
+    # The cluster itself.
+
+    def test_nodes_die_and_come_back(self):
+        job = self.cluster.sbatch("-N2", "-n2", "-w", "n3,n4", "--no-requeue", "--wrap",
+                                  "srun sleep 600", cwd=self.folder)
+        self.cluster.wait_state(job, "RUNNING")
+        time.sleep(1)
+        self.cluster.kill_node("n4")
+        self.assertEqual(self.cluster.processes_of("n4"), [])
+        self.assertNotEqual(self.cluster.processes_of("n3"), [])
+        self.cluster.wait_node("n4", "DOWN", seconds=90)
+        self.cluster.wait_job(job, 60)
+        self.cluster.restart_node("n4")
+        self.cluster.command("srun", "-N1", "-w", "n4", "true")
+
+
+class ClustersEnd(unittest.TestCase):
+    """Whatever ends who made one."""
+
+    def setUp(self):
+        reason = reason_to_skip()
+        if reason:
+            self.skipTest(reason)
+
+    def test_with_their_maker(self):
+        folder = harness.workspace()
+        maker = os.fork()
+        if maker == 0:
+            try:
+                cluster = SlurmCluster(folder, nodes=2)
+                cluster.start()
+                cluster.sbatch("-N2", "--wrap", "sleep 600", cwd=folder)
+                (folder / "up").touch()
+                time.sleep(120)
+            finally:
+                os._exit(1)
+        end = time.monotonic() + 90
+        while not (folder / "up").exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        keeper = int((folder / "keeper.pid").read_text())
+        everything = [keeper, *descendants(keeper)]
+        self.assertGreater(len(everything), 4)
+        os.kill(maker, 9)
+        os.waitpid(maker, 0)
+        end = time.monotonic() + 30
+        while any(alive(pid) for pid in everything) and time.monotonic() < end:
+            time.sleep(0.1)
+        self.assertEqual([pid for pid in everything if alive(pid)], [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
