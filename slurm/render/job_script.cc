@@ -13,8 +13,6 @@ namespace {
 constexpr double kResolutionSeconds = 60;
 constexpr double kSlackSeconds = 30;
 constexpr std::int64_t kMostSignalSeconds = 65535;  // sbatch(1), --signal
-// Ranks of a process that is told to end (mpirun gives them twice this).
-constexpr std::int64_t kShortestGrace = 30;
 constexpr std::size_t kMostTasks = 1000;  // MaxArraySize of slurm.conf is 1001 unless changed
 
 std::string number(std::int64_t value) { return std::to_string(value); }
@@ -103,8 +101,7 @@ std::vector<std::string> launch_arguments(const SiteProfile::Launch& launch, boo
   return all;
 }
 
-void add_launch(TemplateValues& values, const SiteProfile& profile, const JobRequest& request,
-                std::int64_t before_end) {
+void add_launch(TemplateValues& values, const SiteProfile& profile, const JobRequest& request) {
   const SiteProfile::Launch& launch = profile.launch;
   const bool bound = launch.binding == "core";
   const bool supervised = request.supervised || request.spares > 0;
@@ -124,8 +121,6 @@ void add_launch(TemplateValues& values, const SiteProfile& profile, const JobReq
   }
   values.try_emplace("launch_arguments");
   values["world"] = number(std::int64_t{request.nodes} * profile.node.ranks);
-  // It is doubled by mpirun.
-  values["grace_seconds"] = number(std::max(before_end / 2, kShortestGrace));
 }
 
 }  // namespace
@@ -176,7 +171,7 @@ std::string render_job(const SiteProfile& profile, const JobRequest& request) {
       {"run_dir", shell_word((request.folder / request.run_dir).string())},
       {"arguments", shell_words(words)},
       {"scratch", profile.node.scratch.empty() ? "" : shell_word(profile.node.scratch)}};
-  add_launch(values, profile, request, before_end);
+  add_launch(values, profile, request);
   return fill_template(job_templates().at("job"), values);
 }
 
