@@ -97,10 +97,11 @@ void act(const FaultAction& action, std::string_view site) {
   }
 }
 
-// Half of it in whole pages, as direct writing is cut short; of what is less, one byte.
+// Half of it in whole pages, as direct writing is cut short, too; of what is no page, one byte.
 std::int64_t shortened(std::int64_t bytes) {
   constexpr std::int64_t kPage = 4096;
-  return bytes >= 2 * kPage ? bytes / 2 / kPage * kPage : std::min<std::int64_t>(bytes, 1);
+  const std::int64_t pages = bytes / 2 / kPage * kPage;
+  return pages > 0 ? pages : bytes % kPage == 0 ? bytes : 1;
 }
 
 }  // namespace

@@ -216,7 +216,10 @@ static ssize_t allowed(const char* call, int fd, size_t bytes) {
   if (r == NULL || !r->cut_short) {
     return (ssize_t)bytes;
   }
-  return (ssize_t)(bytes >= 8192 ? bytes / 2 / 4096 * 4096 : bytes > 0);
+  // Whole pages stay whole: direct writing is cut between them.
+  const size_t pages = bytes / 2 / 4096 * 4096;
+  const size_t some = pages > 0 ? pages : bytes % 4096 == 0 ? bytes : 1;
+  return (ssize_t)some;
 }
 
 #define OPEN(name)                                                         \

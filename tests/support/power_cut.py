@@ -11,6 +11,7 @@ and XFS do: those keep the order of names, and a file's own name when the file i
 import dataclasses
 import itertools
 import os
+import pathlib
 import random
 import struct
 
@@ -35,7 +36,7 @@ class Change:
 def read_log(path):
     """The changes, in their order."""
     changes = []
-    raw = open(path, "rb").read()
+    raw = pathlib.Path(path).read_bytes()
     at = 0
     while at < len(raw):
         magic, kind, inode, number, first, second, size = HEAD.unpack_from(raw, at)

@@ -1,0 +1,147 @@
+"""Power cuts: every change that a run makes to its checkpoint folder is recorded, over saves,
+retention and a resume; after each, every disk that a cut may leave is made, and on each the newest
+checkpoint that a run would load has to be a committed one, not older than the latest that was
+reported durable, with the digest of the uninterrupted run; and the next run has to take the folder
+over and save into it."""
+
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+sys.path.insert(0, str(harness.SOURCE / "tests/support"))
+import power_cut  # noqa: E402
+
+BUILT = pathlib.Path(harness.PROGRAM).resolve().parent
+RECORDER = BUILT / "tests/support/libtrireme_call_recorder.so"
+CHECKER = BUILT / "tests/support/power_cut_check"
+SMALL = ["model.layers=1", "model.hidden=16", "model.heads=2", "model.vocab=300",
+         "model.context=16", "data.sequence=16", "checkpoint.every=1"]
+SEED = 20240301
+AT_ONCE = 250
+
+
+def step_of(name):
+    found = re.fullmatch(r"step-(\d{8})", name)
+    return int(found[1]) if found else None
+
+
+class PowerCut(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder, 20_000)
+        cls.expected = cls.digests_of_the_uninterrupted_run()
+        cls.changes = cls.recorded_run()
+
+    @classmethod
+    def train(cls, name, steps, keep, env=None):
+        config = harness.write_config(cls.folder / f"{name}.yaml", cls.datasets,
+                                      train__steps=steps)
+        harness.must(harness.run("train", config, *SMALL, f"checkpoint.keep={keep}",
+                                 "optimizer.schedule.steps=6", ranks=2, env=env))
+        return harness.run_dir(config) / "checkpoints"
+
+    @classmethod
+    def digests_of_the_uninterrupted_run(cls):
+        checkpoints = cls.train("whole", 6, 100)
+        return {step_of(path.name): harness.must(harness.run("ckpt", "digest", path)).stdout.strip()
+                for path in checkpoints.glob("step-*")}
+
+    @classmethod
+    def recorded_run(cls):
+        log = cls.folder / "changes"
+        env = {
+            "LD_PRELOAD": str(RECORDER),
+            "TRIREME_RECORD_LOG": str(log),
+            "TRIREME_RECORD_ROOT": str(cls.folder / "cut" / "checkpoints"),
+            "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
+        }
+        cls.train("cut", 4, 2, env)
+        cls.train("cut", 6, 2, env)  # goes on where that one ended
+        changes = power_cut.read_log(log)
+        # The folder itself is there before its first change.
+        return [c for c in changes if not (c.kind == power_cut.CREATE and c.path == "")]
+
+    def check(self, images):
+        """images: [(folder, the least step that has to be there)]."""
+        lines = subprocess.run([CHECKER], input="".join(f"{f}\n" for f, _ in images), text=True,
+                               capture_output=True, check=True).stdout.splitlines()
+        self.assertEqual(len(lines), len(images))
+        for line, (folder, floor) in zip(lines, images):
+            path, *found = line.split("\t")
+            self.assertEqual(path, str(folder))
+            self.assertEqual(len(found), 3, line)
+            before, after, saved = found
+            self.assertEqual(before, after, line)
+            self.assertEqual(saved, "saved", line)
+            if before == "none":
+                self.assertEqual(floor, 0, line)
+                continue
+            step, digest = before.split(" ", 1)
+            self.assertEqual(digest, self.expected[int(step)], line)
+            self.assertGreaterEqual(int(step), floor, line)
+
+    def test_every_cut(self):
+        chance = random.Random(SEED)
+        writer = power_cut.ImageWriter(pathlib.Path(tempfile.mkdtemp(dir=self.folder)))
+        disk = power_cut.Disk()
+        seen, waiting = set(), []
+        cuts = images = floor = 0
+        for change in self.changes:
+            disk.follow(change)
+            cuts += 1
+            floor = max([floor] + [step_of(n) or 0 for n in disk.folders[power_cut.ROOT]])
+            for image in disk.images(chance):
+                images += 1
+                key = (frozenset(image.items()), floor)
+                if key in seen:
+                    continue
+                seen.add(key)
+                waiting.append((writer.write(disk, image, f"image-{len(seen)}"), floor))
+            if len(waiting) >= AT_ONCE:
+                self.check(waiting)
+                for folder, _ in waiting:
+                    shutil.rmtree(folder)
+                waiting = []
+        self.check(waiting)
+        print(f"{cuts} cuts, {images} images of the disk, {len(seen)} different")
+        self.assertEqual(floor, 6, "the run was recorded whole")
+        self.assertGreater(cuts, 150)
+        self.assertGreater(len(seen), 500)
+
+    def test_the_record_is_what_happened(self):
+        disk = power_cut.Disk()
+        for change in self.changes:
+            disk.follow(change)
+        names = range(len(disk.pending_names))
+        image = disk.image(names, lambda _: "all")
+        root = self.folder / "cut" / "checkpoints"
+        there = {str(p.relative_to(root)) for p in root.rglob("*")}
+        self.assertEqual(set(image), there)
+        for path, entry in image.items():
+            if entry is not None:
+                self.assertEqual(disk.contents(entry[0], entry[2]), (root / path).read_bytes(), path)
+
+    def test_a_writer_that_does_not_sync_is_found_out(self):
+        """The replayer finds faults: without the syncs of shards and manifests it has to fail."""
+        weak = [c for c in self.changes
+                if not (c.kind == power_cut.SYNC and c.path.startswith(".tmp"))]
+        whole, self.changes = self.changes, weak
+        try:
+            with self.assertRaises(AssertionError):
+                self.test_every_cut()
+        finally:
+            self.changes = whole
+
+
+if __name__ == "__main__":
+    os.environ.pop("LD_PRELOAD", None)
+    unittest.main(verbosity=2)
