@@ -16,10 +16,10 @@ import harness
 STEPS = 12
 EVERY = 2
 # Points that rank 0 alone passes.
-ROOT_ONLY = re.compile(r"ckpt\.(manifest|directory|fence|rename|latest|gc_)|finish\.done|file\.rename")
+ROOT_ONLY = re.compile(r"ckpt\.(manifest|directory|fence|rename|latest|gc_)|finish\.done|"
+                       r"file\.rename")
 # Passed by a run that finds a checkpoint.
 LOADING = re.compile(r"load\.")
-FINISHING = re.compile(r"finish\.")
 
 
 def is_running(pid):
@@ -116,8 +116,7 @@ class Faults(unittest.TestCase):
                 if config is None:
                     begin = self.begun_copy if LOADING.match(site) else self.make_config
                     config = begin(f"cell-{site}-{rank}")
-                arguments = []
-                result = self.train(config, plan, *arguments)
+                result = self.train(config, plan)
                 struck = f"planned fault: {plan}" in result.stderr
                 done = (harness.run_dir(config) / "DONE").exists()
                 if struck:
@@ -177,7 +176,16 @@ class Faults(unittest.TestCase):
 
     def test_a_slow_rank_changes_nothing(self):
         config = self.make_config("slow")
-        harness.must(self.train(config, "step.forward:1:*:sleep=0.02,ckpt.shard_write:0:*:sleep=0.2"))
+        harness.must(self.train(config, "step.forward:1:*:sleep=0.02,"
+                                        "ckpt.shard_write:0:*:sleep=0.2"))
+        self.assert_same_as_reference(config)
+
+    def test_a_slow_rank_is_named(self):
+        config = self.make_config("straggler", train__straggler_every=2)
+        plan = {"TRIREME_FAULTS": "step.forward:2:*:sleep=0.05"}
+        result = harness.must(harness.run("train", config, ranks=4, env=plan))
+        named = re.findall(r"straggler: rank (\d+) \(host", result.stderr)
+        self.assertEqual(set(named), {"2"}, result.stderr)
         self.assert_same_as_reference(config)
 
     def test_data_damaged_on_its_way_is_not_used(self):

@@ -128,7 +128,8 @@ class PowerCut(unittest.TestCase):
         self.assertEqual(set(image), there)
         for path, entry in image.items():
             if entry is not None:
-                self.assertEqual(disk.contents(entry[0], entry[2]), (root / path).read_bytes(), path)
+                followed = disk.contents(entry[0], entry[2])
+                self.assertEqual(followed, (root / path).read_bytes(), path)
 
     def test_a_writer_that_does_not_sync_is_found_out(self):
         """The replayer finds faults: without the syncs of shards and manifests it has to fail."""

@@ -3,10 +3,11 @@
 
 The disk: a file's bytes are safe once the file was synced after they were written, a name is safe
 once its folder was synced after the name was given or taken. Anything else may be there or not when
-the power comes back, each for itself: of a file's unsafe writes all, none, the last alone, the first
-ones and half of the last, or their length without their bytes (zeros, or what lay there before); of
-unsafe changes of names any subset, in the order in which they were made. That allows more than ext4
-and XFS do: those keep the order of names, and a file's own name when the file is synced.
+the power comes back, each for itself: of a file's unsafe writes all, none, the last alone, the
+first ones and half of the last, or their length without their bytes (zeros, or what lay there
+before); of unsafe changes of names any subset, in the order in which they were made. That allows
+more than ext4 and XFS do: those keep the order of names, and a file's own name when the file is
+synced.
 """
 import dataclasses
 import itertools

@@ -102,6 +102,28 @@ TEST(Retention, DoesNotFollowSymbolicLinks) {
   EXPECT_TRUE(fs::exists(elsewhere.path() / "file"));
 }
 
+TEST(Retention, AReaderOfADeletedStepGetsItsBytesOrAnError) {
+  TempFolder folder;
+  ASSERT_TRUE(save_state(folder.path(), small_state(1), 1).durable);
+  ASSERT_TRUE(save_state(folder.path(), small_state(2), 2).durable);
+  const StepFolder old = inspect_step(step_path(folder.path(), 1));
+  const CheckpointReader reader(old.path, old.manifest.value());
+  const std::string digest = logical_digest(reader, DigestScope::all);
+  int read = 0;
+  int refused = 0;
+  delete_step(old.path, 1, [&](std::string_view) {
+    try {
+      EXPECT_EQ(logical_digest(reader, DigestScope::all), digest);
+      ++read;
+    } catch (const Error&) {
+      ++refused;
+    }
+    EXPECT_TRUE(load_state(folder.path(), small_state(2)).equal);
+  });
+  EXPECT_EQ(read, 1);  // before the rename
+  EXPECT_EQ(refused, 3);
+}
+
 TEST(Store, OrdersByRunThenByStep) {
   TempFolder folder;
   for (const std::int64_t step : {50, 100, 150}) {
