@@ -236,7 +236,7 @@ class SlurmCluster:
         return dict(re.findall(r"(\S+?)=(\S*)", out))
 
     def node_state(self, name):
-        """Without the marks of cloud and power: IDLE, ALLOCATED, DOWN*, ..."""
+        """IDLE, ALLOCATED, MIXED+NOT_RESPONDING, DOWN+NOT_RESPONDING, ..."""
         return self.show("node", name)["State"]
 
     def job_state(self, job):
@@ -252,7 +252,7 @@ class SlurmCluster:
     def wait_node(self, name, *states, seconds=60):
         def reached():
             state = self.node_state(name)
-            return state if state.rstrip("*") in states else None
+            return state if state.split("+")[0].rstrip("*") in states else None
         return until(f"node {name} {'/'.join(states)}", seconds, reached, step=0.2)
 
     def wait_job(self, job, seconds=300):
