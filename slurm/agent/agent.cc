@@ -122,6 +122,7 @@ class Agent {
         break;
       case Order::Kind::bye:
         over_ = true;
+        launch_over_ = order.generation > 0;
         break;
     }
   }
@@ -129,7 +130,7 @@ class Agent {
   // Whether there is news.
   bool look() {
     const AgentReport before = report_;
-    if (report_.cleared < wanted_clear_ && ranks_.clear(wanted_clear_)) {
+    if (report_.cleared < wanted_clear_ && clear(wanted_clear_)) {
       report_.cleared = wanted_clear_;
     }
     report_.ranks = ranks_.look();
@@ -148,10 +149,19 @@ class Agent {
     return newest;
   }
 
+  bool clear(std::int64_t generation) {
+    const bool daemons = ranks_.clear_marked(generation);
+    return ranks_.clear(generation) && daemons;
+  }
+
   void end_ranks() {
     constexpr double kPatience = 10;  // a process in the kernel's hands may take its time
     const Clock::time_point start = Clock::now();
-    while (!ranks_.clear(kEveryGeneration) && seconds_since(start) < kPatience) {
+    // A node that is left out, while the launch goes on, answers for its own ranks only.
+    const auto none_left = [this] {
+      return launch_over_ ? clear(kEveryGeneration) : ranks_.clear(kEveryGeneration);
+    };
+    while (!none_left() && seconds_since(start) < kPatience) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
@@ -162,6 +172,7 @@ class Agent {
   AgentReport report_;
   std::int64_t wanted_clear_ = 0;
   bool over_ = false;
+  bool launch_over_ = true;  // as long as nobody says otherwise
   CopyReceiver receiver_;
   CopySender sender_;
 };

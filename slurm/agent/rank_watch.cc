@@ -70,6 +70,17 @@ bool RankWatch::clear(std::int64_t generation) {
   return none_left;
 }
 
+bool RankWatch::clear_marked(std::int64_t generation) {
+  bool none_left = true;
+  for (const MarkedProcess& process : marked_processes(launch_)) {
+    if (process.generation < generation && process_state(process.pid)) {
+      ::kill(process.pid, SIGKILL);
+      none_left = false;
+    }
+  }
+  return none_left;
+}
+
 bool is_news(const std::vector<RankState>& before, const std::vector<RankState>& now) {
   return !std::equal(
       before.begin(), before.end(), now.begin(), now.end(),

@@ -22,6 +22,8 @@ class RankWatch {
   // Kills the ranks of generations below this one, whether they have a page or not. Whether none is
   // left.
   bool clear(std::int64_t generation);
+  // The same of all that those launchers have left on this machine, their daemons too.
+  bool clear_marked(std::int64_t generation);
 
  private:
   std::filesystem::path folder_;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 
+#include "slurm/process/proc.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -55,8 +56,8 @@ const Environment kPatience = {{"OMPI_MCA_oob_tcp_keepalive_time", "5"},
                                {"OMPI_MCA_oob_tcp_keepalive_probes", "3"},
                                {"OMPI_MCA_odls_base_sigkill_timeout", "30"}};
 
-std::vector<std::string> mpirun(const LaunchSetting& setting, const std::vector<NodeSpec>& nodes,
-                                Environment& environment) {
+std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t generation,
+                                const std::vector<NodeSpec>& nodes, Environment& environment) {
   const auto count = static_cast<int>(nodes.size());
   const int ranks = count * setting.ranks_a_node;
   std::vector<std::string> hosts;
@@ -86,6 +87,8 @@ std::vector<std::string> mpirun(const LaunchSetting& setting, const std::vector<
     append(argv, {"-x", name});
   }
   environment.insert(environment.end(), kPatience.begin(), kPatience.end());
+  environment.emplace_back(std::string("OMPI_MCA_") + kLaunchMark,
+                           fmt::format("{}.{}", setting.launch, generation));
   return argv;
 }
 
@@ -175,8 +178,9 @@ Command ranks_command(const LaunchSetting& setting, std::int64_t generation,
                       const std::vector<NodeSpec>& nodes) {
   Command command;
   command.environment = shared_environment(setting, generation, nodes);
-  command.argv = setting.starter == Launcher::mpirun ? mpirun(setting, nodes, command.environment)
-                                                     : srun(setting, nodes);
+  command.argv = setting.starter == Launcher::mpirun
+                     ? mpirun(setting, generation, nodes, command.environment)
+                     : srun(setting, nodes);
   append(command.argv, setting.launcher_arguments);
   append(command.argv, {setting.program, "launch", "rank", "--"});
   append(command.argv, setting.run);

@@ -78,15 +78,16 @@ void Fleet::start_agent(const std::string& node, bool check_health) {
 void Fleet::drop(const std::string& node) {
   const auto found = members_.find(node);
   if (found != members_.end()) {
-    let_go(found->second);
+    let_go(found->second, false);
     members_.erase(found);
   }
 }
 
-void Fleet::let_go(Member& member) {
+void Fleet::let_go(Member& member, bool launch_over) {
   constexpr double kCleanUpSeconds = 15;
   if (member.connection) {
-    member.connection->send(to_json(Order{.kind = Order::Kind::bye}));
+    member.connection->send(
+        to_json(Order{.kind = Order::Kind::bye, .generation = launch_over ? 1 : 0}));
     if (member.starter) {
       leaving_.emplace_back(std::move(member.starter), now() + kCleanUpSeconds);
     }
@@ -274,7 +275,7 @@ void Fleet::dismiss(double seconds) {
   std::vector<std::unique_ptr<Connection>> connections;
   members_.emplace("", std::move(deputy_));
   for (auto& [node, member] : members_) {
-    let_go(member);
+    let_go(member, true);
     if (member.connection) {
       connections.push_back(std::move(member.connection));
     }

@@ -69,7 +69,7 @@ class Fleet {
   void admit(Stranger& stranger, const std::string& text);
   void hear(const std::string& node, Member& member, std::vector<FleetNews>& news);
   void hear_deputy();
-  void let_go(Member& member);
+  void let_go(Member& member, bool launch_over);
   void send_partner(const std::string& node);
 
   LaunchSetting setting_;

@@ -1,6 +1,7 @@
 #include "slurm/process/proc.h"
 
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 namespace trireme {
+using namespace std::string_literals;
 namespace {
 
 std::string contents_of(const std::string& path) {
@@ -16,6 +18,21 @@ std::string contents_of(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+// All but this one.
+std::vector<pid_t> other_processes() {
+  std::vector<pid_t> found;
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
+    const std::string name = entry.path().filename();
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error == std::errc() && end == name.data() + name.size() && pid != ::getpid()) {
+      found.push_back(pid);
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -61,17 +78,34 @@ std::optional<std::string> variable_of(pid_t pid, const std::string& name) {
 
 std::vector<pid_t> processes_of_launch(const std::string& launch, const std::string& node) {
   std::vector<pid_t> found;
-  std::error_code gone;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
-    const std::string name = entry.path().filename();
-    pid_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || end != name.data() + name.size() || pid == ::getpid()) {
-      continue;
-    }
+  for (const pid_t pid : other_processes()) {
     if (variable_of(pid, "TRIREME_LAUNCH_ID") == launch &&
         (node.empty() || variable_of(pid, "TRIREME_NODE") == node) && process_state(pid)) {
       found.push_back(pid);
+    }
+  }
+  return found;
+}
+
+std::vector<MarkedProcess> marked_processes(const std::string& launch) {
+  std::vector<MarkedProcess> found;
+  for (const pid_t pid : other_processes()) {
+    std::string mark = variable_of(pid, std::string("OMPI_MCA_") + kLaunchMark).value_or("");
+    if (mark.empty()) {
+      // Whole, or one word of a line for a shell; with quotes, or without.
+      const std::string words = contents_of(fmt::format("/proc/{}/cmdline", pid));
+      const std::size_t at = words.find(kLaunchMark);
+      const std::size_t begin =
+          at == std::string::npos
+              ? at
+              : words.find_first_not_of(" \"'\\=\0"s, at + std::strlen(kLaunchMark));
+      mark = begin == std::string::npos ? "" : words.substr(begin, launch.size() + 20);
+    }
+    std::int64_t generation = -1;
+    if (mark.starts_with(launch + ".") &&
+        std::from_chars(&mark[launch.size() + 1], mark.data() + mark.size(), generation).ec ==
+            std::errc()) {
+      found.push_back({pid, generation});
     }
   }
   return found;

@@ -25,6 +25,16 @@ std::optional<std::string> variable_of(pid_t pid, const std::string& name);
 // node: of all nodes.
 std::vector<pid_t> processes_of_launch(const std::string& launch, const std::string& node);
 
+// mpirun marks its daemons on other nodes, which it may leave behind, and all that they start: the
+// setting `trireme_launch` of its own (on their command line, or as OMPI_MCA_trireme_launch), with
+// the launch's number, a dot, and the attempt's.
+inline constexpr const char* kLaunchMark = "trireme_launch";
+struct MarkedProcess {
+  pid_t pid = 0;
+  std::int64_t generation = 0;
+};
+std::vector<MarkedProcess> marked_processes(const std::string& launch);
+
 // How often the kernel killed for want of memory since this machine was started (/proc/vmstat); 0
 // where it does not say.
 std::int64_t out_of_memory_kills();

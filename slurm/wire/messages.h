@@ -60,7 +60,9 @@ struct Order {
     ping,     // the supervisor lives
     clear,    // end every rank of a generation below `generation`
     partner,  // copy checkpoints to this node from now on; without a port: to nobody
-    bye       // all is over: end what is left, remove what was made, end
+    // Remove what was made, end the node's ranks, end; with a generation above 0: the launch is
+    // over, and nothing of it may be left on the machine.
+    bye
   };
   Kind kind = Kind::ping;
   std::int64_t generation = 0;

@@ -128,6 +128,14 @@ class Launch:
     def report(self):
         return json.loads(harness.must(harness.run("launch", "report", self.run, "--json")).stdout)
 
+    def assert_no_process(self, seconds=10):
+        end = time.monotonic() + seconds
+        while processes(TRIREME_LAUNCH_ID=self.number()):
+            if time.monotonic() > end:
+                left = processes(TRIREME_LAUNCH_ID=self.number())
+                raise AssertionError(f"left: {[(p, command_line(p)) for p in left]}")
+            time.sleep(0.1)
+
     def assert_nothing_left(self, seconds=10):
-        eventually(lambda: not processes(TRIREME_LAUNCH_ID=self.number()), seconds, "no process")
+        self.assert_no_process(seconds)
         eventually(lambda: not self.folders(), seconds, "no folder")

@@ -9,7 +9,7 @@ import time
 import unittest
 
 import harness
-from launch_harness import Launch, eventually, processes
+from launch_harness import Launch, eventually
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import hosts  # noqa: E402
@@ -52,7 +52,7 @@ class LaunchNodesTest(unittest.TestCase):
             prefix=("nsenter", "-t", str(self.hosts.switch.pid), "-n", "--"))
 
     def kill_host(self, name):
-        holder = self.hosts.holders.pop(name)
+        holder = self.hosts.holders[name]
         holder.kill()
         holder.wait()
 
@@ -60,7 +60,7 @@ class LaunchNodesTest(unittest.TestCase):
         self.assertEqual(launch.wait(), 0, launch.text())
         self.assertEqual(launch.causes(), causes)
         self.assertEqual(launch.events("launch")[-1]["nodes"], nodes)
-        eventually(lambda: not processes(TRIREME_LAUNCH_ID=launch.number()), 10, "no process")
+        launch.assert_no_process()
         self.assertEqual(self.digest, harness.digest(config))
         self.assertEqual(self.bits, harness.loss_bits(config))
         return launch.report()

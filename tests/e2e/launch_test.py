@@ -163,7 +163,8 @@ class LaunchTest(unittest.TestCase):
         config = self.make_config("unfit")
         sites = self.folder / "bad-nodes"
         options = ("--local", 3, "--ranks-per-node", 2, "--spares", 1, "--site-list", sites)
-        check = "test -e /proc/$PPID && tr '\\0' ' ' </proc/$PPID/cmdline | grep -qv local0"
+        # The agent's own command line holds this text, too: it must not match itself.
+        check = "! tr '\\0' ' ' </proc/$PPID/cmdline | grep -q 'node loca[l]0'"
         with self.start(config, options=(*options, "--health", check)) as launch:
             self.assert_good_end(launch, config, ["finished"])
             self.assertEqual(launch.events("launch")[0]["nodes"], ["local1", "local2"])
@@ -175,7 +176,7 @@ class LaunchTest(unittest.TestCase):
     def test_fewer_nodes_where_the_layout_allows(self):
         config = self.make_config("smaller")
         options = ("--local", 2, "--ranks-per-node", 2, "--min-nodes", 1, "--health",
-                   "tr '\\0' ' ' </proc/$PPID/cmdline | grep -qv local1")
+                   "! tr '\\0' ' ' </proc/$PPID/cmdline | grep -q 'node loca[l]1'")
         with self.start(config, options=options) as launch:
             self.assert_good_end(launch, config, ["finished"])
             self.assertEqual(launch.events("launch")[0]["ranks"], 2)

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <csignal>
+#include <map>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -95,6 +96,24 @@ TEST(Proc, FindsTheProcessesOfALaunch) {
   EXPECT_TRUE(processes_of_launch("0123", "n1").empty());
   EXPECT_EQ(variable_of(child.pid(), "TRIREME_GENERATION"), "2");
   EXPECT_FALSE(variable_of(child.pid(), "TRIREME_GEN"));
+}
+
+// As mpirun's daemons carry the mark: over ssh in their arguments, in Slurm in the environment.
+TEST(Proc, FindsWhatALauncherHasLeft) {
+  const Child plain({.argv = {"sh", "-c", "sleep 60; :", "-mca", kLaunchMark, "\"ad-test.3\""}});
+  const Child line({.argv = {"sh", "-c", "sleep 60; : -mca trireme_launch 'ad-test.4' x"}});
+  const Child quiet(
+      {.argv = {"sleep", "60"}, .environment = {{"OMPI_MCA_trireme_launch", "ad-test.5"}}});
+  const Child other(
+      {.argv = {"sleep", "60"}, .environment = {{"OMPI_MCA_trireme_launch", "ad-test2.5"}}});
+  std::map<pid_t, std::int64_t> found;
+  for (const MarkedProcess& process : marked_processes("ad-test")) {
+    found[process.pid] = process.generation;
+  }
+  EXPECT_EQ(found.at(plain.pid()), 3);
+  EXPECT_EQ(found.at(line.pid()), 4);
+  EXPECT_EQ(found.at(quiet.pid()), 5);
+  EXPECT_FALSE(found.contains(other.pid()));
 }
 
 TEST(Proc, KnowsAStoppedProcessAndADeadOne) {
