@@ -15,7 +15,8 @@ class Doctor(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = harness.workspace()
-        cls.config = harness.write_config(cls.folder / "run.yaml", harness.make_datasets(cls.folder))
+        cls.config = harness.write_config(cls.folder / "run.yaml",
+                                          harness.make_datasets(cls.folder))
 
     def doctor(self, *arguments, ranks=2, code=None, env=None):
         result = harness.run("doctor", self.config, "--json", *arguments, ranks=ranks, env=env)

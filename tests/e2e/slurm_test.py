@@ -15,8 +15,11 @@ from slurm_cluster import SlurmCluster, alive, descendants, reason_to_skip  # no
 
 TEST_CLUSTER = harness.SOURCE / "configs/cluster/test.yaml"
 PROGRAM = str(pathlib.Path(harness.PROGRAM).resolve())
-# Enough steps for Slurm's clock, which ticks in tens of seconds.
-LONG = ["train.steps=100000", "optimizer.schedule.steps=100000", "checkpoint.every=200"]
+
+
+def slow(seconds):
+    """Every step takes so long: Slurm's clock ticks in tens of seconds, the model takes none."""
+    return {"TRIREME_FAULTS": f"step.end:*:*:sleep={seconds}"}
 
 
 class OnSlurm(unittest.TestCase):
@@ -44,24 +47,26 @@ class OnSlurm(unittest.TestCase):
         self.assertEqual(harness.digest(config), self.digest)
         self.assertEqual(harness.loss_bits(config), harness.loss_bits(self.reference))
 
-    def run_here(self, *argv, code=0, timeout=240):
-        result = self.cluster.command(*argv, env=self.environment, check=False, timeout=timeout,
-                                      cwd=self.folder)
+    def run_here(self, *argv, code=0, env=None):
+        result = self.cluster.command(*argv, env={**self.environment, **(env or {})}, check=False,
+                                      timeout=240, cwd=self.folder)
         self.assertEqual(result.returncode, code, f"{argv}\n{result.stdout}\n{result.stderr}")
         return result
 
-    def submit(self, config, *arguments):
-        """By `trireme slurm submit`; the jobs' numbers."""
+    def submit(self, config, *arguments, nodes=4, env=None):
+        """By `trireme slurm submit`: what it says."""
         profile = self.folder / "site.yaml"
         profile.write_text(TEST_CLUSTER.read_text().replace("program: trireme",
                                                             f"program: {PROGRAM}"))
-        out = self.run_here(PROGRAM, "slurm", "submit", config, "--cluster", profile, "--nodes", 4,
-                            *arguments).stdout
-        return [int(line) for line in out.split()]
+        return self.run_here(PROGRAM, "slurm", "submit", config, "--cluster", profile, "--nodes",
+                             nodes, *arguments, env=env).stdout
+
+    def job_of(self, *arguments, **options):
+        return int(self.submit(*arguments, **options))
 
     def log_of(self, job):
         paths = list(self.folder.glob(f"*-{job}.out"))
-        return "".join(p.read_text() for p in paths) or f"no output of job {job}"
+        return "".join(p.read_text(errors="replace") for p in paths) or f"no output of job {job}"
 
     def finished(self, job, seconds=240):
         state, code, _ = self.cluster.wait_job(job, seconds)
@@ -115,7 +120,7 @@ class OnSlurm(unittest.TestCase):
 
     def test_submitted(self):
         config = self.make_config("submitted")
-        self.finished(self.submit(config)[0])
+        self.finished(self.job_of(config))
         self.assert_same_as_reference(config)
 
     def test_slurm_accepts_every_option(self):
@@ -123,43 +128,42 @@ class OnSlurm(unittest.TestCase):
         for arguments in [[], ["--array", "train.seed=1,2", "--at-once", 1], ["--chain", 2],
                           ["--spares", 0, "--supervised"], ["--time", "30"]]:
             with self.subTest(arguments):
-                self.assertEqual(self.submit(config, "--test-only", *arguments), [])
+                self.assertRegex(self.submit(config, "--test-only", *arguments),
+                                 r"Job \d+ to start at")
 
     def test_told_before_the_time_limit(self):
-        """USR1 comes, all save, the job is requeued and goes on."""
+        """USR1 comes 92 s before the end, or up to a minute earlier; all save, the job is requeued
+        and goes on."""
         config = self.make_config("limited")
-        job = self.submit(config, *LONG, "--time", "2", "--step-seconds", "0.5",
-                          "--save-seconds", "1", "run.stop_before_end=never")[0]
-        self.wait_for_step(config)
-        self.cluster.wait_state(job, "PENDING", seconds=150)
-        log = self.log_of(job)
-        self.assertIn("USR1: saving", log)
-        saved = max(harness.run_dir(config).glob("checkpoints/step-*")).name
-        self.cluster.wait_state(job, "RUNNING", seconds=120)
-        self.wait_for_step(config, int(saved[5:]) + 1)
-        self.assertEqual(self.cluster.show("job", job)["Restarts"], "1")
-        self.cluster.cancel(job)
-        self.cluster.wait_state(job, "CANCELLED", seconds=60)
-        self.assertIn(f"resumed from {harness.run_dir(config)}/checkpoints/{saved}",
-                      self.log_of(job))
+        job = self.job_of(config, "--time", "3", "--step-seconds", "0.5", "--save-seconds", "0.5",
+                          "run.stop_before_end=never", env=slow(5))
+        self.cluster.wait_state(job, "PENDING", "COMPLETED", seconds=240)
+        self.assertIn("USR1: saving", self.log_of(job))
+        self.finished(job, 300)
+        self.assertGreaterEqual(int(self.cluster.show("job", job)["Restarts"]), 1)
+        self.assertIn("resumed from", self.log_of(job))
+        self.assert_same_as_reference(config)
 
     def test_knows_when_the_job_ends(self):
         """No signal is asked for: the run leaves by itself."""
         config = self.make_config("timed")
         script = self.folder / "timed.sh"
-        script.write_text(f"#!/bin/bash\nmpirun -n 4 {PROGRAM} train {config} {' '.join(LONG)} "
+        script.write_text(f"#!/bin/bash\nmpirun -n 4 {PROGRAM} train {config} "
                           "run.stop_before_end=35\nexit $?\n")
-        job = self.cluster.sbatch("-N4", "-n4", "--time=1", "--no-requeue", script, cwd=self.folder,
-                                  env=self.environment)
+        arguments = ["-N4", "-n4", "--time=1", "--no-requeue", script]
+        job = self.cluster.sbatch(*arguments, cwd=self.folder,
+                                  env={**self.environment, **slow(2)})
         state, code, _ = self.cluster.wait_job(job, 120)
         self.assertEqual((state, code), ("FAILED", 75), self.log_of(job))
         reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
         self.assertEqual((reason["code"], reason["kind"]), (75, "time_limit"))
         self.assertIn("the job ends in less than 35 s", self.log_of(job))
+        self.finished(self.cluster.sbatch(*arguments, cwd=self.folder, env=self.environment))
+        self.assert_same_as_reference(config)
 
     def test_cancelled_is_not_requeued(self):
         config = self.make_config("cancelled")
-        job = self.submit(config, *LONG, "--time", "10")[0]
+        job = self.job_of(config, env=slow(5))
         self.wait_for_step(config)
         self.cluster.cancel(job)
         state, *_ = self.cluster.wait_job(job, 60)
@@ -168,36 +172,48 @@ class OnSlurm(unittest.TestCase):
 
     def test_preempted_goes_on(self):
         config = self.make_config("preempted")
-        job = self.submit(config, *LONG, "--time", "10")[0]
-        self.wait_for_step(config)
+        job = self.job_of(config, env=slow(1))
+        self.wait_for_step(config, 3)
         urgent = self.cluster.sbatch("-N4", "-n4", "-p", "urgent", "--wrap", "sleep 2",
                                      cwd=self.folder)
         self.cluster.wait_job(urgent, 120)
         self.assertIn("saved", self.log_of(job))
-        self.cluster.wait_state(job, "RUNNING", seconds=120)
-        self.cluster.cancel(job)
-        self.cluster.wait_job(job, 60)
+        self.finished(job)
+        self.assertIn("resumed from", self.log_of(job))
+        self.assert_same_as_reference(config)
 
     def test_a_killed_rank_is_requeued(self):
-        config = self.make_config("killed", train__eval_every=0)
-        job = self.submit(config, "train.steps=20", "--time", "10",
-                          "checkpoint.every=5")[0]
+        config = self.make_config("killed")
+        job = self.job_of(config, "checkpoint.every=5", env=slow(0.5))
+        self.wait_for_step(config, 7)
         pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", 4)
         os.kill(pids[2], 9)
         self.finished(job)
-        self.assertEqual(harness.digest(config), self.digest)
+        self.assertEqual(self.cluster.show("job", job)["Restarts"], "1")
+        self.assertIn("resumed from", self.log_of(job))
+        self.assert_same_as_reference(config)
+
+    def test_a_lost_node_is_requeued(self):
+        """By Slurm itself, on the nodes that are left; the bits are the same on two of them."""
+        config = self.make_config("node")
+        job = self.job_of(config, "checkpoint.every=5", nodes=2, env=slow(1))
+        self.wait_for_step(config, 6)
+        self.cluster.kill_node("n2")
+        self.addCleanup(self.cluster.restart_node, "n2")
+        self.finished(job)
+        self.assertGreaterEqual(int(self.cluster.show("job", job)["Restarts"]), 1)
+        self.assert_same_as_reference(config)
 
     def test_wrong_configurations_are_not_requeued(self):
         config = self.make_config("wrong")
-        job = self.submit(config)[0]
-        self.finished(job)
-        job = self.submit(config, "data.seed=9", "train.steps=30")[0]
+        self.finished(self.job_of(config))
+        job = self.job_of(config, "data.seed=9", "train.steps=30")
         state, code, _ = self.cluster.wait_job(job, 120)
         self.assertEqual((state, code), ("FAILED", 2), self.log_of(job))
 
     def test_chain(self):
         config = self.make_config("chain")
-        jobs = self.submit(config, "--chain", 3)
+        jobs = [int(line) for line in self.submit(config, "--chain", 3).split()]
         self.assertEqual(len(jobs), 3)
         for job in jobs:
             self.finished(job)
@@ -206,7 +222,7 @@ class OnSlurm(unittest.TestCase):
 
     def test_array(self):
         config = self.make_config("array")
-        job = self.submit(config, "--array", "train.seed=1,2")[0]
+        job = self.job_of(config, "--array", "train.seed=1,2")
         for task in (0, 1):
             self.finished(f"{job}_{task}")
         run = harness.run_dir(config)
@@ -225,9 +241,11 @@ class OnSlurm(unittest.TestCase):
         self.cluster.kill_node("n4")
         self.assertEqual(self.cluster.processes_of("n4"), [])
         self.assertNotEqual(self.cluster.processes_of("n3"), [])
-        self.cluster.wait_node("n4", "DOWN", seconds=90)
-        self.cluster.wait_job(job, 60)
-        self.cluster.restart_node("n4")
+        try:
+            self.cluster.wait_node("n4", "DOWN", seconds=90)
+            self.cluster.wait_job(job, 60)
+        finally:
+            self.cluster.restart_node("n4")
         self.cluster.command("srun", "-N1", "-w", "n4", "true")
 
 
