@@ -6,7 +6,7 @@ ever used; the bits are those of the uninterrupted run."""
 import os
 import pathlib
 import re
-import shutil
+import signal
 import subprocess
 import unittest
 
@@ -179,6 +179,29 @@ class Storage(unittest.TestCase):
                 self.assertNotIn(3, self.steps_of(config))
                 harness.must(self.train(config, []))
                 self.assert_same_as_reference(config)
+
+    def test_killed_before_a_requested_save_has_ended(self):
+        """Row 23: the grace period is shorter than the save."""
+        config = self.make_config("grace")
+        log = self.folder / "grace.log"
+        process = harness.start("train", config, "checkpoint.every=3", ranks=2, log=log, env={
+            "LD_PRELOAD": str(FAULTY), "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
+            "TRIREME_FAULTY_CALLS": "*/.tmp-[4-9]-*/shard-00001*|fsync|1|delay=60"})
+        try:
+            while not (harness.run_dir(config) / "checkpoints/step-00000003").exists():
+                self.assertIsNone(process.poll(), log.read_text())
+            pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", 2)
+            os.kill(process.pid, signal.SIGUSR2)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                process.wait(timeout=3)
+            for pid in pids.values():
+                os.kill(pid, signal.SIGKILL)
+            process.wait(timeout=30)
+        finally:
+            harness.end_group(process)
+        self.assertEqual(self.steps_of(config), {3})
+        harness.must(self.train(config, []))
+        self.assert_same_as_reference(config)
 
     def test_hung_deletion_does_not_keep_the_run_from_ending(self):
         config = self.make_config("hung-gc")
