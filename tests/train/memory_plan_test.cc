@@ -175,5 +175,18 @@ TEST(StepMemory, OfEverySchedule) {
   }
 }
 
+// Two whole steps and the one under way in the node's memory; with partners two of another node.
+TEST(MemoryPlan, CountsTheCopiesInMemory) {
+  RunConfig config = config_of({});
+  const Layout layout = make_layout(config, 1, 1);
+  const std::int64_t once = step_memory(config, layout, 0).snapshot;
+  EXPECT_EQ(plan_memory(config, layout, 0, 0).snapshot, once);
+  config.checkpoint.memory_every = {0, "auto"};
+  EXPECT_EQ(plan_memory(config, layout, 0, 0).snapshot, 5 * once);
+  config.checkpoint.memory_every = {7, ""};
+  config.checkpoint.partner = false;
+  EXPECT_EQ(plan_memory(config, layout, 0, 0).snapshot, 3 * once);
+}
+
 }  // namespace
 }  // namespace trireme
