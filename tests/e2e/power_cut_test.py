@@ -1,8 +1,8 @@
 """Power cuts: every change that a run makes to its checkpoint folder is recorded, over saves,
-retention, a resume, and a step that is done again and replaced; after each, every disk that a cut may leave is made, and on each the newest
-checkpoint that a run would load has to be a committed one, not older than the latest that was
-reported durable, with the digest of the uninterrupted run; and the next run has to take the folder
-over and save into it."""
+retention, a resume, and a step that is done again and replaced; after each, every disk that a cut
+may leave is made, and on each the newest checkpoint that a run would load has to be a committed
+one, not older than the latest that was reported durable, with the digest of the uninterrupted run;
+and the next run has to take the folder over and save into it."""
 
 import os
 import pathlib
