@@ -137,6 +137,7 @@ class OnSlurm(unittest.TestCase):
         config = self.make_config("limited")
         job = self.job_of(config, "--time", "3", "--step-seconds", "0.5", "--save-seconds", "0.5",
                           "run.stop_before_end=never", env=slow(5))
+        self.cluster.wait_state(job, "RUNNING", seconds=60)
         self.cluster.wait_state(job, "PENDING", "COMPLETED", seconds=240)
         self.assertIn("USR1: saving", self.log_of(job))
         self.finished(job, 300)
@@ -174,10 +175,10 @@ class OnSlurm(unittest.TestCase):
         config = self.make_config("preempted")
         job = self.job_of(config, env=slow(1))
         self.wait_for_step(config, 3)
-        urgent = self.cluster.sbatch("-N4", "-n4", "-p", "urgent", "--wrap", "sleep 2",
-                                     cwd=self.folder)
+        urgent = self.cluster.sbatch("-N4", "--exclusive", "-p", "urgent", "--wrap",
+                                     "sleep 2", cwd=self.folder)
         self.cluster.wait_job(urgent, 120)
-        self.assertIn("saved", self.log_of(job))
+        self.assertRegex(self.log_of(job), "(USR1|TERM): saving")
         self.finished(job)
         self.assertIn("resumed from", self.log_of(job))
         self.assert_same_as_reference(config)
@@ -230,6 +231,39 @@ class OnSlurm(unittest.TestCase):
                                 ).stdout.strip() for task in (0, 1)}
         self.assertEqual(len(digests), 2)
         self.assertIn(self.digest, digests)
+
+    # Under `trireme launch`.
+
+    def kill_and_finish(self, name, kill, *arguments, restarts="0", **options):
+        """The job ends well after the kill, and says that it went on from a checkpoint."""
+        config = self.make_config(name)
+        job = self.job_of(config, "--supervised", "checkpoint.every=5", *arguments, env=slow(1),
+                          **options)
+        self.wait_for_step(config, 7)
+        kill(config)
+        self.finished(job, 180)
+        self.assertEqual(self.cluster.show("job", job)["Restarts"], restarts)
+        self.assertIn("resumed from", self.log_of(job))
+        self.assert_same_as_reference(config)
+
+    def lose(self, node):
+        def kill(_):
+            self.cluster.kill_node(node)
+            self.addCleanup(self.cluster.restart_node, node)
+        return kill
+
+    def test_supervised_rank(self):
+        def kill(config):
+            pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", 4)
+            os.kill(pids[2], 9)
+        self.kill_and_finish("supervised-rank", kill)
+
+    def test_supervised_node_with_a_spare(self):
+        self.kill_and_finish("supervised-node", self.lose("n2"), "--spares", 1, nodes=2)
+
+    def test_supervised_batch_host(self):
+        """Nobody is left on the job's own node: the deputy on another one has it requeued."""
+        self.kill_and_finish("supervised-host", self.lose("n1"), nodes=2, restarts="1")
 
     # The cluster itself.
 
