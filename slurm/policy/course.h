@@ -33,13 +33,13 @@ struct CoursePlan {
   int most_relaunches = 3;  // without a new checkpoint
   int most_memory_deaths = 2;
   // Seconds:
-  double agents_start = 60;   // the first time: a health check may be part of it
-  double agent_restart = 5;   // of a node whose agent died while the node may live
-  double silence = 10;        // of an agent, until its node counts as lost
-  double hang_slack = 5;      // beyond a rank's own deadline: its own alarm comes first
-  double ranks_start = 120;   // until every rank has a page
-  double launcher_grace = 3;  // of a launcher whose rank is gone, to end by itself
-  double enough_nodes = 2;    // how long spares may keep those waiting that are enough
+  double agents_start = 60;     // the first time: a health check may be part of it
+  double agent_restart = 5;     // of a node whose agent died while the node may live
+  double silence = 10;          // of an agent, until its node counts as lost
+  double hang_slack = 5;        // beyond a rank's own deadline: its own alarm comes first
+  double ranks_start = 120;     // until every rank has a page
+  double launcher_grace = 1.5;  // of a launcher whose rank is gone, to end by itself
+  double enough_nodes = 2;      // how long spares may keep those waiting that are enough
 };
 
 // ---- Events. `now`: seconds of a clock that nobody sets.

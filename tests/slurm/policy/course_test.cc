@@ -234,7 +234,7 @@ TEST(Course, ALauncherThatGoesOnIsKilled) {
   Play play = at_work();
   play.ranks["n1"][1].gone = true;
   play.report("n1");
-  play.pass(2);
+  play.pass(1);
   EXPECT_TRUE(play.all<KillRanks>().empty());
   play.pass(3);
   EXPECT_EQ(play.all<KillRanks>().size(), 1U);
