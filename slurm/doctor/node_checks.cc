@@ -74,6 +74,17 @@ std::vector<Finding> check_limits(const ProcessLimits& limits, int ranks, bool r
   return found;
 }
 
+std::vector<Finding> check_tasks(const SlurmEnvironment& environment, int ranks,
+                                 const std::string& node) {
+  const std::optional<SlurmJob> job = slurm_job(environment);
+  if (!job || ranks > 1 || job->tasks <= 1) {
+    return {};
+  }
+  return {
+      warning_of(fmt::format("job {} has {} tasks, and one rank was started", job->id, job->tasks),
+                 node, "start it with mpirun, or with srun --mpi=pmix")};
+}
+
 std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, std::int64_t bytes,
                                          const std::string& node) {
   std::error_code error;

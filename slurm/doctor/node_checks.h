@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "slurm/doctor/finding.h"
+#include "slurm/job/job_environment.h"
 
 namespace trireme {
 
@@ -22,6 +23,11 @@ ProcessLimits process_limits();
 // ranks: of the job. rdma: whether the node has devices that need registered, thus locked, memory.
 std::vector<Finding> check_limits(const ProcessLimits& limits, int ranks, bool rdma,
                                   const std::string& node);
+
+// A job that asks for more tasks than there are ranks: somebody forgot the launcher. Without a job
+// nothing.
+std::vector<Finding> check_tasks(const SlurmEnvironment& environment, int ranks,
+                                 const std::string& node);
 
 // What MPI and memory checkpoints need of /dev/shm. bytes: of this node's memory checkpoints.
 std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, std::int64_t bytes,

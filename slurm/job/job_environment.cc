@@ -48,6 +48,7 @@ std::optional<SlurmJob> slurm_job(const SlurmEnvironment& environment) {
   job.restart_count =
       static_cast<int>(std::min(number(environment, "SLURM_RESTART_COUNT").value_or(0), kMost));
   job.step = number(environment, "SLURM_STEP_ID");
+  job.tasks = number(environment, "SLURM_NTASKS").value_or(0);
   job.step_tasks = number(environment, "SLURM_STEP_NUM_TASKS").value_or(0);
   job.partition = word(environment, "SLURM_JOB_PARTITION");
   job.node = word(environment, "SLURMD_NODENAME");

@@ -19,6 +19,7 @@ struct SlurmJob {
   std::vector<std::string> nodes;  // as allocated: a node that has died since is still listed
   int restart_count = 0;           // 0 on the first run
   std::optional<std::int64_t> step;
+  std::int64_t tasks = 0;       // that the job asks for; 0: it does not say
   std::int64_t step_tasks = 0;  // 0 outside of a step
   std::string partition;
   std::string node;                         // this one, as Slurm calls it

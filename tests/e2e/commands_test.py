@@ -32,7 +32,8 @@ class Commands(unittest.TestCase):
                       ["data", "verify"], ["data", "stage"], ["data", "convert"], ["ckpt", "ls"],
                       ["ckpt", "show"], ["ckpt", "verify"], ["ckpt", "digest"], ["ckpt", "prune"],
                       ["bench", "step"], ["bench", "loader"], ["bench", "ckpt"],
-                      ["config", "show"], ["plan"], ["trace", "summary"]]:
+                      ["config", "show"], ["plan"], ["trace", "summary"], ["slurm", "render"],
+                      ["slurm", "submit"], ["doctor"], ["health"], ["man"]]:
             with self.subTest(words):
                 out = harness.must(harness.run(*words, "--help")).stdout
                 self.assertIn("Example", out)

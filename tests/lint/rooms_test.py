@@ -45,7 +45,7 @@ ROOMS = {
     "slurm": ["src/base"],
     "slurm/job": ["src/base"],
     "slurm/render": ["src/base", "slurm/job"],
-    "slurm/doctor": ["src/base"],
+    "slurm/doctor": ["src/base", "slurm/job"],
     "slurm/health": ["src/base"],
     "slurm/process": ["src/base"],
     "slurm/wire": ["src/base"],

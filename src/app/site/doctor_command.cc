@@ -7,7 +7,7 @@
 
 #include "mpi/agreement.h"
 #include "mpi/self_communicator.h"
-#include "slurm/job/job_environment.h"
+#include "slurm/doctor/node_checks.h"
 #include "src/app/number_check.h"
 #include "src/app/site/launch_checks.h"
 #include "src/app/standard_output.h"
@@ -104,7 +104,7 @@ void try_fabric(const RunConfig& config, MpiSession& session, std::vector<Findin
   }
 }
 
-std::vector<Finding> examine(const DoctorOptions& options, AppContext& context, Ranks& ranks,
+std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
                              std::vector<Finding> found) {
   Communicator& world = ranks.world();
   std::optional<LoadedConfig> loaded;
@@ -125,6 +125,7 @@ std::vector<Finding> examine(const DoctorOptions& options, AppContext& context, 
   }
   const RunConfig& config = loaded->config;
   const LaunchChecks checks(config, world, ranks.places);
+  append(found, check_tasks(process_environment(), world.size(), ranks.places.front().host));
   append(found, checks.host());
   append(found, checks.layout(options.planned));
   const std::string mpi = ranks.session == nullptr ? "none" : ranks.session->library_version();
@@ -138,9 +139,9 @@ std::vector<Finding> examine(const DoctorOptions& options, AppContext& context, 
   if (sound && ranks.session != nullptr && world.size() > 1) {
     std::vector<Finding> fabric;
     try_fabric(config, *ranks.session, fabric);
-    append(found, fabric);
+    // Over MPI's own communication, which is another.
+    append(found, gathered(fabric, ranks.session->world()));
   }
-  (void)context;
   return found;
 }
 
@@ -166,7 +167,7 @@ void print(const std::vector<Finding>& found, int ranks) {
 void doctor(const DoctorOptions& options, AppContext& context) {
   std::vector<Finding> found;
   Ranks ranks = start(context, found);
-  found = merged(examine(options, context, ranks, std::move(found)));
+  found = merged(examine(options, ranks, std::move(found)));
   context.exit_code = static_cast<int>(exit_code_of(found));
   if (!speaks(ranks)) {
     return;

@@ -147,7 +147,12 @@ std::vector<Finding> LaunchChecks::layout(const PlannedRanks& planned) const {
       in_memory = memory_checkpoint_bytes(memory.predicted());
     }
   } catch (const ConfigError& error) {
-    return {error_of(error, "all ranks")};
+    Finding finding = error_of(error, "all ranks");
+    if (world_.size() == 1 && planned.world == 0) {
+      finding.remedy =
+          "start the doctor as the run will be started, or give --ranks and --ranks-per-node";
+    }
+    return {finding};
   }
   return own().local_rank == 0 ? check_shared_memory("/dev/shm", in_memory, own().host)
                                : std::vector<Finding>();

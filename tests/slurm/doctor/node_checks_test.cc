@@ -28,6 +28,22 @@ TEST(NodeChecks, Limits) {
   EXPECT_THAT(locked[0].remedy, HasSubstr("ulimit -l"));
 }
 
+TEST(NodeChecks, AForgottenLauncher) {
+  const auto job_of = [](const char* tasks) {
+    return [tasks](const std::string& name) -> std::optional<std::string> {
+      return name == "SLURM_JOB_ID"   ? std::optional<std::string>("7")
+             : name == "SLURM_NTASKS" ? std::optional<std::string>(tasks)
+                                      : std::nullopt;
+    };
+  };
+  EXPECT_THAT(check_tasks(job_of("1"), 1, "n"), IsEmpty());
+  EXPECT_THAT(check_tasks(job_of("8"), 8, "n"), IsEmpty());
+  EXPECT_THAT(check_tasks([](const std::string&) { return std::nullopt; }, 1, "n"), IsEmpty());
+  const auto found = check_tasks(job_of("8"), 1, "n");
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].what, HasSubstr("job 7 has 8 tasks"));
+}
+
 TEST(NodeChecks, SharedMemory) {
   const TempFolder folder;
   EXPECT_THAT(check_shared_memory(folder.path() / "absent", 0, "n"), SizeIs(1));
