@@ -11,8 +11,7 @@
 // every node and, as far as partners copy, copied (holding.h). No sync: memory does not survive its
 // node anyway. A save that fails is reported, the older steps stay, training goes on. Owned by the
 // training loop; calls marked collective are made by all ranks in the same order, from the thread
-// that owns the communicator. The communicator
-// outlives the writer.
+// that owns the communicator, which outlives the writer.
 #pragma once
 
 #include <array>
