@@ -137,7 +137,8 @@ class SlurmCluster:
         """detached: lives on when this process ends, for its lifetime at most."""
         self._write_config()
         arguments = [sys.executable, HERE / "slurm_keeper.py", self.folder, str(self.lifetime),
-                     "0" if detached else str(os.getpid())]
+                     "0" if detached else str(os.getpid()),
+                     "remove" if self.own_folder else "keep"]
         with open(self.folder / "keeper.log", "ab") as log:
             self.keeper = subprocess.Popen(arguments + self.names, stdin=subprocess.DEVNULL,
                                            stdout=log, stderr=log, start_new_session=True)

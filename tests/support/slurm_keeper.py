@@ -1,14 +1,15 @@
 """The keeper of a test cluster (slurm_cluster.py): the process that all others of it descend from,
 and what is known of processes through /proc.
 
-    python3 slurm_keeper.py DIR LIFETIME PARENT NODE...
+    python3 slurm_keeper.py DIR LIFETIME PARENT keep|remove NODE...
 
 starts the daemons that DIR/slurm.conf describes and ends all its descendants when it is told to
-(SIGTERM), when its parent is gone (0: none), and after LIFETIME seconds.
+(SIGTERM), when its parent is gone (0: none), and after LIFETIME seconds. Then DIR stays or goes.
 """
 import ctypes
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -94,8 +95,9 @@ def until(what, seconds, condition, step=0.05):
 class Keeper:
     """The process that all others of the cluster descend from."""
 
-    def __init__(self, folder, names, parent, lifetime):
+    def __init__(self, folder, lifetime, parent, after, names):
         self.folder = folder
+        self.removes = after == "remove"
         self.names = names
         self.parent = parent
         self.end = time.monotonic() + lifetime
@@ -118,6 +120,8 @@ class Keeper:
                 reap()
         finally:
             self.end_all()
+            if self.removes:
+                shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, *argv):
         """Dies with this process, whatever ends it."""
@@ -168,4 +172,5 @@ def reap():
 
 
 if __name__ == "__main__":
-    Keeper(pathlib.Path(sys.argv[1]), sys.argv[4:], int(sys.argv[3]), float(sys.argv[2])).run()
+    Keeper(pathlib.Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), sys.argv[4],
+           sys.argv[5:]).run()

@@ -125,7 +125,9 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
   }
   const RunConfig& config = loaded->config;
   const LaunchChecks checks(config, world, ranks.places);
-  append(found, check_tasks(process_environment(), world.size(), ranks.places.front().host));
+  if (ranks.session != nullptr) {
+    append(found, check_tasks(process_environment(), world.size(), ranks.places.front().host));
+  }
   append(found, checks.host());
   append(found, checks.layout(options.planned));
   const std::string mpi = ranks.session == nullptr ? "none" : ranks.session->library_version();
