@@ -265,10 +265,23 @@ void rename_durably(const fs::path& from, const fs::path& to) {
 }
 
 void make_directories(const fs::path& path) {
-  std::error_code code;
-  fs::create_directories(path, code);
-  if (code) {
-    throw_errno(code.value(), "create folder", path);
+  std::error_code ignored;
+  if (path.empty() || fs::is_directory(path, ignored)) {
+    return;
+  }
+  const fs::path parent = path.parent_path();
+  make_directories(parent);
+  if (path.filename().empty()) {
+    return;  // a slash at the end
+  }
+  const int code = ::mkdir(path.c_str(), 0777) == 0 ? 0 : errno;
+  if (code != 0 && !fs::is_directory(path, ignored)) {
+    throw_errno(code == EEXIST ? ENOTDIR : code, "create folder", path);
+  }
+  try {
+    sync_directory(parent.empty() ? fs::path(".") : parent);
+  } catch (const PolicyError&) {
+    // A folder that may be written but not read can't be synced.
   }
 }
 

@@ -65,6 +65,7 @@ void write_file_durably(const std::filesystem::path& path, std::string_view cont
 void sync_directory(const std::filesystem::path& path);
 // rename(2), refusing to replace anything, then sync of the parent folder.
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
+// With all folders above it; each new name is synced in the folder that holds it.
 void make_directories(const std::filesystem::path& path);
 // Whether the path, or what there is of it, lies on a file system that is mounted read-only.
 bool is_read_only(const std::filesystem::path& path);

@@ -1,9 +1,10 @@
 """Power cuts: every change that a run makes to its checkpoint folder is recorded, over saves,
 retention, a resume, and a step that is done again and replaced; after each, every disk that a cut
 may leave is made, and on each the newest checkpoint that a run would load has to be a committed
-one, not older than the latest that was reported durable, with the digest of the uninterrupted run;
-and the next run has to take the folder over and save into it."""
+one, not older than the latest that was reported durable nor than what DONE promises, with the
+digest of the uninterrupted run; and the next run has to take the folder over and save into it."""
 
+import json
 import os
 import pathlib
 import random
@@ -28,9 +29,22 @@ SEED = 20240301
 AT_ONCE = 250
 
 
+RUN = "run"
+CHECKPOINTS = f"{RUN}/checkpoints"
+DONE = f"{RUN}/DONE"
+
+
 def step_of(name):
     found = re.fullmatch(r"step-(\d{8})", name)
-    return int(found[1]) if found else None
+    return int(found[1]) if found else 0
+
+
+def counts(change):
+    """Logs and metrics are no promise."""
+    name = change.path
+    if name == "":
+        return change.kind == power_cut.SYNC
+    return name in (RUN, CHECKPOINTS) or name.startswith((CHECKPOINTS + "/", DONE))
 
 
 class PowerCut(unittest.TestCase):
@@ -43,11 +57,12 @@ class PowerCut(unittest.TestCase):
 
     @classmethod
     def train(cls, name, steps, keep, *arguments, env=None):
+        run_dir = cls.folder / name / RUN
         config = harness.write_config(cls.folder / f"{name}.yaml", cls.datasets,
-                                      train__steps=steps)
+                                      train__steps=steps, run__dir=run_dir)
         harness.must(harness.run("train", config, *SMALL, f"checkpoint.keep={keep}",
                                  "optimizer.schedule.steps=6", *arguments, ranks=2, env=env))
-        return harness.run_dir(config) / "checkpoints"
+        return run_dir / "checkpoints"
 
     @classmethod
     def digests_of_the_uninterrupted_run(cls):
@@ -60,15 +75,23 @@ class PowerCut(unittest.TestCase):
         logs = [cls.folder / f"changes-{start}" for start in range(3)]
         env = {
             "LD_PRELOAD": str(RECORDER),
-            "TRIREME_RECORD_ROOT": str(cls.folder / "cut" / "checkpoints"),
+            "TRIREME_RECORD_ROOT": str(cls.folder / "cut"),
             "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
         }
         starts = [(4, []), (6, []), (6, ["checkpoint.resume=5"])]  # the last one replaces step 6
         for log, (steps, arguments) in zip(logs, starts):
             cls.train("cut", steps, 2, *arguments, env={**env, "TRIREME_RECORD_LOG": str(log)})
-        changes = [power_cut.read_log(log) for log in logs]
+        changes = [list(filter(counts, power_cut.read_log(log))) for log in logs]
         cls.replacing = len(changes[0]) + len(changes[1])
         return [change for start in changes for change in start]
+
+    def check_done(self, folder, step, line):
+        """What DONE says was done is there, unless it has been taken away since."""
+        done = folder / DONE
+        if done.exists():
+            promised = json.loads(done.read_text())["step"]
+            if (folder / CHECKPOINTS / f"step-{promised:08d}").exists():
+                self.assertGreaterEqual(step, promised, line)
 
     def good_step(self, text, line):
         """The step of "STEP DIGEST", 0 for "none"."""
@@ -80,17 +103,19 @@ class PowerCut(unittest.TestCase):
 
     def check(self, images):
         """images: [(folder, the least step that has to be there)]."""
-        lines = subprocess.run([CHECKER], input="".join(f"{f}\n" for f, _ in images), text=True,
-                               capture_output=True, check=True).stdout.splitlines()
+        folders = "".join(f"{folder / CHECKPOINTS}\n" for folder, _ in images)
+        lines = subprocess.run([CHECKER], input=folders, text=True, capture_output=True,
+                               check=True).stdout.splitlines()
         self.assertEqual(len(lines), len(images))
         for line, (folder, floor) in zip(lines, images):
             path, *found = line.split("\t")
-            self.assertEqual(path, str(folder))
+            self.assertEqual(path, str(folder / CHECKPOINTS))
             self.assertEqual(len(found), 3, line)
             before, after = (self.good_step(text, line) for text in found[:2])
             self.assertGreaterEqual(before, floor, line)
             self.assertGreaterEqual(after, before, line)
             self.assertEqual(found[2], "saved", line)
+            self.check_done(folder, after, line)
 
     def test_every_cut(self):
         chance = random.Random(SEED)
@@ -99,13 +124,11 @@ class PowerCut(unittest.TestCase):
         seen, waiting = set(), []
         cuts = images = floor = 0
         for change in self.changes:
-            if change.kind == power_cut.CREATE and change.path == "":
-                continue  # the folder itself
             disk.follow(change)
             cuts += 1
-            floor = max([floor] + [step_of(n) or 0 for n in disk.folders[power_cut.ROOT]])
+            floor = max([floor, *map(step_of, disk.safe_names(CHECKPOINTS))])
             # While step 6 is replaced, it may be that 5 is all there is.
-            floor = min(floor, 5) if cuts > self.replacing - 1 else floor
+            floor = min(floor, 5) if cuts > self.replacing else floor
             for image in disk.images(chance):
                 images += 1
                 key = (frozenset(image.items()), floor)
@@ -126,13 +149,13 @@ class PowerCut(unittest.TestCase):
 
     def test_the_record_is_what_happened(self):
         disk = power_cut.Disk()
-        for change in self.changes[1:]:
+        for change in self.changes:
             disk.follow(change)
         names = range(len(disk.pending_names))
         image = disk.image(names, lambda _: "all")
-        root = self.folder / "cut" / "checkpoints"
-        there = {str(p.relative_to(root)) for p in root.rglob("*")}
-        self.assertEqual(set(image), there)
+        root = self.folder / "cut"
+        there = {str(p.relative_to(root)) for p in (root / CHECKPOINTS).rglob("*")}
+        self.assertEqual(set(image), there | {RUN, CHECKPOINTS, DONE})
         for path, entry in image.items():
             if entry is not None:
                 followed = disk.contents(entry[0], entry[2])
@@ -141,7 +164,7 @@ class PowerCut(unittest.TestCase):
     def test_a_writer_that_does_not_sync_is_found_out(self):
         """The replayer finds faults: without the syncs of shards and manifests it has to fail."""
         weak = [c for c in self.changes
-                if not (c.kind == power_cut.SYNC and c.path.startswith(".tmp"))]
+                if not (c.kind == power_cut.SYNC and "/.tmp" in c.path)]
         whole, self.changes = self.changes, weak
         try:
             with self.assertRaisesRegex(AssertionError, "image-"):  # an image, not the end

@@ -187,6 +187,15 @@ class Disk:
                 policy = policy_of(node) if node in self.pending_bytes else "all"
                 image[path + name] = (node, self.versions[node], policy)
 
+    def safe_names(self, path):
+        """Of a folder, if it is safe itself."""
+        node = ROOT
+        for part in path.split("/"):
+            node = self.folders[node].get(part)
+            if node is None:
+                return {}
+        return self.folders[node]
+
     def contents(self, node, policy):
         return after(self.bytes[node], self.pending_bytes.get(node, []), policy)
 
