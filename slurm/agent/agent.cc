@@ -3,6 +3,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include <poll.h>
@@ -38,13 +39,19 @@ void ignore_signals() {
   }
 }
 
+// All nodes are this machine.
+bool is_local(const AgentPlan& plan) {
+  return plan.addresses == std::vector<std::string>{"127.0.0.1"};
+}
+
 class Agent {
  public:
   explicit Agent(const AgentPlan& plan)
       : plan_(plan),
         folder_(plan.launch, plan.node),
         ranks_(folder_.path(), plan.launch, plan.node),
-        receiver_(folder_.path(), plan.secret, "0.0.0.0"),
+        receiver_(std::in_place, folder_.path(), plan.secret,
+                  is_local(plan) ? "127.0.0.1" : "0.0.0.0"),
         sender_(folder_.path(), plan.node, plan.secret) {}
 
   int run() {
@@ -54,6 +61,7 @@ class Agent {
       serve(*connection);
     }
     end_ranks();
+    receiver_.reset();  // nothing may appear in the folder any more
     folder_.remove();
     return connection ? 0 : static_cast<int>(ExitCode::io);
   }
@@ -78,7 +86,7 @@ class Agent {
                              {.role = "agent",
                               .node = plan_.node,
                               .pid = ::getpid(),
-                              .port = receiver_.port(),
+                              .port = receiver_->port(),
                               .addresses = own_addresses()},
                              2);
       if (connection) {
@@ -173,7 +181,7 @@ class Agent {
   std::int64_t wanted_clear_ = 0;
   bool over_ = false;
   bool launch_over_ = true;  // as long as nobody says otherwise
-  CopyReceiver receiver_;
+  std::optional<CopyReceiver> receiver_;
   CopySender sender_;
 };
 

@@ -15,6 +15,18 @@ namespace {
 constexpr int kLookMilliseconds = 200;
 constexpr double kPatienceSeconds = 20;
 
+// The next payload; nothing where the sender is gone or silent, or the agent ends.
+std::optional<std::string> next_payload(Connection& from, const std::atomic<bool>& stop) {
+  constexpr double kLookSeconds = 0.2;
+  for (double waited = 0; waited < kPatienceSeconds && !stop && !from.closed();
+       waited += kLookSeconds) {
+    if (auto payload = from.receive_one(kLookSeconds)) {
+      return payload;
+    }
+  }
+  return std::nullopt;
+}
+
 // One copy on its way. What is not kept goes.
 class Incoming {
  public:
@@ -38,7 +50,7 @@ class Incoming {
     out.reserve(file.bytes);
     Xxh3 digest;
     for (std::int64_t at = 0; at < file.bytes;) {
-      const auto chunk = stop ? std::nullopt : from.receive_one(kPatienceSeconds);
+      const auto chunk = next_payload(from, stop);
       if (!chunk || static_cast<std::int64_t>(chunk->size()) > file.bytes - at || chunk->empty()) {
         throw DataError(fmt::format("{} of {} ended after {} of {} bytes", file.name, begin_.node,
                                     at, file.bytes));
@@ -76,7 +88,7 @@ class Incoming {
 void take_step(const fs::path& partner, Connection& from, const std::atomic<bool>& stop) {
   std::optional<Incoming> incoming;
   while (!stop) {
-    const auto text = from.receive_one(kPatienceSeconds);
+    const auto text = next_payload(from, stop);
     if (!text) {
       throw DataError("the sender is gone");
     }

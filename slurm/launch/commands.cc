@@ -49,12 +49,12 @@ Environment shared_environment(const LaunchSetting& setting, std::int64_t genera
   return environment;
 }
 
-// mpirun's daemons find out within seconds that a host is gone, not within eight minutes; and if a
-// TERM reaches mpirun after all, the ranks get more than two seconds.
+// mpirun's daemons find out within seconds that a host is gone, not within eight minutes. Its grace
+// for ranks that are told to end stays at two seconds: it sits it out to the end after every rank
+// that ends with a code, too.
 const Environment kPatience = {{"OMPI_MCA_oob_tcp_keepalive_time", "5"},
                                {"OMPI_MCA_oob_tcp_keepalive_intvl", "2"},
-                               {"OMPI_MCA_oob_tcp_keepalive_probes", "3"},
-                               {"OMPI_MCA_odls_base_sigkill_timeout", "30"}};
+                               {"OMPI_MCA_oob_tcp_keepalive_probes", "3"}};
 
 std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t generation,
                                 const std::vector<NodeSpec>& nodes, Environment& environment) {
@@ -68,8 +68,16 @@ std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t gener
   if (setting.reach == Reach::local) {
     append(argv, {"--host", fmt::format("localhost:{}", ranks)});
   } else {
-    append(argv, {"--host", join(hosts, ','), "--map-by",
-                  fmt::format("ppr:{}:node", setting.ranks_a_node)});
+    append(argv, {"--host", join(hosts, ',')});
+  }
+  if (setting.reach != Reach::local || setting.cpus_a_rank > 0) {
+    const int a_host = setting.reach == Reach::local ? ranks : setting.ranks_a_node;
+    append(argv, {"--map-by", setting.cpus_a_rank > 0
+                                  ? fmt::format("ppr:{}:node:PE={}", a_host, setting.cpus_a_rank)
+                                  : fmt::format("ppr:{}:node", a_host)});
+  }
+  if (setting.cpus_a_rank > 0) {
+    append(argv, {"--bind-to", "core"});
   }
   if (setting.reach == Reach::ssh) {
     environment.emplace_back("OMPI_MCA_plm_rsh_agent", join(setting.ssh, ' '));
@@ -94,15 +102,19 @@ std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t gener
 
 std::vector<std::string> srun(const LaunchSetting& setting, const std::vector<NodeSpec>& nodes) {
   const auto count = static_cast<int>(nodes.size());
-  return {"srun",
-          "--mpi=pmix",
-          "--kill-on-bad-exit=1",
-          "--overlap",
-          "--distribution=block",
-          fmt::format("--nodes={}", count),
-          fmt::format("--ntasks={}", count * setting.ranks_a_node),
-          fmt::format("--ntasks-per-node={}", setting.ranks_a_node),
-          "--nodelist=" + join(names_of(nodes), ',')};
+  std::vector<std::string> argv = {"srun",
+                                   "--mpi=pmix",
+                                   "--kill-on-bad-exit=1",
+                                   "--overlap",
+                                   "--distribution=block",
+                                   fmt::format("--nodes={}", count),
+                                   fmt::format("--ntasks={}", count * setting.ranks_a_node),
+                                   fmt::format("--ntasks-per-node={}", setting.ranks_a_node),
+                                   "--nodelist=" + join(names_of(nodes), ',')};
+  if (setting.cpus_a_rank > 0) {
+    append(argv, {fmt::format("--cpus-per-task={}", setting.cpus_a_rank), "--cpu-bind=cores"});
+  }
+  return argv;
 }
 
 std::optional<std::string> find(const Environment& environment, const std::string& name) {

@@ -76,22 +76,19 @@ void Fleet::start_agent(const std::string& node, bool check_health) {
 }
 
 void Fleet::drop(const std::string& node) {
-  const auto found = members_.find(node);
-  if (found != members_.end()) {
-    let_go(found->second, false);
-    members_.erase(found);
-  }
-}
-
-void Fleet::let_go(Member& member, bool launch_over) {
   constexpr double kCleanUpSeconds = 15;
+  const auto found = members_.find(node);
+  if (found == members_.end()) {
+    return;
+  }
+  Member& member = found->second;
   if (member.connection) {
-    member.connection->send(
-        to_json(Order{.kind = Order::Kind::bye, .generation = launch_over ? 1 : 0}));
+    member.connection->send(to_json(Order{.kind = Order::Kind::bye}));
     if (member.starter) {
       leaving_.emplace_back(std::move(member.starter), now() + kCleanUpSeconds);
     }
   }
+  members_.erase(found);
 }
 
 void Fleet::order(const std::string& node, const Order& order) {
@@ -272,26 +269,30 @@ void Fleet::hear_deputy() {
 
 void Fleet::dismiss(double seconds) {
   const double end = now() + seconds;
-  std::vector<std::unique_ptr<Connection>> connections;
-  members_.emplace("", std::move(deputy_));
-  for (auto& [node, member] : members_) {
-    let_go(member, true);
-    if (member.connection) {
-      connections.push_back(std::move(member.connection));
+  const auto say = [](Member& member) {
+    if (member.connection && !member.dismissed) {
+      member.connection->send(to_json(Order{.kind = Order::Kind::bye, .generation = 1}));
+      member.dismissed = true;
     }
+    return member.connection || (member.starter && !member.starter->poll());
+  };
+  bool waiting = true;
+  while (waiting && now() < end) {
+    waiting = say(deputy_) || !leaving_.empty();
+    for (auto& [node, member] : members_) {
+      waiting = say(member) || waiting;
+    }
+    for (const FleetNews& news : look()) {
+      const auto found = members_.find(news.node);
+      if (!news.report && found != members_.end() && !found->second.dismissed) {
+        start_agent(news.node, false);
+        waiting = true;
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(waiting ? 10 : 0));
   }
   members_.clear();
-  // A starter of ssh or srun ends when what it started has ended.
-  const auto busy = [&] {
-    for (auto& connection : connections) {
-      connection->flush();
-    }
-    return std::any_of(leaving_.begin(), leaving_.end(),
-                       [](const auto& one) { return !ended(one.first); });
-  };
-  while (busy() && now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  deputy_ = Member{};
   leaving_.clear();
 }
 

@@ -45,7 +45,8 @@ class Fleet {
   void add_to(std::vector<pollfd>& waiting) const;
   // What has happened since; never waits.
   std::vector<FleetNews> look();
-  // Says farewell to all and waits for them to end, at most so long.
+  // Says farewell to all and waits for them to end, at most so long. Where an agent has died right
+  // before, another one cleans up.
   void dismiss(double seconds);
 
  private:
@@ -53,6 +54,7 @@ class Fleet {
     std::unique_ptr<Child> starter;  // the agent itself, or the ssh or srun that leads to it
     std::unique_ptr<Connection> connection;
     Hello hello;
+    bool dismissed = false;
     bool wants_partner = false;
     std::string partner;
   };
@@ -69,7 +71,6 @@ class Fleet {
   void admit(Stranger& stranger, const std::string& text);
   void hear(const std::string& node, Member& member, std::vector<FleetNews>& news);
   void hear_deputy();
-  void let_go(Member& member, bool launch_over);
   void send_partner(const std::string& node);
 
   LaunchSetting setting_;

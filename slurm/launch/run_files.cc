@@ -1,12 +1,14 @@
 #include "slurm/launch/run_files.h"
 
+#include <cerrno>
 #include <charconv>
 #include <ctime>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
 
 #include "src/base/error.h"
-#include "src/base/file.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -22,6 +24,18 @@ std::string contents_of(const fs::path& path) {
 }
 
 }  // namespace
+
+void RunFiles::take() {
+  make_directories(run_);
+  const fs::path path = run_ / ".launch.lock";
+  lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw PolicyError(fmt::format(
+        "another trireme launch is at work on {}: end it first (SIGTERM saves), or choose another "
+        "run.dir",
+        run_.string()));
+  }
+}
 
 void RunFiles::begin_attempt() {
   done_before_ = contents_of(run_ / "DONE");

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "slurm/policy/verdict.h"
+#include "src/base/file.h"
 
 namespace trireme {
 
@@ -16,6 +17,9 @@ class RunFiles {
   RunFiles(std::filesystem::path run, std::filesystem::path checkpoints)
       : run_(std::move(run)), checkpoints_(std::move(checkpoints)) {}
 
+  // For this launch, as long as this lives. PolicyError where another has the run. A file system
+  // without locks gives none.
+  void take();
   // Before an attempt: remembers what DONE says, removes the reason of the attempt before.
   void begin_attempt();
   std::optional<StatedReason> reason() const;
@@ -33,6 +37,7 @@ class RunFiles {
   std::filesystem::path run_;
   std::filesystem::path checkpoints_;
   std::string done_before_;
+  UniqueHandle<FileDescriptorTraits> lock_;
 };
 
 }  // namespace trireme

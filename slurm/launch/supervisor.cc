@@ -262,6 +262,11 @@ void Supervisor::tell(const Note& note) {
 
 }  // namespace
 
-int supervise(const LaunchPlan& plan) { return Supervisor(plan).run(); }
+int supervise(const LaunchPlan& plan) {
+  // First of all: what follows writes into the run's folder.
+  RunFiles run(plan.run_folder, plan.checkpoint_folder);
+  run.take();
+  return Supervisor(plan).run();
+}
 
 }  // namespace trireme

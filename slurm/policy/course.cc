@@ -84,6 +84,10 @@ void Course::on_heard(const AgentHeard& event) {
     node->standing = Standing::ready;
     node->since = now_;
     note("agent_ready", {{"node", node->spec.name}});
+    if (in_use(*node) && (stage_ == Stage::settle || killing_)) {
+      // It came up too late to have been told.
+      out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
+    }
   }
   if (in_use(*node) && stage_ != Stage::gather) {
     look_at_ranks(*node);
@@ -205,8 +209,9 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   }
   ++generation_;
   evidence_ = {};
-  launched_ = now_;
+  launched_ = status_at_ = now_;
   first_gone_ = -1;
+  ranks_over_since_ = -1;
   detected_ = -1;
   killing_ = false;
   first_step_seen_ = false;

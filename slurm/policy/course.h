@@ -39,6 +39,7 @@ struct CoursePlan {
   double hang_slack = 5;        // beyond a rank's own deadline: its own alarm comes first
   double ranks_start = 120;     // until every rank has a page
   double launcher_grace = 1.5;  // of a launcher whose rank is gone, to end by itself
+  double launcher_end = 10;     // of a launcher whose ranks have all come to their end
   double enough_nodes = 2;      // how long spares may keep those waiting that are enough
 };
 
@@ -147,6 +148,7 @@ class Course {
   void end_if_stale();
   void look_at_limits();
   void watch_attempt();
+  void watch_launcher();
   void try_to_launch();
   void launch(const std::vector<std::size_t>& chosen);
   void try_to_conclude();
@@ -164,6 +166,7 @@ class Course {
   std::vector<std::size_t> with(Standing standing) const;
   std::vector<Node*> used_nodes();
   int ranks_seen() const;
+  bool ranks_are_over() const;
 
   CoursePlan plan_;
   std::vector<Node> nodes_;
@@ -178,6 +181,8 @@ class Course {
   Evidence evidence_;
   double launched_ = 0;
   double first_gone_ = -1;
+  double status_at_ = 0;
+  double ranks_over_since_ = -1;
   double detected_ = -1;  // when it was first known to be over
   bool killing_ = false;
   bool first_step_seen_ = false;

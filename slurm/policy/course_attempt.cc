@@ -98,6 +98,12 @@ void Course::end_if_stale() {
 void Course::watch_attempt() {
   const int expected = static_cast<int>(used_.size()) * plan_.ranks_a_node;
   evidence_.all_ranks_seen = evidence_.all_ranks_seen || ranks_seen() >= expected;
+  // What the account has to go by if this process is killed.
+  constexpr double kStatusSeconds = 30;
+  if (now_ - status_at_ > kStatusSeconds && !first_rank_.is_null()) {
+    status_at_ = now_;
+    note("status", {{"generation", generation_}, {"rank0", first_rank_}});
+  }
   if (killing_) {
     return;
   }
@@ -106,6 +112,18 @@ void Course::watch_attempt() {
                             plan_.ranks_start));
   } else if (first_gone_ >= 0 && now_ - first_gone_ > plan_.launcher_grace) {
     end_attempt("a rank is gone, the launcher goes on");
+  } else {
+    watch_launcher();
+  }
+}
+
+// A job that is cancelled has seconds left: mpirun, whose daemons Slurm has ended, may not spend
+// them.
+void Course::watch_launcher() {
+  ranks_over_since_ = !ranks_are_over() ? -1 : ranks_over_since_ < 0 ? now_ : ranks_over_since_;
+  const double limit = stop_signal_ != 0 ? plan_.launcher_grace : plan_.launcher_end;
+  if (ranks_over_since_ >= 0 && now_ - ranks_over_since_ > limit) {
+    end_attempt("all ranks have ended, the launcher goes on");
   }
 }
 
@@ -153,10 +171,6 @@ void Course::try_to_conclude() {
     if (node->standing == Standing::lost || node->standing == Standing::excluded) {
       evidence_.lost_nodes.push_back(node->spec.name);
     } else if (node->standing == Standing::starting || node->report.cleared <= generation_) {
-      // An agent that came up meanwhile has not been told.
-      if (node->standing == Standing::ready && node->since == now_) {
-        out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
-      }
       return;
     }
     evidence_.oom_kills += node->report.oom_kills - node->oom_kills_before;
@@ -233,6 +247,17 @@ std::vector<Course::Node*> Course::used_nodes() {
     found.push_back(&nodes_[i]);
   }
   return found;
+}
+
+bool Course::ranks_are_over() const {
+  for (const std::size_t i : used_) {
+    for (const RankState& rank : nodes_[i].report.ranks) {
+      if (rank.page.generation == generation_ && !rank.gone) {
+        return false;
+      }
+    }
+  }
+  return evidence_.all_ranks_seen;
 }
 
 int Course::ranks_seen() const {

@@ -1,4 +1,4 @@
-"""trireme launch over several hosts (tests/support/hosts.py: own networks, processes, memory), which
+"""trireme launch over several hosts (tests/support/hosts.py: own networks, processes, memory) that
 die, fall silent and come back. Needs root."""
 
 import os

@@ -23,10 +23,11 @@ SCRIPT = """#!/bin/bash
 {program} launch {options} -- train {config} {arguments} &
 launch=$!
 trap 'kill -USR1 $launch' USR1
+trap 'cancelled=yes' TERM
 while kill -0 $launch 2>/dev/null; do wait $launch; done
 wait $launch
 code=$?
-[ $code = 75 ] && scontrol requeue $SLURM_JOB_ID
+[ $code = 75 ] && [ "$cancelled" != yes ] && scontrol requeue $SLURM_JOB_ID
 exit $code
 """
 
@@ -40,8 +41,8 @@ class Job(Launch):
         self.log = config.with_suffix(".launch.log")
         script = config.with_suffix(".sh")
         script.write_text(SCRIPT.format(
-            log=self.log, program=PROGRAM, config=config, nodes=nodes, options=" ".join(map(str, options)),
-            arguments=" ".join(arguments)))
+            log=self.log, program=PROGRAM, config=config, nodes=nodes,
+            options=" ".join(map(str, options)), arguments=" ".join(arguments)))
         self.job = cluster.sbatch(script, env={**environment, "TRIREME_FAULTS": SLOW})
 
     def __exit__(self, *_):

@@ -18,6 +18,8 @@ void add_launch_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 1024));
   command->add_option("--ranks-per-node", o->ranks_a_node, "ranks on every node")
       ->check(CLI::Range(1, 4096));
+  command->add_option("--cpus-per-rank", o->cpus_a_rank, "cores to bind each rank to")
+      ->check(CLI::Range(1, 4096));
   command->add_option("--spares", o->spares, "nodes to keep ready for those that fail")
       ->check(CLI::Range(0, 1 << 20));
   command->add_option("--min-nodes", o->min_nodes, "go on with as few, where too few are left")

@@ -161,6 +161,7 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   plan.setting.reach = place.reach;
   plan.setting.ssh = words_of(options.ssh);
   plan.setting.ranks_a_node = ranks_a_node;
+  plan.setting.cpus_a_rank = options.cpus_a_rank;
   plan.setting.launcher_arguments = options.launcher_arguments;
   plan.setting.run = options.run;
   if (place.reach != Reach::local) {

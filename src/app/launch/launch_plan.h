@@ -13,6 +13,7 @@ struct LaunchOptions {
   std::string hosts;     // a file
   int local = 0;         // so many nodes on this machine
   int ranks_a_node = 0;  // 0: as the host file or Slurm says, else 1
+  int cpus_a_rank = 0;   // 0: as mpirun or srun does by itself
   int spares = 0;
   int min_nodes = 0;  // 0: all that are wanted
   std::string launcher = "mpirun";

@@ -66,6 +66,17 @@ TEST(Commands, InSlurmTheDaemonsOverlapADeadStep) {
   EXPECT_FALSE(has(c, "--no-kill"));
 }
 
+TEST(Commands, RanksAreBoundWhereThatIsAskedFor) {
+  LaunchSetting s = setting(Reach::slurm);
+  s.cpus_a_rank = 8;
+  EXPECT_TRUE(has(ranks_command(s, 1, kNodes), "ppr:2:node:PE=8"));
+  s.starter = Launcher::srun;
+  EXPECT_TRUE(has(ranks_command(s, 1, kNodes), "--cpus-per-task=8"));
+  s = setting(Reach::local);
+  s.cpus_a_rank = 1;
+  EXPECT_TRUE(has(ranks_command(s, 1, kNodes), "ppr:4:node:PE=1"));
+}
+
 TEST(Commands, AgentsInSlurmOutliveOtherNodes) {
   const Command c = on_node(setting(Reach::slurm), "n7", {"launch", "agent"});
   EXPECT_TRUE(has(c, "--no-kill"));
@@ -125,6 +136,14 @@ TEST(Deputy, RequeuesWhatNobodyHasEnded) {
   }
   EXPECT_EQ(parse_job_state("slurm_load_jobs error: Invalid job id"), JobState::unknown);
   EXPECT_EQ(parse_job_state("JobState="), JobState::running);
+}
+
+TEST(RunFiles, ARunHasOneLaunchAtATime) {
+  const TempFolder folder;
+  RunFiles first(folder.path(), folder.path() / "checkpoints");
+  first.take();
+  RunFiles second(folder.path(), folder.path() / "checkpoints");
+  EXPECT_THROW(second.take(), PolicyError);
 }
 
 TEST(RunFiles, DoneMustBeOfThisAttempt) {

@@ -1,0 +1,138 @@
+// When a launch gives up, stops, or sends a node away.
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+#include "slurm/policy/course.h"
+#include "tests/slurm/policy/course_play.h"
+
+namespace trireme {
+namespace {
+
+TEST(Course, ThreeRelaunchesWithoutACheckpointAreEnough) {
+  Play play = at_work();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(play.code(), -1);
+    play.ranks_work({"n1", "n2"});
+    play.ends(139);
+  }
+  EXPECT_EQ(play.code(), 93);
+  EXPECT_EQ(play.all<LaunchRanks>().size(), 4U);
+}
+
+TEST(Course, ProgressOnDiskOrInMemoryEarnsFurtherRelaunches) {
+  Play play = at_work();
+  for (int i = 0; i < 12; ++i) {
+    play.ranks_work({"n1", "n2"});
+    if (i % 2 == 0) {
+      play.ends(139, false, 10 * i);
+    } else {
+      play.memory_step = 10 * i;
+      play.ends(139);
+    }
+  }
+  EXPECT_EQ(play.code(), -1);
+  EXPECT_EQ(play.all<LaunchRanks>().size(), 13U);
+}
+
+TEST(Course, OutOfMemoryIsTriedTwiceMore) {
+  Play play = at_work();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(play.code(), -1);
+    play.ranks_work({"n1", "n2"});
+    ++play.oom_kills;
+    play.memory_step += 10;
+    play.ends(137);
+    EXPECT_EQ(play.last_cause(), "out_of_memory");
+  }
+  EXPECT_EQ(play.code(), 2);
+}
+
+TEST(Course, WhatOnlyAPersonCanMendEndsAtOnce) {
+  for (const int code : {2, 3, 65, 66, 77}) {
+    Play play = at_work();
+    play.reason = StatedReason{.code = code, .kind = "k", .message = "m"};
+    play.ends(143);
+    EXPECT_EQ(play.code(), code);
+    EXPECT_EQ(play.all<LaunchRanks>().size(), 1U);
+  }
+}
+
+TEST(Course, AskedToStopItSavesFirst) {
+  Play play = at_work();
+  play.feed(StopAsked{SIGTERM});
+  ASSERT_EQ(play.all<SignalRanks>().size(), 1U);
+  EXPECT_EQ(play.all<SignalRanks>()[0].signal, SIGUSR2);
+  EXPECT_TRUE(play.all<KillRanks>().empty());
+  play.ends(75);
+  EXPECT_EQ(play.code(), 75);
+}
+
+// mpirun has lost its daemons, and waits for them.
+TEST(Course, ALauncherThatOutlivesItsRanksIsKilled) {
+  for (const bool stopping : {true, false}) {
+    Play play = at_work();
+    if (stopping) {
+      play.feed(StopAsked{SIGTERM});
+    }
+    for (const char* node : {"n1", "n2"}) {
+      for (RankState& rank : play.ranks[node]) {
+        rank.page.phase = ProgressPhase::end;
+        rank.gone = true;
+      }
+    }
+    play.pass(4);
+    EXPECT_EQ(play.all<KillRanks>().size(), stopping ? 1U : 0U);
+    play.pass(10);
+    EXPECT_EQ(play.all<KillRanks>().size(), 1U);
+  }
+}
+
+TEST(Course, AskedTwiceItEnds) {
+  Play play = at_work();
+  play.feed(StopAsked{SIGTERM});
+  play.feed(StopAsked{SIGTERM});
+  EXPECT_EQ(play.all<KillRanks>().size(), 1U);
+  play.ends(137);
+  EXPECT_EQ(play.code(), 75);
+}
+
+TEST(Course, AskedToStopBetweenAttemptsItStartsNoOther) {
+  Play play = at_work();
+  play.feed(LauncherEnded{137, std::nullopt, false, -1});
+  play.feed(StopAsked{SIGUSR1});
+  EXPECT_EQ(play.code(), 75);
+  EXPECT_EQ(play.all<LaunchRanks>().size(), 1U);
+}
+
+TEST(Course, ADevicesFaultSendsItsNodeAwayAtOnce) {
+  Play play = at_work();
+  play.reason = StatedReason{.code = 76, .kind = "device", .message = "XID 79", .rank = 3};
+  play.ends(76);
+  EXPECT_EQ(play.last_nodes(), (Names{"n1", "n3"}));
+}
+
+TEST(Course, ANodeWhoseRanksDieAgainIsSentAwayWhileThereIsASpare) {
+  Play play = at_work();
+  for (int i = 0; i < 2; ++i) {
+    play.ranks_work({"n1", "n2"});
+    play.ranks["n1"][0].gone = true;
+    play.report("n1");
+    play.ends(137);
+  }
+  EXPECT_EQ(play.last_nodes(), (Names{"n2", "n3"}));
+}
+
+// Pages of an attempt before are nobody's death.
+TEST(Course, OldPagesSayNothing) {
+  Play play = at_work();
+  play.ends(137);
+  play.ranks["n1"][0].gone = true;
+  play.ranks["n1"][0].age = 1e5;
+  play.report("n1");
+  play.pass(5);
+  EXPECT_TRUE(play.all<KillRanks>().empty());
+}
+
+}  // namespace
+}  // namespace trireme
