@@ -67,6 +67,25 @@ class Doctor(unittest.TestCase):
     def test_oversubscription(self):
         self.assert_finds("threads share", "train.threads=64", code=4)
 
+    def of_two_kinds(self, options, *arguments):
+        """Rank 1 is started in another way than rank 0."""
+        doctor = [harness.PROGRAM, "doctor", str(self.config), "--json"]
+        result = subprocess.run(
+            [harness.MPIEXEC, "-n", "1", *doctor, ":", "-n", "1", *options, *doctor, *arguments],
+            env=harness.ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=240, check=False)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        return [f["what"] for f in json.loads(result.stdout)["findings"]]
+
+    def test_nodes_that_compute_differently(self):
+        found = self.of_two_kinds(["-x", "TRIREME_KERNELS=reference"])
+        self.assertRegex(found[0], "^computes with reference kernels, .* their bits differ$")
+
+    def test_nodes_with_other_files(self):
+        found = self.of_two_kinds([], "train.seed=7")
+        self.assertIn("different configurations", found[0])
+        self.assertIn("train.seed", found[0])
+
     def test_a_step_without_pmix(self):
         steps = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}
         self.assert_finds("srun --mpi=pmix", ranks=0, env=steps, code=2)

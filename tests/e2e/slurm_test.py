@@ -221,6 +221,15 @@ class OnSlurm(unittest.TestCase):
         self.assert_same_as_reference(config)
         self.assertIn("is finished", self.log_of(jobs[2]))
 
+    def test_a_chain_ends_where_a_person_is_needed(self):
+        config = self.make_config("broken-chain")
+        jobs = self.submit(config, "--chain", 2, f"data.train={self.folder}/absent").split()
+        for job in jobs:
+            state, code, _ = self.cluster.wait_job(job, 120)
+            self.assertEqual((state, code), ("FAILED", 66), self.log_of(job))
+        self.assertIn("the job before this one ended with 66", self.log_of(jobs[1]))
+        self.assertNotIn("start 0", self.log_of(jobs[1]))
+
     def test_array(self):
         config = self.make_config("array")
         job = self.job_of(config, "--array", "train.seed=1,2")
