@@ -5,11 +5,10 @@
 namespace trireme {
 namespace {
 
-// Degrees that share the heads evenly.
 std::string degrees_that_work(const ModelConfig& c) {
   std::vector<std::int64_t> degrees;
   for (std::int64_t n = 1; n <= c.heads; ++n) {
-    if (c.heads % n == 0 && (c.kv_heads % n == 0 || n % c.kv_heads == 0)) {
+    if (tensor_degree_works(c, n)) {
       degrees.push_back(n);
     }
   }
@@ -17,6 +16,11 @@ std::string degrees_that_work(const ModelConfig& c) {
 }
 
 }  // namespace
+
+bool tensor_degree_works(const ModelConfig& c, std::int64_t ranks) {
+  return c.heads % ranks == 0 && (c.kv_heads % ranks == 0 || ranks % c.kv_heads == 0) &&
+         c.ffn >= ranks && c.vocab >= ranks;
+}
 
 TensorShare tensor_share(const ModelConfig& c, int rank, int ranks) {
   if (c.heads % ranks != 0) {
@@ -30,6 +34,12 @@ TensorShare tensor_share(const ModelConfig& c, int rank, int ranks) {
         fmt::format("kv_heads {} can't be shared by parallel.tp {}: one has to be a multiple of "
                     "the other; tp that works here: {}",
                     c.kv_heads, ranks, degrees_that_work(c)));
+  }
+  if (!tensor_degree_works(c, ranks)) {
+    throw ConfigError(
+        fmt::format("ffn {} or vocab {} < parallel.tp {}: every rank of a tensor-parallel group "
+                    "holds some of both; tp that works here: {}",
+                    c.ffn, c.vocab, ranks, degrees_that_work(c)));
   }
   TensorShare share;
   share.rank = rank;

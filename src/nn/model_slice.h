@@ -47,7 +47,9 @@ struct TensorShare {
   IndexRange ffn;
   IndexRange vocabulary;
 };
-// ConfigError with the formula, the numbers and what would do, where the heads can't be shared.
+// Whether so many ranks can share the heads and all have some of the rest.
+bool tensor_degree_works(const ModelConfig& config, std::int64_t ranks);
+// ConfigError with the formula, the numbers and what would do, where they can't.
 TensorShare tensor_share(const ModelConfig& config, int rank, int ranks);
 
 }  // namespace trireme

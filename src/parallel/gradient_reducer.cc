@@ -82,7 +82,6 @@ void GradientReducer::advance(int bucket) {
 }
 
 void GradientReducer::add_leaf(int bucket, Buffer leaf) {
-  const Stopwatch watch;
   Partial& sum = partial(bucket);
   merge_top(sum.local, std::exchange(sum.due, 0));
   const std::int64_t index = sum.leaves++ % rounds_.each;
@@ -92,7 +91,6 @@ void GradientReducer::add_leaf(int bucket, Buffer leaf) {
   if (is_last || !merges_late_[static_cast<std::size_t>(bucket)]) {
     merge_top(sum.local, std::exchange(sum.due, 0));
   }
-  timings_.merge_seconds += watch.seconds();
   if (is_last) {
     start_reduction(bucket);
   }
@@ -144,13 +142,11 @@ void GradientReducer::finish_oldest() {
   oldest.pending.wait();
   span.end();
   timings_.exposed_seconds += watch.seconds();
-  const Stopwatch merging;
   if (keeps_whole()) {
     partial(oldest.bucket).reduced.push_back(std::move(oldest.buffer));
   } else {
     add_round(oldest.bucket, oldest.buffer);
   }
-  timings_.merge_seconds += merging.seconds();
   in_flight_.pop_front();
 }
 

@@ -37,9 +37,8 @@ class GradientReducer {
     std::int64_t micro_batches = 1;  // a step, over all ranks
     Reproducibility reproducibility = Reproducibility::elastic;
   };
-  struct Timings {               // of the last step
+  struct Timings {               // of this step
     double exposed_seconds = 0;  // waited for the communicator
-    double merge_seconds = 0;    // adding micro-batches inside the rank
   };
   // From ZeRO 2 on, so many buckets at most are being reduced before backward waits.
   static constexpr std::size_t kInFlight = 2;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "src/base/check.h"
 
@@ -24,14 +25,36 @@ std::string formula(const GridShape& s) {
                      axis_text("pp", s.pp));
 }
 
-// The largest divisor of `n` that is at most `most`.
-int largest_divisor(int n, int most) {
+// The largest divisor of `n` that is at most `most` and works.
+int largest_divisor(int n, int most, const std::function<bool(int)>& works) {
   for (int d = std::min(n, std::max(most, 1)); d > 1; --d) {
-    if (n % d == 0) {
+    if (n % d == 0 && (!works || works(d))) {
       return d;
     }
   }
   return 1;
+}
+
+// "4 or 8"
+std::string multiples_near(std::int64_t n, std::int64_t of) {
+  const std::int64_t above = (n / of + 1) * of;
+  return n < of ? fmt::format("{}", above) : fmt::format("{} or {}", above - of, above);
+}
+
+// The nearest layouts of `n` ranks in which tp or pp is smaller: "dp 3 x tp 2 x pp 1 or ...".
+std::string products_of(int n, const GridShape& s) {
+  const int tp = s.tp.value_or(1);
+  const int pp = s.pp.value_or(1);
+  const int less_tp = n % pp == 0 ? largest_divisor(n / pp, tp, s.tp_works) : 0;
+  const int less_pp = n % tp == 0 ? largest_divisor(n / tp, pp, {}) : 0;
+  std::vector<std::string> found;
+  if (less_tp > 0) {
+    found.push_back(fmt::format("dp {} x tp {} x pp {}", n / pp / less_tp, less_tp, pp));
+  }
+  if (less_pp > 0 && less_pp != pp) {
+    found.push_back(fmt::format("dp {} x tp {} x pp {}", n / tp / less_pp, tp, less_pp));
+  }
+  return found.empty() ? fmt::format("dp {}", n) : fmt::format("{}", fmt::join(found, " or "));
 }
 
 }  // namespace
@@ -43,17 +66,22 @@ ProcessGrid::ProcessGrid(int world_size, const GridShape& s, int ranks_a_host) {
   check_axis("pp", s.pp);
   const std::int64_t given = std::int64_t{s.dp.value_or(1)} * s.tp.value_or(1) * s.pp.value_or(1);
   const bool open = !s.dp || !s.tp || !s.pp;
-  if (open ? world_size % given != 0 : given != world_size) {
-    const std::int64_t nearest = open ? (world_size / given + 1) * given : given;
-    throw ConfigError(fmt::format("world_size {} {} {}{}: start {} ranks{}", world_size,
-                                  open ? "is not a multiple of" : "!=", formula(s),
-                                  open ? fmt::format(" = {}", given) : "", nearest,
-                                  open ? ", or change a degree" : ", or set parallel.dp to auto"));
+  if (!open && given != world_size) {
+    throw ConfigError(fmt::format("world_size {} != {}: start {} ranks, or set parallel.dp to auto",
+                                  world_size, formula(s), given));
+  }
+  if (world_size % given != 0) {
+    throw ConfigError(
+        fmt::format("world_size {} is not a multiple of {} = {}: start {} ranks, or "
+                    "take {}",
+                    world_size, formula(s), given, multiples_near(world_size, given),
+                    products_of(world_size, s)));
   }
   int rest = static_cast<int>(world_size / given);
   dp_ = s.dp.value_or(rest);
   rest = s.dp ? rest : 1;
-  tp_ = s.tp.value_or(!s.pp ? largest_divisor(rest, ranks_a_host > 0 ? ranks_a_host : rest) : rest);
+  tp_ = s.tp.value_or(
+      !s.pp ? largest_divisor(rest, ranks_a_host > 0 ? ranks_a_host : rest, s.tp_works) : rest);
   rest = s.tp ? rest : rest / tp_;
   pp_ = s.pp.value_or(rest);
 }

@@ -4,16 +4,18 @@
 // and expert parallelism) would stand between tp and dp.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 namespace trireme {
 
 // An axis without a degree is solved: dp takes what the others leave over, and open others are 1;
-// where dp is given, tp takes the most that fits into a host, and pp what is left.
+// where dp is given, tp takes the most that fits into a host and the model, and pp what is left.
 struct GridShape {
   std::optional<int> dp;
   std::optional<int> tp = 1;
   std::optional<int> pp = 1;
+  std::function<bool(int)> tp_works = {};  // with the model; empty: any does
 };
 
 class ProcessGrid {

@@ -203,6 +203,10 @@ bool TrainingCheckpoints::disk_due(std::int64_t step) const {
   return step == parts_.config.train.steps || disk_schedule_.due(step);
 }
 
+bool TrainingCheckpoints::save_due(std::int64_t step) const {
+  return disk_due(step) || (memory_ != nullptr && memory_schedule_.due(step));
+}
+
 void TrainingCheckpoints::save_if_due(const TrainingCounters& counters, bool anyway) {
   const std::int64_t step = counters.step;
   const bool on_disk = (anyway || disk_due(step)) && step != disk_requested_;

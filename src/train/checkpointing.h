@@ -51,6 +51,8 @@ class TrainingCheckpoints {
   void reserve();
   // Whether a save on disk is due after this step.
   bool disk_due(std::int64_t step) const;
+  // Or one in memory.
+  bool save_due(std::int64_t step) const;
   // Saves on the levels that are due, on disk `anyway`; not what was saved or loaded already.
   void save_if_due(const TrainingCounters& counters, bool anyway);
   // Moves saves in flight along; logs their outcome. This, save_if_due() and finish() throw

@@ -1,5 +1,7 @@
 #include "src/train/layout.h"
 
+#include <numeric>
+
 #include "src/base/error.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
@@ -24,6 +26,10 @@ Recompute recompute_of(const TrainConfig& c) {
   return {kind, c.recompute_every};
 }
 
+// Looking rows up and adding their gradients moves 20 bytes a channel and token (two f32 forward,
+// three backward); a byte takes about as long as 16 FLOPs of a product.
+constexpr double kEmbeddingFlopsAChannel = 20 * 16;
+
 // FLOPs of forward and backward a token; a block that is recomputed runs forward twice.
 ModelCosts costs_of(const RunConfig& config, const Recompute& recompute) {
   const ForwardFlops flops = forward_flops(config.model, config.data.sequence);
@@ -33,6 +39,7 @@ ModelCosts costs_of(const RunConfig& config, const Recompute& recompute) {
     costs.units.push_back((again ? 4 : 3) * flops.attention);
     costs.units.push_back((again ? 4 : 3) * flops.mlp);
   }
+  costs.embedding = kEmbeddingFlopsAChannel * static_cast<double>(config.model.hidden);
   costs.head = 3 * flops.head;
   return costs;
 }
@@ -67,6 +74,17 @@ std::string layers_text(const UnitRange& range) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// "embedding, layers 0-5"
+std::string stage_text(const Layout& layout, int stage) {
+  std::vector<std::string> chunks;
+  for (int chunk = 0; chunk < layout.shape.chunks; ++chunk) {
+    const int number = layout.shape.virtual_stage(stage, chunk);
+    chunks.push_back(layers_text(layout.layers[static_cast<std::size_t>(number)]));
+  }
+  return fmt::format("{}layers {}{}", stage == 0 ? "embedding, " : "", fmt::join(chunks, " | "),
+                     stage == layout.grid.pp() - 1 ? ", head" : "");
+}
+
 }  // namespace
 
 ModelSlice Layout::slice(int rank, int chunk) const {
@@ -77,14 +95,16 @@ ModelSlice Layout::slice(int rank, int chunk) const {
 
 Layout make_layout(const RunConfig& config, int world_size, int ranks_a_host) {
   const ParallelConfig& p = config.parallel;
-  Layout layout{
-      .grid = ProcessGrid(world_size, {degree(p.dp), degree(p.tp), degree(p.pp)}, ranks_a_host),
-      .schedule = parse_pipeline_schedule(p.schedule),
-      .shape = {},
-      .layers = {},
-      .zero = p.zero,
-      .recompute = recompute_of(config.train),
-      .reproducibility = reproducibility_of(config.reproducibility)};
+  Layout layout{.grid = ProcessGrid(world_size,
+                                    {degree(p.dp), degree(p.tp), degree(p.pp),
+                                     [&](int tp) { return tensor_degree_works(config.model, tp); }},
+                                    ranks_a_host),
+                .schedule = parse_pipeline_schedule(p.schedule),
+                .shape = {},
+                .layers = {},
+                .zero = p.zero,
+                .recompute = recompute_of(config.train),
+                .reproducibility = reproducibility_of(config.reproducibility)};
   const ProcessGrid& grid = layout.grid;
   layout.sequence_parallel = shares_rows(config, grid.tp());
   tensor_share(config.model, 0, grid.tp());
@@ -115,21 +135,15 @@ std::vector<std::string> describe_layout(const Layout& layout, const RunConfig& 
     return lines;
   }
   const ModelCosts costs = costs_of(config, layout.recompute);
-  const std::vector<double> ranks = rank_costs(costs, layout.layers, layout.shape.stages);
-  double total = 0;
-  for (const double cost : ranks) {
-    total += cost;
-  }
+  const std::vector<double> work = rank_costs(costs, layout.layers, layout.shape.stages);
+  const double total = std::accumulate(work.begin(), work.end(), 0.0);
+  lines.push_back(fmt::format("{:>5} {:>13} {:>7}  {}", "stage", "ranks", "work", "holds"));
   for (int stage = 0; stage < grid.pp(); ++stage) {
-    std::vector<std::string> chunks;
-    for (int chunk = 0; chunk < layout.shape.chunks; ++chunk) {
-      const int number = layout.shape.virtual_stage(stage, chunk);
-      chunks.push_back(layers_text(layout.layers[static_cast<std::size_t>(number)]));
-    }
-    lines.push_back(fmt::format("stage {}: {}layers {}{}; {:.1f} % of the work", stage,
-                                stage == 0 ? "embedding, " : "", fmt::join(chunks, " | "),
-                                stage == grid.pp() - 1 ? ", head" : "",
-                                100 * ranks[static_cast<std::size_t>(stage)] / total));
+    const int first = grid.rank_at(0, 0, stage);
+    lines.push_back(fmt::format("{:>5} {:>13} {:>6.1f}%  {}", stage,
+                                fmt::format("{}-{}", first, first + grid.dp() * grid.tp() - 1),
+                                100 * work[static_cast<std::size_t>(stage)] / total,
+                                stage_text(layout, stage)));
   }
   return lines;
 }

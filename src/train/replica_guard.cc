@@ -12,30 +12,56 @@
 namespace trireme {
 namespace {
 
+// Of what a rank holds. Ranks whose places are equal hold the same elements.
 struct NamedDigest {
   std::string name;
+  std::int64_t place = 0;
   std::int64_t digest = 0;
 };
 
-bool is_whole(const Parameter& parameter) { return parameter.shape() == parameter.place.whole; }
+std::int64_t digest_of(const Place& place) {
+  std::vector<std::int64_t> numbers = {place.rows.first, place.rows.count};
+  for (const IndexRange& columns : place.columns) {
+    numbers.insert(numbers.end(), {columns.first, columns.count});
+  }
+  return static_cast<std::int64_t>(
+      xxh3(numbers.data(), static_cast<std::int64_t>(numbers.size() * sizeof numbers[0])));
+}
 
-// Of the parameters that the ranks of a group hold alike, in the same order on each. whole: only of
-// those that are not cut.
-std::vector<NamedDigest> digests_of(Engine& engine, bool whole) {
-  std::vector<NamedDigest> digests;
-  for (const auto& chunk : engine.chunks()) {
-    if (chunk->state.layout().level() == 3) {
-      continue;
-    }
-    chunk->state.parameters().settle();
-    const ParameterStore& store = chunk->parameters;
+// What a chunk multiplies with, and, where each replica has all of them, masters and moments.
+void name_what_is_held(ModelChunk& chunk, std::vector<NamedDigest>& named,
+                       std::vector<View>& views) {
+  const int level = chunk.state.layout().level();
+  const ParameterStore& store = chunk.parameters;
+  const auto add = [&](const std::string& what, ParameterId id, const View& values) {
+    named.push_back({what + store[id].name, digest_of(store[id].place), 0});
+    views.push_back(values);
+  };
+  if (level < 3) {
+    chunk.state.parameters().settle();
     for (ParameterId id = 0; id < store.count(); ++id) {
-      if (!whole || is_whole(store[id])) {
-        const View values = store.compute(id);
-        digests.push_back(
-            {store[id].name, static_cast<std::int64_t>(xxh3(values.data, values.bytes()))});
-      }
+      add("", id, store.compute(id));
     }
+  }
+  if (level == 0) {
+    for (const StatePiece& piece : chunk.state.pieces_to_load()) {
+      add("", piece.id, piece.value);
+      add("optimizer.m.", piece.id, piece.m);
+      add("optimizer.v.", piece.id, piece.v);
+    }
+  }
+}
+
+// In the same order on the ranks of a group.
+std::vector<NamedDigest> digests_of(Engine& engine) {
+  std::vector<NamedDigest> digests;
+  std::vector<View> views;
+  for (const auto& chunk : engine.chunks()) {
+    name_what_is_held(*chunk, digests, views);
+  }
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    digests[i].digest = static_cast<std::int64_t>(xxh3(views[i].data, views[i].bytes()));
   }
   return digests;
 }
@@ -47,46 +73,58 @@ struct Axis {
   std::vector<int> world_ranks;
 };
 
+// One that a rank of the axis holds.
+struct Held {
+  int rank = 0;
+  std::int64_t digest = 0;
+};
+
 // "rank 2 (host b)", or of a tie "one of rank 0 (host a), rank 1 (host b)".
-std::string culprits(const std::vector<std::int64_t>& digests, const Axis& axis) {
-  std::map<std::int64_t, int> votes;
-  for (const std::int64_t digest : digests) {
-    ++votes[digest];
+std::string culprits(const std::vector<Held>& held, const Axis& axis) {
+  std::map<std::int64_t, std::size_t> votes;
+  for (const Held& each : held) {
+    ++votes[each.digest];
   }
   const auto most = std::max_element(
       votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  const bool decided = 2 * most->second > axis.group.size();
+  const bool decided = 2 * most->second > held.size();
   std::vector<std::string> named;
-  for (int rank = 0; rank < axis.group.size(); ++rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    if (!decided || digests[r] != most->first) {
-      named.push_back(fmt::format("rank {} (host {})", axis.world_ranks[r], axis.group.host(rank)));
+  for (const Held& each : held) {
+    if (!decided || each.digest != most->first) {
+      named.push_back(fmt::format("rank {} (host {})",
+                                  axis.world_ranks[static_cast<std::size_t>(each.rank)],
+                                  axis.group.host(each.rank)));
     }
   }
   return fmt::format("{}{}", decided ? "" : "one of ", fmt::join(named, ", "));
 }
 
-// What differs between the ranks of the axis; empty if nothing does.
+// What differs between the ranks of the axis that hold the same; empty if nothing does.
 std::string fault_in(const Axis& axis, const std::vector<NamedDigest>& own) {
   Communicator& group = axis.group;
-  const std::size_t count = own.size();
+  const std::size_t count = 2 * own.size();
   if (group.size() == 1 || count == 0) {
     return "";
   }
   std::vector<std::int64_t> all(count * static_cast<std::size_t>(group.size()));
-  for (std::size_t i = 0; i < count; ++i) {
-    all[static_cast<std::size_t>(group.rank()) * count + i] = own[i].digest;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    std::int64_t* at = all.data() + static_cast<std::size_t>(group.rank()) * count + 2 * i;
+    at[0] = own[i].place;
+    at[1] = own[i].digest;
   }
   group.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::i64, {}}).wait();
-  for (std::size_t i = 0; i < count; ++i) {
-    std::vector<std::int64_t> digests;
-    for (std::size_t rank = 0; rank < static_cast<std::size_t>(group.size()); ++rank) {
-      digests.push_back(all[rank * count + i]);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    std::map<std::int64_t, std::vector<Held>> by_place;
+    for (int rank = 0; rank < group.size(); ++rank) {
+      const std::int64_t* at = all.data() + static_cast<std::size_t>(rank) * count + 2 * i;
+      by_place[at[0]].push_back({rank, at[1]});
     }
-    if (std::any_of(digests.begin(), digests.end(),
-                    [&](std::int64_t digest) { return digest != digests.front(); })) {
-      return fmt::format("{} of the {} group differs in {}", culprits(digests, axis), axis.name,
-                         own[i].name);
+    for (const auto& [place, held] : by_place) {
+      if (std::any_of(held.begin(), held.end(),
+                      [&](const Held& each) { return each.digest != held.front().digest; })) {
+        return fmt::format("{} of the {} group differs in {}", culprits(held, axis), axis.name,
+                           own[i].name);
+      }
     }
   }
   return "";
@@ -115,10 +153,14 @@ Axis tp_axis(Engine& engine) {
 }  // namespace
 
 void compare_replicas(Engine& engine, std::int64_t step) {
-  std::string fault = fault_in(dp_axis(engine), digests_of(engine, false));
-  if (fault.empty()) {
-    fault = fault_in(tp_axis(engine), digests_of(engine, true));
-  }
+  const std::vector<NamedDigest> digests = digests_of(engine);
+  // Along both axes on every rank: neighbours along one may find different things along the other.
+  const std::string along_dp = fault_in(dp_axis(engine), digests);
+  const std::string along_tp = fault_in(tp_axis(engine), digests);
+  // One of a group speaks for all.
+  const std::string fault = engine.dp().rank() == 0 && !along_dp.empty()   ? along_dp
+                            : engine.tp().rank() == 0 && !along_tp.empty() ? along_tp
+                                                                           : "";
   if (const std::string faults = gather_faults(engine.world(), fault); !faults.empty()) {
     throw DeviceError(fmt::format(
         "ranks that should hold the same parameters do not, after step {}: {}. A processor, its "

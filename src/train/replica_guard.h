@@ -1,6 +1,8 @@
 // ReplicaGuard: finds silent data corruption. What several ranks hold alike is digested and
-// compared: parameters across replicas (but ZeRO 3's, of which there is one copy), and those that
-// are not cut across a tensor-parallel group. Collective; called between steps.
+// compared, across replicas and across a tensor-parallel group, where norms, the biases of second
+// projections, learned positions and copies of key and value heads stand more than once: what
+// layers multiply with up to ZeRO 2, and without ZeRO the masters and moments, too. Of what is
+// sharded there is one copy. Collective; called between steps.
 #pragma once
 
 #include <cstdint>

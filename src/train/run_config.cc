@@ -13,6 +13,9 @@ constexpr double kMostSteps = 4294967295;
 // Of a run, and of a step: sums of them, and bytes of them, stay far from 2^63.
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 56;
 
+// More than any machine has; three such degrees multiplied stay below 2^63.
+constexpr double kMostRanks = 1048576;
+
 void bind(ConfigBinder& b, DataConfig& c) {
   b.path("data.train", c.train, "folder of the training dataset (trireme data pack)").required();
   b.path("data.validation", c.validation, "folder of the validation dataset; empty: none");
@@ -89,18 +92,22 @@ void bind(ConfigBinder& b, OptimizerConfig& c) {
 void bind(ConfigBinder& b, ParallelConfig& c) {
   b.integer_or_word("parallel.dp", c.dp, {"auto"},
                     "data-parallel replicas; auto: as many as tp and pp leave room for")
-      .at_least(1);
+      .at_least(1)
+      .at_most(kMostRanks);
   b.integer_or_word("parallel.tp", c.tp, {"auto"},
                     "tensor-parallel ranks a stage; auto, with dp given: as many as a host has")
-      .at_least(1);
+      .at_least(1)
+      .at_most(kMostRanks);
   b.integer_or_word("parallel.pp", c.pp, {"auto"},
                     "pipeline stages a replica; auto, with dp given: what is left")
-      .at_least(1);
+      .at_least(1)
+      .at_most(kMostRanks);
   b.text("parallel.schedule", c.schedule, "order of work in the pipeline")
       .one_of(pipeline_schedule_names());
   b.integer("parallel.virtual_stages", c.virtual_stages,
             "pieces of the model a rank, of the interleaved schedule")
-      .at_least(1);
+      .at_least(1)
+      .at_most(1024);
   b.integer("parallel.zero", c.zero,
             "what replicas shard: 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too")
       .at_least(0)

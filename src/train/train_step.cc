@@ -65,7 +65,7 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.reducer().finish_step();
   }
-  result.comm_exposed_ms = exposed.milliseconds();
+  result.comm_exposed_ms += exposed.milliseconds();
   const SpanTimer span(engine_.spans(), SpanKind::optimizer, "optimizer");
   update(counters, result);
   ++counters.step;
@@ -78,17 +78,26 @@ std::vector<double> TrainStep::run_micro_batches(std::int64_t step, StepResult& 
     chunk->state.reducer().begin_step();
   }
   Replica& replica = engine_.replica();
+  const double exposed_before = exposed_seconds();
   const Stopwatch watch;
   std::vector<double> losses = replica.train(step, engine_.micro_batches(), tokens_);
   result.data_wait_ms = 1e3 * replica.data_wait_seconds();
   result.tensor_wait_ms = 1e3 * engine_.group().take_waited_seconds();
   result.pipeline_wait_ms = 1e3 * replica.timings().wait_seconds;
-  result.compute_ms =
-      watch.milliseconds() - result.data_wait_ms - result.tensor_wait_ms - result.pipeline_wait_ms;
-  for (const auto& chunk : engine_.chunks()) {
-    result.compute_ms -= 1e3 * chunk->state.reducer().timings().exposed_seconds;
-  }
+  result.comm_exposed_ms = 1e3 * (exposed_seconds() - exposed_before);
+  result.compute_ms = watch.milliseconds() - result.data_wait_ms - result.tensor_wait_ms -
+                      result.pipeline_wait_ms - result.comm_exposed_ms;
   return losses;
+}
+
+// Waited for other replicas within this step's backwards, and for gathered parameters ever.
+double TrainStep::exposed_seconds() const {
+  double seconds = 0;
+  for (const auto& chunk : engine_.chunks()) {
+    seconds += chunk->state.reducer().timings().exposed_seconds;
+    seconds += chunk->state.parameters().exposed_seconds();
+  }
+  return seconds;
 }
 
 // One small all-gather a step carries all that ranks have to tell each other. The losses are those

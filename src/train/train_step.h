@@ -20,7 +20,7 @@ struct StepResult {
   std::int64_t memory_bytes = 0;  // resident, the largest of all ranks
   // Of this rank.
   double data_wait_ms = 0;
-  double comm_exposed_ms = 0;   // waited for other replicas after the last backward
+  double comm_exposed_ms = 0;   // waited for other replicas, mostly after the last backward
   double tensor_wait_ms = 0;    // for the ranks of the tensor-parallel group
   double pipeline_wait_ms = 0;  // for other stages
   double compute_ms = 0;        // forward and backward, without any of these waits
@@ -36,6 +36,7 @@ class TrainStep {
 
  private:
   std::vector<double> run_micro_batches(std::int64_t step, StepResult& result);
+  double exposed_seconds() const;
   void share(const std::vector<double>& losses, int signal, StepResult& result);
   double norm();
   SpanKind kind_within_replica() const;

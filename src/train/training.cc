@@ -32,7 +32,7 @@ class Loop {
   int stop_signal();
   void check_skipped(const StepResult& result);
   void watch_stragglers(const StepResult& result);
-  void compare_if_due();
+  void compare_if_due(bool stopping);
   void log_step(const StepResult& result);
   StepMetrics metrics_of(const StepResult& result) const;
   bool evaluation_due(bool stopping) const;
@@ -55,7 +55,7 @@ TrainingOutcome Loop::run() {
     log_step(result);
     check_skipped(result);
     watch_stragglers(result);
-    compare_if_due();
+    compare_if_due(outcome.stop_signal != 0);
     save_if_due(outcome.stop_signal != 0);
     if (p_.trace != nullptr) {
       p_.trace->end_step();
@@ -136,10 +136,10 @@ void Loop::watch_stragglers(const StepResult& result) {
 }
 
 // Before a save as well: what is saved had better be sound.
-void Loop::compare_if_due() {
+void Loop::compare_if_due(bool stopping) {
   const std::int64_t every = p_.config.train.compare_every;
   const std::int64_t step = p_.counters.step;
-  if (every > 0 && (step % every == 0 || p_.checkpoints->disk_due(step))) {
+  if (every > 0 && (step % every == 0 || stopping || p_.checkpoints->save_due(step))) {
     compare_replicas(p_.engine, step);
   }
 }

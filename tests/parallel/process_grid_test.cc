@@ -39,7 +39,11 @@ TEST(ProcessGrid, SaysTheFormula) {
   EXPECT_THAT(refusal(4, {2, 1, 1}), HasSubstr("world_size 4 != dp 2 x tp 1 x pp 1"));
   EXPECT_THAT(
       refusal(6, {std::nullopt, 4, 1}),
-      HasSubstr("world_size 6 is not a multiple of dp auto x tp 4 x pp 1 = 4: start 8 ranks"));
+      HasSubstr(
+          "world_size 6 is not a multiple of dp auto x tp 4 x pp 1 = 4: start 4 or 8 ranks, or "
+          "take dp 2 x tp 3 x pp 1"));
+  EXPECT_THAT(refusal(6, {std::nullopt, 1, 4}), HasSubstr("or take dp 2 x tp 1 x pp 3"));
+  EXPECT_THAT(refusal(3, {std::nullopt, 2, 2}), HasSubstr("start 4 ranks, or take dp 3"));
   EXPECT_THAT(refusal(1 << 30, {1 << 16, 1 << 16, 1}), HasSubstr("world_size"));
 }
 
@@ -77,6 +81,8 @@ TEST(ProcessGrid, SolvesWhatIsLeftOpen) {
   EXPECT_EQ(degrees(24, {2, std::nullopt, std::nullopt}, 8), (std::array{2, 6, 2}));
   EXPECT_EQ(degrees(16, {2, std::nullopt, std::nullopt}, 0), (std::array{2, 8, 1}));
   EXPECT_EQ(degrees(16, {2, 2, std::nullopt}, 4), (std::array{2, 2, 4}));
+  const auto four_heads = [](int tp) { return 4 % tp == 0; };
+  EXPECT_EQ(degrees(6, {1, std::nullopt, std::nullopt, four_heads}, 8), (std::array{1, 2, 3}));
 }
 
 }  // namespace

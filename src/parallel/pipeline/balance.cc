@@ -135,16 +135,28 @@ class Balance {
   std::vector<double> sums_;  // of the first n units
 };
 
-void check_enough(std::int64_t units, const PipelineShape& shape) {
-  if (units >= shape.virtual_stages()) {
-    return;
+// The nearest shapes that such a model is deep enough for.
+std::string shapes_that_fit(std::int64_t units, const PipelineShape& shape) {
+  std::vector<std::string> fit;
+  if (shape.chunks > 1 && units / shape.stages >= 2) {
+    fit.push_back(fmt::format("parallel.virtual_stages {}", units / shape.stages));
+  } else if (shape.chunks > 1 && units >= shape.stages) {
+    fit.push_back("parallel.virtual_stages 1 with the schedule 1f1b");
   }
-  throw ConfigError(fmt::format(
-      "stages {} x virtual stages a rank {} = {} > {} residual layers (two a transformer layer): "
-      "take at most {} stages with {} virtual stages each, or a deeper model",
-      shape.stages, shape.chunks, shape.virtual_stages(), units,
-      std::max<std::int64_t>(units / shape.chunks, 1),
-      std::min<std::int64_t>(shape.chunks, std::max<std::int64_t>(units, 1))));
+  if (units / shape.chunks >= 2) {
+    fit.push_back(fmt::format("parallel.pp {}", units / shape.chunks));
+  }
+  fit.push_back("a deeper model");
+  return fmt::format("{}", fmt::join(fit, ", or "));
+}
+
+void check_enough(std::int64_t units, const PipelineShape& shape) {
+  if (units < shape.virtual_stages()) {
+    throw ConfigError(fmt::format(
+        "stages {} x virtual stages a rank {} = {} > {} residual layers (two a transformer layer): "
+        "take {}",
+        shape.stages, shape.chunks, shape.virtual_stages(), units, shapes_that_fit(units, shape)));
+  }
 }
 
 }  // namespace

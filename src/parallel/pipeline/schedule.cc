@@ -176,33 +176,4 @@ PipelineSteps make_schedules(PipelineSchedule schedule, const PipelineShape& sha
   return all;
 }
 
-std::int64_t peak_open_ties(const std::vector<PipelineStep>& steps, const PipelineShape& shape) {
-  if (!shape.tied || shape.stages == 1) {
-    return 0;
-  }
-  std::int64_t open = 0;
-  std::int64_t peak = 0;
-  for (const PipelineStep& step : steps) {
-    open += sends_gradient(step.kind) && step.chunk == shape.chunks - 1 ? 1 : 0;
-    peak = std::max(peak, open);
-    open -= step.kind == Kind::tie ? 1 : 0;
-  }
-  return peak;
-}
-
-// In groups of as many micro-batches as there are stages: each goes through the first chunk, then
-// through the next, and so on.
-std::vector<PipelineStep> make_forward_schedule(const PipelineShape& shape) {
-  std::vector<PipelineStep> steps;
-  for (std::int64_t first = 0; first < shape.micro_batches; first += shape.stages) {
-    const std::int64_t end = std::min(first + shape.stages, shape.micro_batches);
-    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
-      for (std::int64_t m = first; m < end; ++m) {
-        steps.push_back({Kind::forward, chunk, m});
-      }
-    }
-  }
-  return steps;
-}
-
 }  // namespace trireme

@@ -69,10 +69,6 @@ std::vector<PipelineStep> make_schedule(PipelineSchedule schedule, const Pipelin
                                         int stage);
 PipelineSteps make_schedules(PipelineSchedule schedule, const PipelineShape& shape);
 
-// The most micro-batches that are between their backward and their tie at one time, in the last
-// stage's steps: so many gradients of a tied matrix are open. 0 where nothing is tied.
-std::int64_t peak_open_ties(const std::vector<PipelineStep>& steps, const PipelineShape& shape);
-
 // The forwards alone, for passes that train nothing: any number of micro-batches.
 std::vector<PipelineStep> make_forward_schedule(const PipelineShape& shape);
 

@@ -136,7 +136,7 @@ TEST(StageBalance, RefusesMoreStagesThanUnits) {
   EXPECT_THAT(message_of<ConfigError>([&] {
                 (void)balance_stages(costs, {4, 2});
               }),
-              HasSubstr("at most 3 stages with 2 virtual stages each"));
+              HasSubstr("take parallel.virtual_stages 1 with the schedule 1f1b, or parallel.pp 3"));
   expect_covers(costs, {3, 2}, balance_stages(costs, {3, 2}));
 }
 

@@ -12,28 +12,41 @@ namespace trireme {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
-// Which bit to flip: on which rank, in which parameter.
+// Which bit to flip: on which rank, in which parameter, or in its second moment.
 struct Flip {
   int rank = -1;
   std::string parameter;
+  bool moment = false;
 };
 
-void flip_bit(Engine& engine, const std::string& name) {
+void flip_bit(const View& values) { static_cast<unsigned char*>(values.data)[5] ^= 4; }
+
+void flip_bit(Engine& engine, const Flip& flip) {
+  bool done = false;
   for (const auto& chunk : engine.chunks()) {
-    for (ParameterId id = 0; id < chunk->parameters.count(); ++id) {
-      if (chunk->parameters[id].name == name) {
-        static_cast<unsigned char*>(chunk->parameters.compute(id).data)[5] ^= 4;
-        return;
+    const ParameterStore& store = chunk->parameters;
+    for (const StatePiece& piece : chunk->state.pieces_to_load()) {
+      if (flip.moment && store[piece.id].name == flip.parameter) {
+        flip_bit(piece.v);
+        done = true;
+      }
+    }
+    for (ParameterId id = 0; id < store.count(); ++id) {
+      if (!flip.moment && store[id].name == flip.parameter) {
+        flip_bit(store.compute(id));
+        done = true;
       }
     }
   }
-  FAIL() << name;
+  EXPECT_TRUE(done) << flip.parameter;
 }
 
 // What each rank is told; empty: nothing.
-std::vector<std::string> compare(const Choice& choice, const Flip& flip) {
-  const RunConfig config = config_of(model_of(Family::gpt2, 4), choice);
+std::vector<std::string> compare(const Choice& choice, const Flip& flip,
+                                 Family family = Family::gpt2) {
+  const RunConfig config = config_of(model_of(family, 4), choice);
   ThreadWorld world(choice.ranks());
   std::vector<std::string> told(static_cast<std::size_t>(choice.ranks()));
   world.run([&](Communicator& comm) {
@@ -50,7 +63,7 @@ std::vector<std::string> compare(const Choice& choice, const Flip& flip) {
     step.run(counters, 0);
     EXPECT_NO_THROW(compare_replicas(engine, 1));
     if (comm.rank() == flip.rank) {
-      flip_bit(engine, flip.parameter);
+      flip_bit(engine, flip);
     }
     try {
       compare_replicas(engine, 2);
@@ -87,8 +100,36 @@ TEST(ReplicaGuard, ComparesWhatATensorParallelGroupHoldsAlike) {
   }
 }
 
+TEST(ReplicaGuard, NamesARankOfAGridAndLeavesNobodyWaiting) {
+  for (const std::string& text :
+       compare({{2, 2, 1}, 0}, {1, "transformer.h.0.attn.c_attn.weight"})) {
+    EXPECT_THAT(text, HasSubstr("one of rank 1 (host"));
+    EXPECT_THAT(text, HasSubstr("rank 3 (host"));
+    EXPECT_THAT(text, HasSubstr("of the dp group differs in transformer.h.0.attn.c_attn.weight"));
+  }
+}
+
+TEST(ReplicaGuard, ComparesCopiesOfHeads) {
+  for (const std::string& text :
+       compare({{1, 8, 1}, 0}, {3, "model.layers.1.self_attn.k_proj.weight"}, Family::llama)) {
+    EXPECT_THAT(text, HasSubstr("one of rank 2 (host"));
+    EXPECT_THAT(text, HasSubstr("rank 3 (host"));
+    EXPECT_THAT(text, Not(HasSubstr("rank 4 (host")));
+    EXPECT_THAT(text, HasSubstr("of the tp group differs in model.layers.1.self_attn.k_proj"));
+  }
+}
+
+TEST(ReplicaGuard, ComparesMoments) {
+  for (const std::string& text :
+       compare({{4, 1, 1}, 0}, {1, "transformer.h.0.ln_1.weight", true})) {
+    EXPECT_THAT(text, HasSubstr("rank 1 (host"));
+    EXPECT_THAT(text, HasSubstr("differs in optimizer.v.transformer.h.0.ln_1.weight"));
+  }
+}
+
 TEST(ReplicaGuard, IsContentWithSoundRanks) {
-  for (const Choice& choice : {Choice{{2, 2, 2}, 1}, Choice{{4, 1, 1}, 3}, Choice{{1, 1, 1}, 0}}) {
+  for (const Choice& choice :
+       {Choice{{2, 2, 2}, 1}, Choice{{4, 1, 1}, 3}, Choice{{1, 1, 1}, 0}, Choice{{1, 8, 1}, 0}}) {
     EXPECT_THAT(compare(choice, {}), testing::Each(testing::IsEmpty())) << choice.text();
   }
 }
