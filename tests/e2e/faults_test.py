@@ -194,12 +194,14 @@ class Faults(unittest.TestCase):
         self.assert_same_as_reference(config)
 
     def test_a_slow_rank_is_named(self):
-        config = self.make_config("straggler", train__straggler_every=2)
-        plan = {"TRIREME_FAULTS": "step.forward:2:*:sleep=0.05"}
-        result = harness.must(harness.run("train", config, ranks=4, env=plan))
-        named = re.findall(r"straggler: rank (\d+) \(host", result.stderr)
-        self.assertEqual(set(named), {"2"}, result.stderr)
-        self.assert_same_as_reference(config)
+        for zero in (0, 3):
+            config = self.make_config(f"straggler-{zero}", train__straggler_every=2,
+                                      parallel__zero=zero)
+            plan = {"TRIREME_FAULTS": "step.forward:2:*:sleep=0.05"}
+            result = harness.must(harness.run("train", config, ranks=4, env=plan))
+            named = re.findall(r"straggler: rank (\d+) \(host", result.stderr)
+            self.assertEqual(set(named), {"2"}, result.stderr)
+            self.assert_same_as_reference(config)
 
     def test_data_damaged_on_its_way_is_not_used(self):
         config = self.begun_copy("transit")
