@@ -176,4 +176,19 @@ PipelineSteps make_schedules(PipelineSchedule schedule, const PipelineShape& sha
   return all;
 }
 
+// In groups of as many micro-batches as there are stages: each goes through the first chunk, then
+// through the next, and so on.
+std::vector<PipelineStep> make_forward_schedule(const PipelineShape& shape) {
+  std::vector<PipelineStep> steps;
+  for (std::int64_t first = 0; first < shape.micro_batches; first += shape.stages) {
+    const std::int64_t end = std::min(first + shape.stages, shape.micro_batches);
+    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+      for (std::int64_t m = first; m < end; ++m) {
+        steps.push_back({Kind::forward, chunk, m});
+      }
+    }
+  }
+  return steps;
+}
+
 }  // namespace trireme
