@@ -123,6 +123,23 @@ TEST(PipelineSchedule, TiesAreTheOnlyDifference) {
   }
 }
 
+// The most micro-batches that are between their backward and their tie at one time, in the last
+// stage's steps: so many gradients of a tied matrix are open. 0 where nothing is tied.
+std::int64_t peak_open_ties(const std::vector<PipelineStep>& steps, const PipelineShape& shape) {
+  if (!shape.tied || shape.stages == 1) {
+    return 0;
+  }
+  std::int64_t open = 0;
+  std::int64_t peak = 0;
+  for (const PipelineStep& step : steps) {
+    const bool begins = step.kind == Kind::backward || step.kind == Kind::backward_input;
+    open += begins && step.chunk == shape.chunks - 1 ? 1 : 0;
+    peak = std::max(peak, open);
+    open -= step.kind == Kind::tie ? 1 : 0;
+  }
+  return peak;
+}
+
 TEST(PipelineSchedule, FewTiesAreOpen) {
   const auto open = [](PipelineSchedule schedule, const PipelineShape& shape) {
     return peak_open_ties(make_schedule(schedule, shape, shape.stages - 1), shape);
