@@ -55,10 +55,14 @@ void remove_session(pid_t launcher) {
   const std::filesystem::path top = base != nullptr        ? base
                                     : temporary != nullptr ? temporary
                                                            : "/tmp";
+  // ompi.<the node, as mpirun calls it>.<user>/pid.<its number>
   std::error_code gone;
-  std::filesystem::remove_all(
-      top / fmt::format("ompi.{}.{}", host_name(), ::getuid()) / fmt::format("pid.{}", launcher),
-      gone);
+  for (const auto& entry : std::filesystem::directory_iterator(top, gone)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("ompi.") && name.ends_with(fmt::format(".{}", ::getuid()))) {
+      std::filesystem::remove_all(entry.path() / fmt::format("pid.{}", launcher), gone);
+    }
+  }
 }
 
 // The run's own failure rate, for intervals between checkpoints that depend on it.

@@ -89,7 +89,8 @@ std::optional<Verdict> stated(const Evidence& evidence) {
   if (evidence.reason) {
     const auto cause = cause_of(evidence.reason->code);
     if (cause && *cause != Cause::communication) {
-      const bool memory = evidence.reason->kind == "memory";
+      const bool memory = evidence.reason->kind == "memory" ||
+                          evidence.reason->message.starts_with("out of memory");
       return Verdict{memory ? Cause::out_of_memory : *cause,
                      evidence.reason->code,
                      describe(*evidence.reason),

@@ -134,6 +134,25 @@ class LaunchTest(unittest.TestCase):
         reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
         self.assertEqual(reason["code"], 93)
 
+    def test_out_of_memory_is_tried_three_times(self):
+        config = self.make_config("memory")
+        options = ("--ranks-per-node", 1, "--launcher-arg=prlimit",
+                   "--launcher-arg=--as=1500000000")
+        with self.start(config, "model.hidden=1536", "model.heads=12", "run.memory_check=off",
+                        options=options) as launch:
+            self.assertEqual(launch.wait(), 2, launch.text())
+            self.assertEqual(launch.causes(), ["out_of_memory"] * 3)
+            self.assertIn("micro_batch", launch.text())
+
+    def test_one_launch_a_run(self):
+        config = self.make_config("twice")
+        with self.start(config) as launch:
+            launch.wait_for("first_step")
+            second = harness.run("launch", "--", "train", config)
+            self.assertEqual(second.returncode, 77, second.stderr)
+            self.assertIn("another trireme launch", second.stderr)
+            self.assert_good_end(launch, config, ["finished"])
+
     def test_what_only_a_person_can_mend_is_not_repeated(self):
         config = self.make_config("data")
         harness.must(harness.run("train", config, "train.steps=5", "optimizer.schedule.steps=40",

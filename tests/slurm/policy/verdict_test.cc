@@ -87,6 +87,9 @@ TEST(Verdict, OutOfMemoryByTheRunOrTheKernel) {
   Evidence e = ended_with(76);
   e.reason = reason(76, "memory");
   EXPECT_EQ(judge(e).cause, Cause::out_of_memory);
+  e.reason = reason(76, "device");
+  e.reason->message = "out of memory: 576 MiB more were asked for";
+  EXPECT_EQ(judge(e).cause, Cause::out_of_memory);
   Evidence killed = ended_with(137);
   killed.oom_kills = 1;
   EXPECT_EQ(judge(killed).cause, Cause::out_of_memory);
