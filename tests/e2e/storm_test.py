@@ -120,11 +120,17 @@ class StormTest(unittest.TestCase):
     def test_the_bits_stay(self):
         folder = harness.workspace()
         datasets = harness.make_datasets(folder)
-        keys = {"train__steps": max(int(SECONDS / STEP_SECONDS / 1.6), 100), "checkpoint__every": 40,
-                "checkpoint__memory_every": 10, "checkpoint__keep": 3, "train__eval_every": 500}
-        reference = harness.write_config(folder / "reference.yaml", datasets, "gpt2", "bf16", **keys)
+        steps = max(int(SECONDS / STEP_SECONDS / 1.6), 100)
+
+        def make_config(name):
+            return harness.write_config(
+                folder / f"{name}.yaml", datasets, "gpt2", "bf16", train__steps=steps,
+                train__eval_every=500, checkpoint__every=40, checkpoint__memory_every=10,
+                checkpoint__keep=3)
+
+        reference = make_config("reference")
         harness.must(harness.run("train", reference, ranks=2, timeout=SECONDS + 600))
-        config = harness.write_config(folder / "storm.yaml", datasets, "gpt2", "bf16", **keys)
+        config = make_config("storm")
 
         def start():
             # Every rank has two micro-batches a step.
