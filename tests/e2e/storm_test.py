@@ -2,9 +2,9 @@
 this machine allows. The bits at its end are those of the run that nothing happened to, its journal
 accounts for the time, and nothing is left behind.
 
-TRIREME_STORM_SECONDS (300) is about how long it lasts, TRIREME_STORM_SEED (1) chooses the faults and
-their moments, TRIREME_STORM_MEAN (30) is the mean time between them. Hours are for a night, not
-for CI."""
+TRIREME_STORM_SECONDS (300) is about how long it lasts, TRIREME_STORM_SEED (1) chooses the faults
+and their moments, TRIREME_STORM_MEAN (30) is the mean time between them. Hours are for a night,
+not for CI."""
 
 import os
 import random
