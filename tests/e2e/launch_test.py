@@ -73,13 +73,15 @@ class LaunchTest(unittest.TestCase):
 
     def test_a_stopped_rank(self):
         config = self.make_config("stopped")
-        with self.start(config, "comm.deadline.step=3") as launch:
+        # The others may wait for it in a step, or at its border, where saves are moved along.
+        with self.start(config, "comm.deadline.step=3", "comm.deadline.checkpoint=6") as launch:
             self.at_work(launch)
             pid = launch.rank(2)
             os.kill(pid, signal.SIGSTOP)
             report = self.assert_good_end(launch, config, ["hang", "finished"])
-        # 3 s of deadline and 10 s of grace.
-        self.assertLess(report["attempts"][0]["detect_seconds"], 13 + 1)
+        detected = report["attempts"][0]["detect_seconds"]
+        print(f"stopped rank: known after {detected:.1f} s", flush=True)
+        self.assertLess(detected, 6 + 10)
         self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
     # It computes for ever: its process lives, its progress does not.
