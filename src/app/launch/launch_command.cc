@@ -28,8 +28,10 @@ void add_launch_command(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"mpirun", "srun"}))
       ->capture_default_str();
   command->add_option("--ssh", o->ssh, "how to reach the nodes of --hosts")->capture_default_str();
-  command->add_option("--launcher-arg", o->launcher_arguments,
-                      "one more word for mpirun or srun; may be repeated");
+  command
+      ->add_option("--launcher-arg", o->launcher_arguments,
+                   "one more word for mpirun or srun; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--health", o->health,
                       "a shell command for every node before it is used: 0 means fit");
   command->add_option("--site-list", o->site_list,
