@@ -38,8 +38,8 @@ OwnerState state_of(const LockOwner& standing, const LockOwner& ours) {
   }
   const bool restarted = !ours.job_id.empty() && standing.job_id == ours.job_id &&
                          standing.restart_count < ours.restart_count;
-  const bool relaunched = !ours.launch.empty() && standing.launch == ours.launch &&
-                          standing.attempt < ours.attempt;
+  const bool relaunched =
+      !ours.launch.empty() && standing.launch == ours.launch && standing.attempt < ours.attempt;
   return restarted || relaunched ? OwnerState::gone : OwnerState::unknown;
 }
 

@@ -28,8 +28,8 @@ TEST(BenchCkpt, MeasuresAndCleansUp) {
 TEST(BenchCkpt, MeasuresMemoryWhereItIsAsked) {
   const TempFolder disk;
   const TempFolder memory;
-  const auto results = bench_ckpt(
-      {.folder = disk.path(), .bytes = 3 << 20, .rounds = 1, .memory = memory.path()});
+  const auto results =
+      bench_ckpt({.folder = disk.path(), .bytes = 3 << 20, .rounds = 1, .memory = memory.path()});
   ASSERT_EQ(results.size(), 5U);
   EXPECT_EQ(results[3].at("name"), "ckpt_memory_stall");
   EXPECT_GT(results[3].at("metrics").at("ratio").get<double>(), 0);
