@@ -69,7 +69,11 @@ class OnSlurm(unittest.TestCase):
         return "".join(p.read_text(errors="replace") for p in paths) or f"no output of job {job}"
 
     def finished(self, job, seconds=240):
-        state, code, _ = self.cluster.wait_job(job, seconds)
+        try:
+            state, code, _ = self.cluster.wait_job(job, seconds)
+        except TimeoutError as error:
+            self.fail(f"{error}\n{self.cluster.show('job', job)}\n{self.log_of(job)}\n"
+                      f"{self.cluster.controller_log()}")
         self.assertEqual((state, code), ("COMPLETED", 0), self.log_of(job))
 
     def wait_for_step(self, config, step=1, seconds=90):

@@ -262,10 +262,14 @@ class SlurmCluster:
         code, number = self.show("job", job)["ExitCode"].split(":")
         return state, int(code), int(number)
 
+    def controller_log(self, most=8000):
+        return (self.folder / "slurmctld.log").read_text(errors="replace")[-most:]
+
     # Faults.
 
     def processes_of(self, name):
-        """slurmd of the node, its step daemons, and all that they have started there."""
+        """slurmd of the node, its step daemons, and all that they have started there; parents
+        before their children."""
         log = str(self.folder / f"slurmd-{name}.log")
         mark = f"SLURMD_NODENAME={name}".encode()
         below = descendants(self._keeper_pid())
@@ -273,17 +277,19 @@ class SlurmCluster:
         found = set(roots)
         for root in roots:
             found.update(descendants(root))
-        return sorted(p for p in found if runs_on(p, name))
+        return [p for p in below if p in found and runs_on(p, name)]
 
     def kill_node(self, name):
-        """As a power cut does, but that the kernel still says goodbye on TCP connections."""
+        """As a power cut does, but that the kernel still says goodbye on TCP connections. Nobody
+        may do anything more: all are stopped first, and children are killed before their parents,
+        for the kernel continues stopped processes whose parent dies (SIGHUP, SIGCONT)."""
         while True:
             victims = self.processes_of(name)
             if not victims:
                 return
             for pid in victims:
                 send(pid, signal.SIGSTOP)
-            for pid in victims:
+            for pid in reversed(victims):
                 send(pid, signal.SIGKILL)
             until(f"{name} dead", 10, lambda: not any(alive(pid) for pid in victims))
 
