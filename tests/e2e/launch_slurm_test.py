@@ -49,6 +49,12 @@ class Job(Launch):
         self.cluster.cancel(self.job)
         self.cluster.wait_job(self.job, 60)
 
+    def forget(self):
+        """What a dead node held is gone with a real one; here another launch would remove it."""
+        for launch in {e["launch"] for e in self.events()}:
+            for folder in SHM.glob(f"trireme-*-{launch}-*"):
+                shutil.rmtree(folder, ignore_errors=True)
+
     def wait_for(self, name, count=1, seconds=90):
         def there():
             if self.cluster.job_state(self.job) in ("COMPLETED", "FAILED"):
@@ -90,9 +96,9 @@ class LaunchSlurmTest(unittest.TestCase):
             **{"train__steps": 40, "checkpoint__every": 5, **keys})
 
     def start(self, config, *arguments, **options):
-        # What a dead node held is gone with a real one; here another launch would remove it.
-        self.addCleanup(lambda: [shutil.rmtree(p) for p in SHM.glob("trireme-0-*-n[1-5]")])
-        return Job(self.cluster, self.environment, config, *arguments, **options)
+        job = Job(self.cluster, self.environment, config, *arguments, **options)
+        self.addCleanup(job.forget)
+        return job
 
     def at_work(self, job, attempt=1):
         job.wait_for("first_step", attempt)

@@ -110,6 +110,12 @@ def free_ports(count):
             each.close()
 
 
+def launches_of(pid):
+    """The id of the `trireme launch` that a rank belongs to."""
+    mark = b"TRIREME_LAUNCH_ID="
+    return [e[len(mark):].decode() for e in environment_of(pid) if e.startswith(mark)]
+
+
 class SlurmCluster:
     """A running cluster; made from its folder alone, one that another process has started."""
 
@@ -282,16 +288,22 @@ class SlurmCluster:
     def kill_node(self, name):
         """As a power cut does, but that the kernel still says goodbye on TCP connections. Nobody
         may do anything more: all are stopped first, and children are killed before their parents,
-        for the kernel continues stopped processes whose parent dies (SIGHUP, SIGCONT)."""
+        for the kernel continues stopped processes whose parent dies (SIGHUP, SIGCONT). What
+        launches kept in its memory is gone with it."""
+        launches = set()
         while True:
             victims = self.processes_of(name)
             if not victims:
-                return
+                break
+            launches |= {launch for pid in victims for launch in launches_of(pid)}
             for pid in victims:
                 send(pid, signal.SIGSTOP)
             for pid in reversed(victims):
                 send(pid, signal.SIGKILL)
             until(f"{name} dead", 10, lambda: not any(alive(pid) for pid in victims))
+        for launch in launches:
+            for kept in pathlib.Path("/dev/shm").glob(f"trireme-*-{launch}-{name}"):
+                shutil.rmtree(kept, ignore_errors=True)
 
     def restart_node(self, name):
         """The keeper starts its daemon again."""
