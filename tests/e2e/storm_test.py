@@ -120,7 +120,7 @@ class StormTest(unittest.TestCase):
     def test_the_bits_stay(self):
         folder = harness.workspace()
         datasets = harness.make_datasets(folder)
-        steps = max(int(SECONDS / STEP_SECONDS / 1.6), 100)
+        steps = max(int(SECONDS / STEP_SECONDS / 1.2), 100)
 
         def make_config(name):
             return harness.write_config(
