@@ -48,11 +48,12 @@ void Connection::read_some() {
   // Not all that a flood may bring: the others want their turn.
   constexpr int kMostReads = 64;
   std::array<char, 64 << 10> chunk;
-  for (int reads = 0; reads < kMostReads && !closed_; ++reads) {
-    const ssize_t got = ::recv(fd(), chunk.data(), chunk.size(), 0);
+  for (int reads = 0; reads < kMostReads && !closed_ && reader_.room() > 0; ++reads) {
+    const std::size_t wanted = std::min(chunk.size(), reader_.room());
+    const ssize_t got = ::recv(fd(), chunk.data(), wanted, 0);
     if (got > 0) {
       reader_.feed({chunk.data(), static_cast<std::size_t>(got)});
-      if (got < static_cast<ssize_t>(chunk.size())) {
+      if (got < static_cast<ssize_t>(wanted)) {
         return;
       }
     } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {

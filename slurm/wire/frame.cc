@@ -21,28 +21,42 @@ std::string frame_of(std::string_view payload) {
   return frame;
 }
 
+std::size_t FrameReader::room() const {
+  const std::size_t most = kFrameHeadBytes + most_bytes_;
+  return most - std::min(most, pending_.size() - begin_);
+}
+
+// Bytes are moved to the front at most as often as they come: a flood of tiny frames costs no more
+// than its bytes.
+void FrameReader::feed(std::string_view bytes) {
+  if (begin_ > pending_.size() / 2) {
+    pending_.erase(0, begin_);
+    begin_ = 0;
+  }
+  pending_ += bytes;
+}
+
 std::optional<std::string> FrameReader::next() {
-  const std::size_t seen = std::min(pending_.size(), kMagic.size());
-  if (pending_.compare(0, seen, kMagic.substr(0, seen)) != 0) {
+  const std::string_view unread = std::string_view(pending_).substr(begin_);
+  if (!kMagic.starts_with(unread.substr(0, kMagic.size()))) {
     throw DataError("what comes is no message of a launch");
   }
-  if (pending_.size() < kFrameHeadBytes) {
+  if (unread.size() < kFrameHeadBytes) {
     return std::nullopt;
   }
   std::size_t bytes = 0;
   for (std::size_t byte = 0; byte < 4; ++byte) {
-    bytes |= std::size_t{static_cast<unsigned char>(pending_[kMagic.size() + byte])} << (8 * byte);
+    bytes |= std::size_t{static_cast<unsigned char>(unread[kMagic.size() + byte])} << (8 * byte);
   }
   if (bytes > most_bytes_) {
     throw DataError(
         fmt::format("a message of {} bytes, at most {} are expected", bytes, most_bytes_));
   }
-  if (pending_.size() < kFrameHeadBytes + bytes) {
+  if (unread.size() < kFrameHeadBytes + bytes) {
     return std::nullopt;
   }
-  std::string payload = pending_.substr(kFrameHeadBytes, bytes);
-  pending_.erase(0, kFrameHeadBytes + bytes);
-  return payload;
+  begin_ += kFrameHeadBytes + bytes;
+  return std::string(unread.substr(kFrameHeadBytes, bytes));
 }
 
 }  // namespace trireme

@@ -22,12 +22,16 @@ std::string frame_of(std::string_view payload);
 class FrameReader {
  public:
   void trust() { most_bytes_ = kMostFrameBytes; }
-  void feed(std::string_view bytes) { pending_.append(bytes); }
-  // The next whole payload. DataError for what is no frame, or too long a one.
+  // How many bytes to feed it now, at most: of a stranger, what one frame of his may take.
+  std::size_t room() const;
+  void feed(std::string_view bytes);
+  // The next whole payload. DataError for what is no frame, or too long a one. Where there is no
+  // room, there is one.
   std::optional<std::string> next();
 
  private:
   std::string pending_;
+  std::size_t begin_ = 0;  // of pending_; what lies before has been given out
   std::size_t most_bytes_ = kMostStrangerBytes;
 };
 

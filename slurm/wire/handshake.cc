@@ -6,7 +6,11 @@
 namespace trireme {
 namespace {
 
-std::string who(const Hello& hello) { return hello.role + " " + hello.node; }
+// All that the caller says of himself: nobody on the way changes his port or his addresses.
+std::string who(Hello hello) {
+  hello.proof.clear();
+  return to_json(hello);
+}
 
 // Whether the other side is what it should be.
 bool greet(Connection& connection, const std::string& secret, Hello self, double seconds) {

@@ -42,6 +42,32 @@ TEST(Frame, AStrangerMaySayLittle) {
   EXPECT_TRUE(friendly.next());
 }
 
+// Its bytes are held to one frame of his, however many he sends.
+TEST(Frame, AStrangersBytesAreBounded) {
+  FrameReader stranger;
+  EXPECT_EQ(stranger.room(), kFrameHeadBytes + kMostStrangerBytes);
+  stranger.feed(std::string(stranger.room(), 'T'));
+  EXPECT_EQ(stranger.room(), 0U);
+  EXPECT_THROW((void)stranger.next(), DataError);
+}
+
+// Each frame once moved all that came behind it: hours for this many.
+TEST(Frame, AFloodOfEmptyFramesCostsNoMoreThanItsBytes) {
+  constexpr std::size_t kFrames = std::size_t{1} << 22;
+  FrameReader reader;
+  reader.trust();
+  std::string flood;
+  for (std::size_t i = 0; i < kFrames; ++i) {
+    flood += frame_of("");
+  }
+  reader.feed(flood);
+  std::size_t got = 0;
+  while (reader.next()) {
+    ++got;
+  }
+  EXPECT_EQ(got, kFrames);
+}
+
 TEST(Frame, NobodyMaySayMoreThanAFrameHolds) {
   FrameReader reader;
   reader.trust();

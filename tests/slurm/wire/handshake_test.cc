@@ -77,6 +77,28 @@ TEST(Handshake, AFalseListenerIsLeft) {
   server.join();
 }
 
+// Who sits between them can't send copies elsewhere.
+TEST(Handshake, AnotherPortIsAnotherCaller) {
+  Listener listener("127.0.0.1");
+  const std::string secret = fresh_secret();
+  std::string said;
+  std::thread server([&] {
+    auto connection = wait_for_caller(listener);
+    Doorkeeper door(secret);
+    connection->send(door.challenge());
+    std::string text = connection->receive_one(5).value_or("");
+    const std::size_t port = text.find("\"port\":4711");
+    ASSERT_NE(port, std::string::npos) << text;
+    std::string welcome;
+    EXPECT_NO_THROW((void)door.accept(text, welcome));
+    text.replace(port, 11, "\"port\":4712");
+    EXPECT_THROW((void)door.accept(text, welcome), DataError);
+  });
+  (void)call({"127.0.0.1"}, listener.port(), secret, {.role = "agent", .node = "n1", .port = 4711},
+             5);
+  server.join();
+}
+
 // An answer can't be given a second time, nor for another name.
 TEST(Handshake, ProofsAreOfOneMomentAndOneName) {
   const std::string secret = fresh_secret();
