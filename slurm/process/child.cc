@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
-#include "src/base/file.h"
+#include "src/base/pipe.h"
 
 extern char** environ;
 
@@ -22,9 +22,9 @@ namespace trireme {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Descriptor = UniqueHandle<FileDescriptorTraits>;
 
 constexpr int kNoSuchProgram = 127;
+constexpr int kCodeUnknown = 255;
 constexpr std::chrono::milliseconds kLook{5};
 
 // All that exec needs, made before fork: afterwards only system calls are safe.
@@ -62,22 +62,14 @@ struct ExecImage {
   }
 };
 
-std::pair<Descriptor, Descriptor> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw_errno(errno, "make", "a pipe");
-  }
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
 // Writes what fits into a fresh pipe: 4 KiB always do.
-Descriptor pipe_with(const std::string& input) {
-  auto [reading, writing] = make_pipe();
+UniqueHandle<FileDescriptorTraits> pipe_with(const std::string& input) {
+  Pipe pipe = make_pipe();
   if (input.size() > 4096 ||
-      ::write(writing.get(), input.data(), input.size()) != static_cast<ssize_t>(input.size())) {
+      ::write(pipe.write.get(), input.data(), input.size()) != static_cast<ssize_t>(input.size())) {
     throw IoError("a child's input does not fit into a pipe");
   }
-  return std::move(reading);
+  return std::move(pipe.read);
 }
 
 [[noreturn]] void become(const ChildPlan& plan, const ExecImage& image, pid_t parent, int input,
@@ -112,24 +104,24 @@ Descriptor pipe_with(const std::string& input) {
 
 Child::Child(const ChildPlan& plan) : own_group_(plan.own_group) {
   const ExecImage image(plan);
-  const Descriptor input = pipe_with(plan.input);
-  auto [failure, report] = make_pipe();
+  const auto input = pipe_with(plan.input);
+  Pipe failure = make_pipe();
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) {
     throw_errno(errno, "start", plan.argv.front());
   }
   if (pid_ == 0) {
-    become(plan, image, parent, input.get(), report.get());
+    become(plan, image, parent, input.get(), failure.write.get());
   }
   if (own_group_) {
     ::setpgid(pid_, pid_);  // whoever comes first
   }
   // Closed by a successful exec.
-  report.reset();
+  failure.write.reset();
   int code = 0;
   ssize_t got = 0;
-  while ((got = ::read(failure.get(), &code, sizeof(code))) < 0 && errno == EINTR) {
+  while ((got = ::read(failure.read.get(), &code, sizeof(code))) < 0 && errno == EINTR) {
   }
   if (got == static_cast<ssize_t>(sizeof(code))) {
     ::waitpid(pid_, nullptr, 0);
@@ -149,9 +141,14 @@ Child::~Child() {
 }
 
 std::optional<int> Child::poll() {
-  int status = 0;
-  if (!code_ && pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) {
-    code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (!code_ && pid_ > 0) {
+    int status = 0;
+    const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_) {
+      code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    } else if (ended < 0 && errno == ECHILD) {
+      code_ = kCodeUnknown;  // it has ended; this process ignores SIGCHLD, which loses the code
+    }
   }
   return code_;
 }

@@ -31,7 +31,8 @@ class Child {
   Child& operator=(Child&&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Its exit code, or 128 and the signal that ended it; nothing while it runs.
+  // Its exit code, or 128 and the signal that ended it; nothing while it runs. 255 where this
+  // process was started with SIGCHLD ignored, so that nobody knows.
   std::optional<int> poll();
   // Waits at most so long.
   std::optional<int> wait(double seconds);

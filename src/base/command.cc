@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
-#include "src/base/file.h"
+#include "src/base/pipe.h"
 
 extern char** environ;
 
@@ -23,18 +23,6 @@ using Descriptor = UniqueHandle<FileDescriptorTraits>;
 
 constexpr int kNoSuchCommand = 127;
 constexpr std::chrono::milliseconds kBetweenLooks{2};
-
-struct Pipe {
-  Descriptor read, write;
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw_errno(errno, "pipe", "a command's output");
-  }
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
 
 // Starts it in a process group of its own, with the default action for every signal; 0 where there
 // is no such program.

@@ -42,6 +42,14 @@ TEST(Child, AnAbsentProgramIsAnError) {
   EXPECT_THROW(Child({.argv = {"no-such-program-anywhere"}}), IoError);
 }
 
+// Some daemons ignore SIGCHLD, and what they start inherits that: the kernel then keeps no code.
+TEST(Child, ItsEndIsSeenWhereSigchldIsIgnored) {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  Child child({.argv = {"true"}});
+  EXPECT_EQ(child.wait(10), 255);
+  ::signal(SIGCHLD, before);
+}
+
 TEST(Child, ASignalIsPartOfItsCode) {
   Child child({.argv = {"sleep", "60"}});
   EXPECT_FALSE(child.poll());
