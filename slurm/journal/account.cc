@@ -40,6 +40,7 @@ class Bookkeeper {
     } else if (event == "status" && open_) {
       first_rank_ = line.value("rank0", json());
     } else if (event == "first_step" && open_) {
+      first_rank_ = line.value("rank0", first_rank_);
       note_first_step(number(line, "after_launch", -1));
     } else if (event == "attempt_end" && open_) {
       end_attempt(line.value("rank0", first_rank_), number(line, "detected", clock_),

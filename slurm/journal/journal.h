@@ -3,18 +3,17 @@
 //   {"time": seconds since the epoch, "clock": seconds of the steady clock since the launch began,
 //    "launch": its number, "event": "launch", ...}
 //
-// Nothing here stops a launch: lines that a full disk does not take are dropped. One writer.
+// Nothing here stops a launch, nor keeps it waiting: a thread of the journal's own writes, in the
+// order of the calls; lines that a full disk does not take are dropped. One caller, one writer.
 #pragma once
 
 #include <filesystem>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
-
-#include "src/base/append_file.h"
 
 namespace trireme {
 
@@ -22,12 +21,23 @@ class Journal {
  public:
   // No file where the folder can't be written to.
   Journal(const std::filesystem::path& path, std::string launch);
+  // Waits for what is not written yet, but not for ever.
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
   void write(std::string_view event, nlohmann::json fields, double clock);
-  bool has_file() const { return file_.has_value(); }
+  // A line for people, on stderr.
+  void say(std::string_view text);
+  bool has_file() const;
 
  private:
+  struct Desk;
+  static void work(Desk& desk);
+  void put(std::string line, bool for_people);
+
   std::string launch_;
-  std::optional<AppendFile> file_;
+  std::shared_ptr<Desk> desk_;  // the thread's, too: a disk that hangs may keep it longer than us
 };
 
 // Lines that are none are left out; their number is added to `bad_lines`.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <future>
 #include <optional>
 
 #include <poll.h>
@@ -45,6 +46,7 @@ UniqueHandle<FileDescriptorTraits> open_signals() {
   }
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);  // who is started with it ignored would learn of no child's end
   return UniqueHandle<FileDescriptorTraits>(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
@@ -104,9 +106,22 @@ class Supervisor {
   int run();
 
  private:
+  // What reads or writes the run's folder: on a file system that hangs it may take minutes. Agents
+  // and deputy hear of us meanwhile, for they would take us for dead.
+  template <class Work>
+  auto beside_pings(Work work) {
+    auto result = std::async(std::launch::async, std::move(work));
+    while (result.wait_for(std::chrono::milliseconds(kTickMilliseconds)) !=
+           std::future_status::ready) {
+      ping();
+    }
+    return result.get();
+  }
+
   double now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   void feed(const Event& event);
   void wait() const;
+  void ping();
   void read_signals();
   void look_at_launcher();
   void look_at_deputy();
@@ -125,6 +140,7 @@ class Supervisor {
   std::optional<Child> launcher_;
   std::optional<int> code_;  // set: over
   double deputy_asked_ = -1e9;
+  double pinged_ = 0;
 };
 
 int Supervisor::run() {
@@ -135,7 +151,6 @@ int Supervisor::run() {
                   {"slurm_job", plan_.slurm_job}},
                  now());
   feed(Started{files_.durable_step()});
-  double pinged = 0;
   while (!code_) {
     wait();
     for (FleetNews& news : fleet_.look()) {
@@ -149,10 +164,7 @@ int Supervisor::run() {
     look_at_launcher();
     look_at_deputy();
     feed(Tick{});
-    if (now() - pinged > kPingSeconds) {
-      pinged = now();
-      fleet_.ping_all();
-    }
+    ping();
   }
   launcher_.reset();
   fleet_.dismiss(kFarewellSeconds);
@@ -164,6 +176,13 @@ void Supervisor::wait() const {
   std::vector<pollfd> waiting = {{signals_.get(), POLLIN, 0}};
   fleet_.add_to(waiting);
   ::poll(waiting.data(), waiting.size(), kTickMilliseconds);
+}
+
+void Supervisor::ping() {
+  if (now() - pinged_ > kPingSeconds) {
+    pinged_ = now();
+    fleet_.ping_all();
+  }
 }
 
 void Supervisor::feed(const Event& event) {
@@ -190,7 +209,9 @@ void Supervisor::look_at_launcher() {
     remove_session(launcher_->pid());
   }
   launcher_.reset();
-  feed(LauncherEnded{code, files_.reason(), files_.done(code), files_.durable_step()});
+  feed(beside_pings([&] {
+    return LauncherEnded{code, files_.reason(), files_.done(code), files_.durable_step()};
+  }));
 }
 
 // On another node than ours, tried on one after the other.
@@ -227,8 +248,9 @@ void Supervisor::perform(const Action& action) {
                           }
                         },
                         [&](const BlameNode& a) {
-                          if (!plan_.site_list.empty() &&
-                              !append_to_site_list(plan_.site_list, a.node, a.why)) {
+                          if (!plan_.site_list.empty() && !beside_pings([&] {
+                                return append_to_site_list(plan_.site_list, a.node, a.why);
+                              })) {
                             tell({"site_list_unwritable",
                                   {{"node", a.node}},
                                   "cannot write to " + plan_.site_list.string()});
@@ -236,14 +258,14 @@ void Supervisor::perform(const Action& action) {
                         },
                         [&](const Note& a) { tell(a); },
                         [&](const Finish& a) {
-                          files_.end(a.code, a.why, host_name());
+                          beside_pings([&] { files_.end(a.code, a.why, host_name()); });
                           code_ = a.code;
                         }},
              action);
 }
 
 void Supervisor::launch(const LaunchRanks& order) {
-  files_.begin_attempt();
+  beside_pings([&] { files_.begin_attempt(); });
   Command command = ranks_command(setting_, order.generation, order.nodes);
   try {
     launcher_.emplace(ChildPlan{.argv = command.argv,
@@ -260,7 +282,7 @@ void Supervisor::launch(const LaunchRanks& order) {
 void Supervisor::tell(const Note& note) {
   journal_.write(note.event, note.fields, now());
   if (!note.text.empty()) {
-    fmt::print(stderr, "trireme launch: {}\n", note.text);
+    journal_.say("trireme launch: " + note.text);
   }
 }
 

@@ -1,5 +1,6 @@
 // The supervisor of a launch: carries out what the course (slurm/policy/course.h) decides: starts
-// agents and ranks, listens to them, writes the journal. No MPI, no threads; one a process.
+// agents and ranks, listens to them, writes the journal. No MPI; one thread,
+// but for what may have to wait for a disk; one a process.
 #pragma once
 
 #include <filesystem>

@@ -1,10 +1,15 @@
 #include "slurm/journal/account.h"
 
+#include <thread>
+
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "slurm/journal/journal.h"
 #include "slurm/journal/report.h"
 #include "src/base/file.h"
+#include "src/base/pipe.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -116,6 +121,20 @@ TEST(Account, ALaunchWithoutAnEndIsSharedOutByWhatWasLastSeen) {
   EXPECT_NEAR(at(account, TimeCause::train), 20, 1e-9);
 }
 
+// It was killed before its first status line.
+TEST(Account, TheFirstStepTellsWhereTheTimeWentBefore) {
+  const json rank = {
+      {"begun_at", 10}, {"step", 11}, {"age", 0}, {"seen", 9}, {"spent", spent(2, 3, 1, 0, 0)}};
+  const Account account = account_of(
+      {event("begin", 0), event("launch", 2, {{"generation", 1}, {"ranks", 1}}),
+       event("first_step", 9, {{"generation", 1}, {"after_launch", 7}, {"rank0", rank}})});
+  EXPECT_NEAR(account.wall, 9, 1e-9);
+  EXPECT_NEAR(account.sum(), 9, 1e-9);
+  EXPECT_NEAR(at(account, TimeCause::load), 3, 1e-9);
+  EXPECT_NEAR(at(account, TimeCause::train), 1, 1e-9);
+  EXPECT_NEAR(at(account, TimeCause::start), 5, 1e-9);
+}
+
 TEST(Account, NonsenseStaysWithinTheWallTime) {
   std::vector<json> events = two_attempts();
   events[3]["rank0"]["spent"]["train"] = 1e6;  // another host's clock
@@ -147,6 +166,37 @@ TEST(Journal, AFolderThatCantBeWrittenToStopsNothing) {
   Journal journal("/proc/nowhere/journal.jsonl", "a");
   EXPECT_FALSE(journal.has_file());
   journal.write("begin", json::object(), 0);
+}
+
+// A file system that hangs takes nothing for minutes; agents would take a launch that waits for it
+// for dead. A pipe that is full stands for it.
+TEST(Journal, KeepsNobodyWaiting) {
+  const TempFolder folder;
+  Pipe full = make_pipe();
+  ASSERT_NE(::fcntl(full.write.get(), F_SETPIPE_SZ, 4096), -1);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(full.write.get(), STDERR_FILENO);
+  full.write.reset();
+  std::string told;
+  {
+    Journal journal(folder.path() / "journal.jsonl", "a");
+    for (int i = 0; i < 100; ++i) {
+      journal.say(std::string(999, 'x'));
+    }
+    journal.write("end", json::object(), 1);  // here, though nobody reads
+    std::thread reader([&] {
+      std::array<char, 4096> chunk{};
+      while (told.size() < 100'000) {
+        told.append(chunk.data(), static_cast<std::size_t>(std::max<ssize_t>(
+                                      0, ::read(full.read.get(), chunk.data(), chunk.size()))));
+      }
+    });
+    reader.join();
+  }
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  EXPECT_EQ(told.size(), 100'000U);
+  EXPECT_NE(read_file(folder.path() / "journal.jsonl").find("\"end\""), std::string::npos);
 }
 
 TEST(Report, NamesCausesAndAttempts) {
