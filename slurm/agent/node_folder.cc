@@ -1,6 +1,8 @@
 #include "slurm/agent/node_folder.h"
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -18,9 +20,31 @@ const fs::path kMemory = "/dev/shm";
 
 std::string prefix() { return fmt::format("trireme-{}-", ::getuid()); }
 
-UniqueHandle<FileDescriptorTraits> open_lock(const fs::path& folder, int flags) {
-  return UniqueHandle<FileDescriptorTraits>(
+using Descriptor = UniqueHandle<FileDescriptorTraits>;
+
+Descriptor open_lock(const fs::path& folder, int flags) {
+  return Descriptor(
       ::open((folder / "lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+}
+
+// Whether it is still the one that bears the name.
+bool is_lock_of(const fs::path& folder, const Descriptor& lock) {
+  struct stat held {};
+  struct stat named {};
+  return ::fstat(lock.get(), &held) == 0 && ::lstat((folder / "lock").c_str(), &named) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+// Nobody else's business; and nothing that somebody else has put there.
+void make_private_folder(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    throw_errno(errno, "make", path);
+  }
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 &&
+      (!S_ISDIR(status.st_mode) || status.st_uid != ::getuid())) {
+    throw PolicyError(fmt::format("{} is somebody else's: remove it", path.string()));
+  }
 }
 
 // Its launch is the part of the name between the user's number and the node's name.
@@ -53,20 +77,20 @@ fs::path node_folder(const std::string& launch, const std::string& node) {
 
 NodeFolder::NodeFolder(const std::string& launch, const std::string& node)
     : path_(node_folder(launch, node)) {
+  // Another launch's agent may take a folder that nobody has locked yet for an abandoned one, and
+  // remove it; the agent before, of this launch, may be about to end.
+  constexpr int kTries = 60;
+  constexpr std::chrono::milliseconds kBetween{50};
   remove_abandoned(launch);
-  // Nobody else's business; and nothing that somebody else has put there.
-  if (::mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) {
-    throw_errno(errno, "make", path_);
+  for (int i = 0; i < kTries; ++i) {
+    make_private_folder(path_);
+    lock_ = open_lock(path_, O_CREAT);
+    if (lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 && is_lock_of(path_, lock_)) {
+      return;
+    }
+    std::this_thread::sleep_for(kBetween);
   }
-  struct stat status {};
-  if (::lstat(path_.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
-      status.st_uid != ::getuid()) {
-    throw PolicyError(fmt::format("{} is somebody else's: remove it", path_.string()));
-  }
-  lock_ = open_lock(path_, O_CREAT);
-  if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    throw PolicyError(fmt::format("another agent is at work in {}", path_.string()));
-  }
+  throw PolicyError(fmt::format("another agent is at work in {}", path_.string()));
 }
 
 void NodeFolder::remove() {

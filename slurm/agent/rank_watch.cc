@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "slurm/process/proc.h"
+#include "src/base/stack_dump.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -56,6 +57,20 @@ std::vector<RankState> RankWatch::look() {
   std::sort(ranks.begin(), ranks.end(),
             [](const RankState& a, const RankState& b) { return a.page.rank < b.page.rank; });
   return ranks;
+}
+
+bool RankWatch::ask_overdue(std::int64_t generation) {
+  bool some = false;
+  for (const RankState& rank : look()) {
+    const Progress& page = rank.page;
+    const bool overdue = page.deadline_seconds > 0 && rank.age > page.deadline_seconds;
+    if (overdue && !rank.gone && page.generation < generation && rank.state != 'T' &&
+        rank.state != 't' && asked_.insert(page.pid).second) {
+      ask_for_stacks(static_cast<pid_t>(page.pid));
+      some = true;
+    }
+  }
+  return some;
 }
 
 bool RankWatch::clear(std::int64_t generation) {

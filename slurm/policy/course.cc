@@ -214,6 +214,7 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   ranks_over_since_ = -1;
   detected_ = -1;
   killing_ = false;
+  kill_at_ = -1;
   first_step_seen_ = false;
   first_rank_ = nullptr;
   best_step_ = durable_step_;

@@ -48,7 +48,10 @@ void Course::look_at_first_rank(const RankState& rank) {
     const double ago = rank.age + seconds(rank.page.changed_ns - rank.page.first_step_ns);
     const double after = now_ - ago - launched_;
     note("first_step",
-         {{"generation", generation_}, {"from", rank.page.begun_at}, {"after_launch", after}},
+         {{"generation", generation_},
+          {"from", rank.page.begun_at},
+          {"after_launch", after},
+          {"rank0", first_rank_}},
          fmt::format("attempt {}: on from step {}, the first step was done {:.1f} s after the "
                      "launch",
                      generation_, rank.page.begun_at, after));
@@ -91,20 +94,16 @@ void Course::end_if_stale() {
     }
   }
   if (!evidence_.stale.empty()) {
-    end_attempt("no progress before the deadline");
+    end_attempt("no progress before the deadline; stacks: logs/rank-*.stack of the run's folder");
   }
 }
 
 void Course::watch_attempt() {
   const int expected = static_cast<int>(used_.size()) * plan_.ranks_a_node;
   evidence_.all_ranks_seen = evidence_.all_ranks_seen || ranks_seen() >= expected;
-  // What the account has to go by if this process is killed.
-  constexpr double kStatusSeconds = 30;
-  if (now_ - status_at_ > kStatusSeconds && !first_rank_.is_null()) {
-    status_at_ = now_;
-    note("status", {{"generation", generation_}, {"rank0", first_rank_}});
-  }
+  note_status();
   if (killing_) {
+    kill_when_due();
     return;
   }
   if (!evidence_.all_ranks_seen && now_ - launched_ > plan_.ranks_start) {
@@ -114,6 +113,16 @@ void Course::watch_attempt() {
     end_attempt("a rank is gone, the launcher goes on");
   } else {
     watch_launcher();
+  }
+}
+
+// What the account has to go by if this process is killed: it misses a tenth of the attempt, and
+// half a minute, at most.
+void Course::note_status() {
+  const double interval = std::clamp(0.1 * (now_ - launched_), 1.0, 30.0);
+  if (now_ - status_at_ > interval && !first_rank_.is_null()) {
+    status_at_ = now_;
+    note("status", {{"generation", generation_}, {"rank0", first_rank_}});
   }
 }
 
@@ -127,7 +136,8 @@ void Course::watch_launcher() {
   }
 }
 
-// The launcher dies; the agents end the ranks. Its end comes as an event.
+// The launcher dies; the agents end the ranks. Its end comes as an event. Ranks without progress
+// first write their stacks, and would not if they lost the launcher meanwhile.
 void Course::end_attempt(const std::string& why) {
   killing_ = true;
   detected_ = detected_ < 0 ? now_ : detected_;
@@ -136,7 +146,18 @@ void Course::end_attempt(const std::string& why) {
   for (const Node* node : used_nodes()) {
     out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
   }
-  out_.emplace_back(KillRanks{});
+  const bool can_write =
+      std::any_of(evidence_.stale.begin(), evidence_.stale.end(),
+                  [](const StaleRank& rank) { return rank.state != 'T' && rank.state != 't'; });
+  kill_at_ = can_write ? now_ + plan_.write_stacks : now_;
+  kill_when_due();
+}
+
+void Course::kill_when_due() {
+  if (kill_at_ >= 0 && now_ >= kill_at_) {
+    kill_at_ = -1;
+    out_.emplace_back(KillRanks{});
+  }
 }
 
 void Course::on_launcher_ended(const LauncherEnded& event) {
@@ -213,10 +234,7 @@ void Course::exclude_suspects(const Verdict& verdict) {
   std::vector<std::string> names = verdict.nodes;
   const bool device = verdict.cause == Cause::device && evidence_.reason.has_value();
   if (device) {
-    const auto place = static_cast<std::size_t>(evidence_.reason->rank / plan_.ranks_a_node);
-    if (place < used_.size()) {
-      names.push_back(nodes_[used_[place]].spec.name);
-    }
+    names.push_back(node_of_rank(evidence_.reason->rank));
   }
   for (const std::string& name : names) {
     Node* const node = find(name);
@@ -227,6 +245,20 @@ void Course::exclude_suspects(const Verdict& verdict) {
       exclude(*node, verdict.what);
     }
   }
+}
+
+// Where its page was seen: Slurm gives ranks to nodes in an order of its own. By our order where
+// none was; "" for a rank that there is not.
+std::string Course::node_of_rank(int rank) const {
+  for (const std::size_t i : used_) {
+    for (const RankState& state : nodes_[i].report.ranks) {
+      if (state.page.rank == rank && state.page.generation == generation_) {
+        return nodes_[i].spec.name;
+      }
+    }
+  }
+  const auto place = static_cast<std::size_t>(rank / plan_.ranks_a_node);
+  return place < used_.size() ? nodes_[used_[place]].spec.name : "";
 }
 
 void Course::note_attempt(const Verdict& verdict) {

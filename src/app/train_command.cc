@@ -13,6 +13,7 @@
 #include "src/app/version.h"
 #include "src/base/fault.h"
 #include "src/base/file.h"
+#include "src/base/stack_dump.h"
 #include "src/train/connect.h"
 #include "src/train/job_end.h"
 #include "src/train/startup.h"
@@ -131,6 +132,8 @@ void train(const TrainOptions& options, AppContext& context) {
            .ranks = world.size(),
            .host = session.place().host,
            .folder = config.run_dir / "logs"});
+  // A supervisor asks for it before it ends a rank that makes no progress.
+  const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world.rank()));
   check_same_build(world, json_line(version_json()), config.reproducibility, log);
   const std::unique_ptr<Communicator> ranks = connect(config, session, log);
   TrainingHost host{*ranks, session.places(), session.recorder(), log, stop, context.status};

@@ -3,7 +3,9 @@ happens, the bits are those of the uninterrupted run, and nothing is left behind
 
 import json
 import os
+import re
 import signal
+import subprocess
 import time
 import unittest
 
@@ -90,6 +92,13 @@ class LaunchTest(unittest.TestCase):
         with self.start(config, "comm.deadline.step=3",
                         faults="step.backward@1:1:60:spin") as launch:
             self.assert_good_end(launch, config, ["hang", "finished"])
+            stack = (launch.run / "logs/rank-00001.stack").read_text()
+        frames = re.findall(r"trireme\(\+(0x[0-9a-f]+)\)", stack)
+        self.assertGreater(len(frames), 3, stack)
+        names = subprocess.run(["addr2line", "-Cfe", harness.PROGRAM, *frames],
+                               capture_output=True, text=True, check=False)
+        if names.returncode == 0:
+            self.assertIn("backward", names.stdout)
 
     def test_a_killed_agent(self):
         config = self.make_config("agent")

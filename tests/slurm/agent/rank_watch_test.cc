@@ -1,6 +1,8 @@
 #include "slurm/agent/rank_watch.h"
 
 #include <csignal>
+#include <memory>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -10,6 +12,8 @@
 #include "slurm/process/child.h"
 #include "slurm/process/proc.h"
 #include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/stack_dump.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -86,6 +90,39 @@ TEST(NodeFolder, HasOneAgentAtATimeAndOutlivesIt) {
   NodeFolder again(launch, "n1");
   again.remove();
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// A rank that spins tells where, once, before it is killed; one that keeps its deadline is not
+// asked.
+TEST(RankWatch, AsksRanksThatAreLateForTheirStacks) {
+  const TempFolder folder;
+  RankWatch watch(folder.path(), "aa-test", "n1");
+  const StackDump dump(folder.path() / "stack");
+  ProgressPage page(progress_file(folder.path(), 3), 3, 2);
+  page.note(ProgressPhase::train, 9, 3600);
+  EXPECT_FALSE(watch.ask_overdue(3));
+  page.note(ProgressPhase::train, 9, 0.001);
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_FALSE(watch.ask_overdue(2));  // of its own generation
+  EXPECT_TRUE(watch.ask_overdue(3));
+  EXPECT_FALSE(watch.ask_overdue(3));
+  EXPECT_NE(read_file(folder.path() / "stack").find("process "), std::string::npos);
+}
+
+// Another launch has just taken it for an abandoned one, and removes it.
+TEST(NodeFolder, IsMadeAgainWhereItIsRemovedBeforeItIsLocked) {
+  const std::string launch = fmt::format("race{}", ::getpid());
+  const std::filesystem::path path = node_folder(launch, "n1");
+  auto other = std::make_unique<NodeFolder>(launch, "n1");
+  std::thread remover([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    other->remove();
+    other.reset();
+  });
+  NodeFolder folder(launch, "n1");
+  remover.join();
+  EXPECT_TRUE(std::filesystem::exists(path / "lock"));
+  folder.remove();
 }
 
 TEST(NodeFolder, AnAbandonedOneGoesWithTheNextLaunch) {

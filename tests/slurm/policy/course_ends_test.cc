@@ -112,6 +112,15 @@ TEST(Course, ADevicesFaultSendsItsNodeAwayAtOnce) {
   EXPECT_EQ(play.last_nodes(), (Names{"n1", "n3"}));
 }
 
+// srun gave the first ranks to the second node.
+TEST(Course, ADevicesFaultIsThatOfTheNodeWhereTheRankWas) {
+  Play play = at_work();
+  play.ranks_work({"n2", "n1"});
+  play.reason = StatedReason{.code = 76, .kind = "device", .message = "XID 79", .rank = 3};
+  play.ends(76);
+  EXPECT_EQ(play.last_nodes(), (Names{"n2", "n3"}));
+}
+
 TEST(Course, ANodeWhoseRanksDieAgainIsSentAwayWhileThereIsASpare) {
   Play play = at_work();
   for (int i = 0; i < 2; ++i) {

@@ -106,6 +106,10 @@ TEST(Course, AHangIsEndedBeyondItsDeadlineAndSlack) {
   play.ranks["n2"][1].age = 36;
   play.ranks["n2"][1].state = 'T';
   play.report("n1");
+  // The agents first have the ranks write their stacks, which end with the launcher.
+  ASSERT_EQ(play.all<ClearNode>().size(), 2U);
+  EXPECT_TRUE(play.all<KillRanks>().empty());
+  play.pass(2);
   ASSERT_EQ(play.all<KillRanks>().size(), 1U);
   play.ends(137);
   EXPECT_EQ(play.last_cause(), "hang");
@@ -128,6 +132,23 @@ TEST(Course, RanksThatNeverComeUpAreNotWaitedForForEver) {
   EXPECT_EQ(play.all<KillRanks>().size(), 1U);
   play.ends(137);
   EXPECT_EQ(play.last_cause(), "start");
+}
+
+// What is not in the journal when this process is killed is booked under another cause: a tenth of
+// the attempt at most.
+TEST(Course, TellsTheJournalSoonWhereRankZeroIs) {
+  Play play = at_work();
+  const auto told = [&] {
+    int count = 0;
+    for (const Note& note : play.all<Note>()) {
+      count += note.event == "status" ? 1 : 0;
+    }
+    return count;
+  };
+  play.pass(3);
+  EXPECT_GE(told(), 1);
+  play.pass(3600);
+  EXPECT_LT(told(), 200);
 }
 
 TEST(Course, AnAgentThatDiesGetsASuccessorAndTheRanksGoOn) {

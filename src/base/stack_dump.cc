@@ -1,0 +1,91 @@
+#include "src/base/stack_dump.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+#include <execinfo.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr int kMostFrames = 64;
+
+// Signals belong to the process: what a handler needs can't be an argument.
+std::array<char, PATH_MAX> path{};
+std::atomic_flag writing;  // one thread's frames at a time
+struct sigaction previous {};
+
+// From here to dump(): only what is safe in a signal handler.
+void put(int file, std::string_view text) { (void)!::write(file, text.data(), text.size()); }
+
+void put(int file, long number) {
+  std::array<char, 24> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  put(file, {digits.data(), static_cast<std::size_t>(end - digits.data())});
+}
+
+void dump(int /*signal*/) {
+  const int error = errno;
+  while (writing.test_and_set(std::memory_order_acquire)) {
+  }
+  const int file = ::open(path.data(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file >= 0) {
+    std::array<void*, kMostFrames> frames{};
+    const int count = ::backtrace(frames.data(), kMostFrames);
+    put(file, "process ");
+    put(file, long{::getpid()});
+    put(file, ", thread ");
+    put(file, ::syscall(SYS_gettid));
+    put(file, ", at ");
+    put(file, long{::time(nullptr)});
+    put(file, " s\n");
+    ::backtrace_symbols_fd(frames.data(), count, file);
+    ::close(file);
+  }
+  writing.clear(std::memory_order_release);
+  errno = error;
+}
+
+}  // namespace
+
+StackDump::StackDump(const std::filesystem::path& file) {
+  const std::string text = std::filesystem::absolute(file);
+  if (text.size() >= path.size()) {
+    throw ConfigError(fmt::format("{} is too long a path", text));
+  }
+  std::memcpy(path.data(), text.c_str(), text.size() + 1);
+  // The first call loads a library, which no handler may do.
+  std::array<void*, 1> frame{};
+  (void)::backtrace(frame.data(), 1);
+  struct sigaction action {};
+  action.sa_handler = dump;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(kSignal, &action, &previous);
+}
+
+StackDump::~StackDump() { ::sigaction(kSignal, &previous, nullptr); }
+
+void ask_for_stacks(pid_t pid) {
+  std::error_code gone;
+  const std::filesystem::path tasks = fmt::format("/proc/{}/task", pid);
+  for (std::filesystem::directory_iterator at(tasks, gone), end; !gone && at != end;
+       at.increment(gone)) {
+    const std::string name = at->path().filename();
+    pid_t thread = 0;
+    std::from_chars(name.data(), name.data() + name.size(), thread);
+    (void)::syscall(SYS_tgkill, pid, thread, StackDump::kSignal);
+  }
+}
+
+}  // namespace trireme
