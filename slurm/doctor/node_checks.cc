@@ -1,10 +1,16 @@
 #include "slurm/doctor/node_checks.h"
 
+#include <array>
+#include <fstream>
+#include <map>
+
+#include <pwd.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "src/base/file.h"
+#include "src/base/log.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -31,10 +37,55 @@ Finding failure(const std::string& what, ExitCode code, const std::string& node,
   return {Severity::error, code, what, node, remedy};
 }
 
+constexpr std::uint32_t kLastSystemUser = 999;  // Debian's SYS_UID_MAX; logind's own limit
+
+// "" where nobody has the number.
+std::string user_name(std::uint32_t user) {
+  struct passwd entry {};
+  struct passwd* found = nullptr;
+  std::array<char, 4096> text{};
+  ::getpwuid_r(user, &entry, text.data(), text.size(), &found);
+  return found == nullptr ? "" : entry.pw_name;
+}
+
+// The value of the last `RemoveIPC=` in a file of systemd; `before` where there is none.
+bool removes_ipc(const std::filesystem::path& file, bool before) {
+  constexpr std::string_view kKey = "RemoveIPC=";
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kKey)) {
+      const std::string value = line.substr(kKey.size());
+      before = value.starts_with('y') || value.starts_with('t') || value.starts_with('1') ||
+               value.starts_with("on");
+    }
+  }
+  return before;
+}
+
+// The main file, then those of the *.d folders by name; of one name the folder of higher rank's.
+bool logind_removes_ipc(const std::filesystem::path& root) {
+  std::map<std::string, std::filesystem::path> parts;
+  for (const char* folder : {"etc", "run", "usr/local/lib", "usr/lib"}) {
+    std::error_code none;
+    const auto path = root / folder / "systemd/logind.conf.d";
+    for (const auto& entry : std::filesystem::directory_iterator(path, none)) {
+      if (entry.path().extension() == ".conf") {
+        parts.emplace(entry.path().filename(), entry.path());
+      }
+    }
+  }
+  bool removes = removes_ipc(root / "etc/systemd/logind.conf", true);
+  for (const auto& [name, path] : parts) {
+    removes = removes_ipc(path, removes);
+  }
+  return removes;
+}
+
 // Makes, fills, syncs and renames a small file.
 void try_folder(const std::filesystem::path& folder) {
+  // Hosts are told apart by name: many have the same hostid, and containers the same pids.
   const std::filesystem::path file =
-      folder / fmt::format(".trireme-doctor-{}-{}", ::getpid(), ::gethostid());
+      folder / fmt::format(".trireme-doctor-{}-{}", ::getpid(), host_name());
   std::error_code ignored;
   try {
     write_file_durably(file, "trireme doctor\n");
@@ -109,6 +160,34 @@ std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, st
   return {};
 }
 
+std::vector<Finding> check_user_of_mpirun(std::uint32_t user, const SlurmEnvironment& environment,
+                                          const std::string& node) {
+  const bool allowed = environment("OMPI_ALLOW_RUN_AS_ROOT") == "1" &&
+                       environment("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") == "1";
+  if (user != 0 || allowed) {
+    return {};
+  }
+  return {warning_of("mpirun does not start anything for root", node,
+                     "become another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
+                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")};
+}
+
+std::vector<Finding> check_logind(const std::filesystem::path& root, std::uint32_t user,
+                                  const std::string& node) {
+  std::error_code none;
+  const bool runs = std::filesystem::exists(root / "run/systemd/sessions", none);
+  const std::string name = user_name(user);
+  const bool lingers =
+      !name.empty() && std::filesystem::exists(root / "var/lib/systemd/linger" / name, none);
+  if (!runs || lingers || user <= kLastSystemUser || !logind_removes_ipc(root)) {
+    return {};
+  }
+  return {warning_of(
+      "logind removes your files in /dev/shm when your last login session on this node ends: a "
+      "launch loses what it keeps in memory when you look at the node and leave",
+      node, "RemoveIPC=no in /etc/systemd/logind.conf, or loginctl enable-linger")};
+}
+
 std::filesystem::path nearest_folder(const std::filesystem::path& path) {
   std::error_code ignored;
   std::filesystem::path at = std::filesystem::absolute(path, ignored).lexically_normal();
@@ -122,10 +201,12 @@ std::vector<Finding> check_folder(const std::string& key, const std::filesystem:
                                   std::int64_t bytes, const std::string& node) {
   const std::filesystem::path there = nearest_folder(folder);
   std::error_code ignored;
-  if (there != folder && std::filesystem::exists(there / folder.filename(), ignored) &&
-      !std::filesystem::is_directory(folder, ignored)) {
-    return {failure(fmt::format("{} is {}, which is no folder", key, folder.string()),
-                    ExitCode::usage, node, fmt::format("choose another {}", key))};
+  const std::filesystem::path whole = std::filesystem::absolute(folder, ignored).lexically_normal();
+  const std::filesystem::path next = there / *whole.lexically_relative(there).begin();
+  if (std::filesystem::exists(next, ignored) && !std::filesystem::is_directory(next, ignored)) {
+    return {
+        failure(fmt::format("{} is {}, and {} is no folder", key, folder.string(), next.string()),
+                ExitCode::usage, node, fmt::format("choose another {}", key))};
   }
   try {
     try_folder(there);

@@ -33,6 +33,16 @@ std::vector<Finding> check_tasks(const SlurmEnvironment& environment, int ranks,
 std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, std::int64_t bytes,
                                          const std::string& node);
 
+// mpirun refuses to start as root unless it is told twice that this is meant.
+std::vector<Finding> check_user_of_mpirun(std::uint32_t user, const SlurmEnvironment& environment,
+                                          const std::string& node);
+
+// systemd's logind removes what a user has in /dev/shm when his last login session on the node
+// ends, unless RemoveIPC=no: progress pages and memory checkpoints of a launch, too. System users
+// are spared. root: where etc, run and usr are looked for.
+std::vector<Finding> check_logind(const std::filesystem::path& root, std::uint32_t user,
+                                  const std::string& node);
+
 // A folder that the run will make or write in: whether a file can be made there, written, synced
 // and renamed, and whether the bytes fit. The folder itself is not made; what is tried leaves
 // nothing. key: the configuration's name for it.

@@ -56,6 +56,10 @@ const Environment kPatience = {{"OMPI_MCA_oob_tcp_keepalive_time", "5"},
                                {"OMPI_MCA_oob_tcp_keepalive_intvl", "2"},
                                {"OMPI_MCA_oob_tcp_keepalive_probes", "3"}};
 
+// Jobs submitted with --export=NONE, as some sites ask for, would keep our variables from the
+// ranks.
+constexpr const char* kExport = "--export=ALL";
+
 std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t generation,
                                 const std::vector<NodeSpec>& nodes, Environment& environment) {
   const auto count = static_cast<int>(nodes.size());
@@ -85,6 +89,7 @@ std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t gener
   if (setting.reach == Reach::slurm) {
     // Without it the daemons of a relaunch wait for the step of a dead node for ever.
     environment.emplace_back("SLURM_OVERLAP", "1");
+    environment.emplace_back("SLURM_EXPORT_ENV", "ALL");
   }
   for (const auto& [name, value] : environment) {
     if (name.starts_with("TRIREME_")) {
@@ -106,6 +111,7 @@ std::vector<std::string> srun(const LaunchSetting& setting, const std::vector<No
                                    "--mpi=pmix",
                                    "--kill-on-bad-exit=1",
                                    "--overlap",
+                                   kExport,
                                    "--distribution=block",
                                    fmt::format("--nodes={}", count),
                                    fmt::format("--ntasks={}", count * setting.ranks_a_node),
@@ -151,7 +157,7 @@ int rank_in(const Environment& environment) {
 
 }  // namespace
 
-std::string shell_word(const std::string& text) {
+std::string posix_word(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) {
     quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -171,15 +177,23 @@ Command on_node(const LaunchSetting& setting, const std::string& node,
     case Reach::ssh: {
       std::string line;
       for (const std::string& word : own) {
-        line += (line.empty() ? "" : " ") + shell_word(word);
+        line += (line.empty() ? "" : " ") + posix_word(word);
       }
       command.argv = setting.ssh;
       append(command.argv, {node, line});
       break;
     }
     case Reach::slurm:
-      command.argv = {"srun",       "--overlap",  "--no-kill",         "--nodes=1",
-                      "--ntasks=1", "--mpi=none", "--nodelist=" + node};
+      // Not bound: its health check measures the whole node.
+      command.argv = {"srun",
+                      "--overlap",
+                      "--no-kill",
+                      kExport,
+                      "--nodes=1",
+                      "--ntasks=1",
+                      "--cpu-bind=none",
+                      "--mpi=none",
+                      "--nodelist=" + node};
       append(command.argv, own);
       break;
   }

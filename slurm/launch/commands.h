@@ -39,7 +39,7 @@ struct Command {
 };
 
 // For a POSIX shell: one word, whatever is in it.
-std::string shell_word(const std::string& text);
+std::string posix_word(const std::string& text);
 
 // `words`: trireme's own arguments, as in "launch", "agent", ...
 Command on_node(const LaunchSetting& setting, const std::string& node,

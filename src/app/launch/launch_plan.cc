@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
+#include <map>
 #include <sstream>
 
+#include <unistd.h>
+
+#include "slurm/doctor/node_checks.h"
 #include "slurm/job/job_environment.h"
+#include "slurm/job/topology.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/train/layout.h"
@@ -55,10 +59,7 @@ struct Ground {
 };
 
 Ground place_of(const LaunchOptions& options) {
-  const auto environment = [](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  };
+  const SlurmEnvironment environment = process_environment();
   Ground place;
   if (!options.hosts.empty() && options.local > 0) {
     throw ConfigError("--hosts and --local exclude each other");
@@ -81,8 +82,11 @@ Ground place_of(const LaunchOptions& options) {
   const std::optional<SlurmJob> job = slurm_job(environment);
   if (job && options.local == 0) {
     place.reach = Reach::slurm;
+    const std::map<std::string, std::string> switches = slurm_topology();
     for (const std::string& name : job->nodes) {
-      place.nodes.push_back({.name = name});
+      const auto found = switches.find(name);
+      const bool known = found != switches.end() && is_host_name(found->second);
+      place.nodes.push_back({.name = name, .group = known ? found->second : ""});
     }
     place.ranks_a_node = leading_number(environment("SLURM_NTASKS_PER_NODE"));
     place.job = job->id;
@@ -106,6 +110,19 @@ std::vector<std::string> words_of(const std::string& text) {
     throw ConfigError("--ssh names no command");
   }
   return words;
+}
+
+// Said here, not by mpirun in four attempts.
+void check_user(const LaunchOptions& options) {
+  const auto& more = options.launcher_arguments;
+  const bool allowed = std::find(more.begin(), more.end(), "--allow-run-as-root") != more.end();
+  const std::vector<Finding> found =
+      options.launcher != "mpirun" || allowed
+          ? std::vector<Finding>{}
+          : check_user_of_mpirun(::geteuid(), process_environment(), "this host");
+  if (!found.empty()) {
+    throw ConfigError(found.front().what + ": " + found.front().remedy);
+  }
 }
 
 RunConfig run_config_of(const std::vector<std::string>& run, char** environment) {
@@ -149,6 +166,7 @@ CoursePlan course_of(const LaunchOptions& options, const Ground& place, const Ru
 
 LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   const RunConfig config = run_config_of(options.run, environment);
+  check_user(options);
   const Ground place = place_of(options);
   const int ranks_a_node =
       options.ranks_a_node > 0 ? options.ranks_a_node : std::max(place.ranks_a_node, 1);

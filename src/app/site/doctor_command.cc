@@ -128,6 +128,12 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
   if (ranks.session != nullptr) {
     append(found, check_tasks(process_environment(), world.size(), ranks.places.front().host));
   }
+  const bool started_alone = world.size() == 1 && !process_environment()("OMPI_COMM_WORLD_SIZE") &&
+                             !process_environment()("PMIX_RANK");
+  if (started_alone) {
+    append(found,
+           check_user_of_mpirun(::geteuid(), process_environment(), ranks.places.front().host));
+  }
   append(found, checks.host());
   append(found, checks.layout(options.planned));
   const std::string mpi = ranks.session == nullptr ? "none" : ranks.session->library_version();

@@ -78,6 +78,7 @@ std::vector<Finding> LaunchChecks::host() const {
   });
   append(found, check_limits(process_limits(), world_.size(), rdma, host));
   append(found, check_shared_memory("/dev/shm", 0, host));
+  append(found, check_logind("/", ::getuid(), host));
   append(found, check_folder("run.dir", config_.run_dir, 0, host));
   const std::int64_t state = kStateBytesAParameter * parameter_count(config_.model);
   // The newest ones, and the one that is being written.

@@ -70,6 +70,49 @@ TEST(NodeChecks, FoldersToBeMade) {
   EXPECT_THAT(check_folder("run.dir", folder.path() / "file", 0, "n"), SizeIs(1));
 }
 
+TEST(NodeChecks, AFileWhereAFolderShouldBe) {
+  const TempFolder folder;
+  std::ofstream(folder.path() / "file") << "x";
+  for (const char* below : {"file/run", "file/a/b"}) {
+    const auto found = check_folder("run.dir", folder.path() / below, 0, "n");
+    ASSERT_THAT(found, SizeIs(1)) << below;
+    EXPECT_EQ(found[0].code, ExitCode::usage);
+    EXPECT_THAT(found[0].what, HasSubstr("file is no folder"));
+  }
+}
+
+TEST(NodeChecks, RootHasToTellMpirunTwice) {
+  const auto with = [](const char* second) {
+    return [second](const std::string& name) -> std::optional<std::string> {
+      return name == "OMPI_ALLOW_RUN_AS_ROOT"           ? std::optional<std::string>("1")
+             : name == "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM" ? std::optional<std::string>(second)
+                                                        : std::nullopt;
+    };
+  };
+  EXPECT_THAT(check_user_of_mpirun(1000, with(""), "n"), IsEmpty());
+  EXPECT_THAT(check_user_of_mpirun(0, with("1"), "n"), IsEmpty());
+  EXPECT_THAT(check_user_of_mpirun(0, with(""), "n"), SizeIs(1));
+}
+
+TEST(NodeChecks, LogindThatCleansUpSharedMemory) {
+  constexpr std::uint32_t kUser = 54321;
+  const TempFolder root;
+  const auto write = [&](const char* name, const char* text) {
+    std::filesystem::create_directories((root.path() / name).parent_path());
+    std::ofstream(root.path() / name) << text;
+  };
+  EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());  // no logind
+  std::filesystem::create_directories(root.path() / "run/systemd/sessions");
+  EXPECT_THAT(check_logind(root.path(), kUser, "n"), SizeIs(1));  // its default
+  EXPECT_THAT(check_logind(root.path(), 0, "n"), IsEmpty());
+  write("etc/systemd/logind.conf", "[Login]\n#RemoveIPC=yes\nRemoveIPC=no\n");
+  EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());
+  write("usr/lib/systemd/logind.conf.d/50-site.conf", "[Login]\nRemoveIPC=yes\n");
+  EXPECT_THAT(check_logind(root.path(), kUser, "n"), SizeIs(1));
+  write("etc/systemd/logind.conf.d/50-site.conf", "[Login]\nRemoveIPC=false\n");
+  EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());
+}
+
 TEST(NodeChecks, FoldersOfOthers) {
   const TempFolder folder;
   std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all |

@@ -66,6 +66,15 @@ TEST(Commands, InSlurmTheDaemonsOverlapADeadStep) {
   EXPECT_FALSE(has(c, "--no-kill"));
 }
 
+// Some sites ask for `sbatch --export=NONE`: then Slurm would hand on nothing to steps.
+TEST(Commands, InSlurmRanksGetTheVariablesWhateverTheJobWasSubmittedWith) {
+  LaunchSetting s = setting(Reach::slurm);
+  EXPECT_EQ(variable(ranks_command(s, 1, kNodes), "SLURM_EXPORT_ENV"), "ALL");
+  EXPECT_TRUE(has(on_node(s, "n7", {"launch", "agent"}), "--export=ALL"));
+  s.starter = Launcher::srun;
+  EXPECT_TRUE(has(ranks_command(s, 1, kNodes), "--export=ALL"));
+}
+
 TEST(Commands, RanksAreBoundWhereThatIsAskedFor) {
   LaunchSetting s = setting(Reach::slurm);
   s.cpus_a_rank = 8;
@@ -82,18 +91,19 @@ TEST(Commands, AgentsInSlurmOutliveOtherNodes) {
   EXPECT_TRUE(has(c, "--no-kill"));
   EXPECT_TRUE(has(c, "--overlap"));
   EXPECT_TRUE(has(c, "--nodelist=n7"));
+  EXPECT_TRUE(has(c, "--cpu-bind=none"));  // its health check measures the whole node
 }
 
 // The remote shell sees words, whatever is in them.
 TEST(Commands, WhatGoesThroughAShellIsQuoted) {
   const std::string hostile = "a b'c$(touch x)`y`\"\\;#\n";
   EXPECT_EQ(
-      run_command({"sh", "-c", "printf %s " + shell_word(hostile)}, std::chrono::seconds(5)).output,
+      run_command({"sh", "-c", "printf %s " + posix_word(hostile)}, std::chrono::seconds(5)).output,
       hostile);
   const Command c = on_node(setting(Reach::ssh), "n1", {"launch", "agent", "--health", hostile});
   EXPECT_EQ(c.argv[c.argv.size() - 2], "n1");
   EXPECT_EQ(c.argv.back(),
-            "'/opt/my trireme/bin/trireme' 'launch' 'agent' '--health' " + shell_word(hostile));
+            "'/opt/my trireme/bin/trireme' 'launch' 'agent' '--health' " + posix_word(hostile));
 }
 
 Environment of_rank(const std::string& rank) {
