@@ -86,9 +86,27 @@ std::string tasks_text(const JobRequest& request) {
   return lines(all);
 }
 
+std::string srun_binding(const std::string& binding) {
+  return binding == "core" ? "cores" : binding == "numa" ? "ldoms" : "none";
+}
+
+// What `trireme launch` is told of binding; left alone, mpirun would bind two ranks to a core each.
+std::vector<std::string> supervised_binding(const SiteProfile& profile) {
+  const SiteProfile::Launch& launch = profile.launch;
+  if (launch.binding == "core") {
+    return {fmt::format("--cpus-per-rank={}", profile.node.cpus_per_rank)};
+  }
+  if (launch.launcher == "srun") {
+    return {"--launcher-arg=--cpu-bind=" + srun_binding(launch.binding)};
+  }
+  return {"--launcher-arg=--bind-to", "--launcher-arg=" + launch.binding};
+}
+
 // As mpirun and srun take them, or as `trireme launch` passes them on.
-std::vector<std::string> launch_arguments(const SiteProfile::Launch& launch, bool supervised) {
-  std::vector<std::string> all;
+std::vector<std::string> launch_arguments(const SiteProfile& profile, bool supervised) {
+  const SiteProfile::Launch& launch = profile.launch;
+  std::vector<std::string> all =
+      supervised ? supervised_binding(profile) : std::vector<std::string>{};
   for (const std::string& argument : launch.arguments) {
     all.push_back((supervised ? "--launcher-arg=" : "") + argument);
   }
@@ -111,12 +129,12 @@ void add_launch(TemplateValues& values, const SiteProfile& profile, const JobReq
   values["launcher"] = launch.launcher;
   values["srun"] = flag(launch.launcher == "srun");
   values["mpi"] = sbatch_value("launch.mpi", launch.mpi);
-  values["srun_binding"] = bound ? "cores" : launch.binding == "numa" ? "ldoms" : "none";
+  values["srun_binding"] = srun_binding(launch.binding);
   values["binding"] = launch.binding;
   values["elements"] = bound && profile.node.cpus_per_rank > 1
                            ? fmt::format(":PE={}", profile.node.cpus_per_rank)
                            : "";
-  for (const std::string& argument : launch_arguments(launch, supervised)) {
+  for (const std::string& argument : launch_arguments(profile, supervised)) {
     values["launch_arguments"] += shell_word(argument) + " ";
   }
   values.try_emplace("launch_arguments");
