@@ -45,9 +45,15 @@ std::string baseline_text(const Measures& measures) {
   for (const auto& [name, fact] : measures.facts) {
     facts[name] = fact;
   }
+  nlohmann::ordered_json counters = nlohmann::ordered_json::object();
+  for (const auto& [name, count] : measures.counters) {
+    counters[name] = count;
+  }
   return seal_json({{"format", "trireme health baseline"},
                     {"version", kVersion},
                     {"node", measures.node},
+                    {"time", measures.time},
+                    {"counters", counters},
                     {"facts", facts},
                     {"rates", rates}});
 }
@@ -67,8 +73,37 @@ Measures parse_baseline(std::string_view text) {
     measures.rates[name] = {number_field(rate, "median"), number_field(rate, "deviation"),
                             text_field(rate, "unit")};
   }
+  if (json.contains("counters")) {
+    measures.time = count_field(json, "time");
+    const nlohmann::json& counters = object_field(json, "counters");
+    for (const auto& [name, count] : counters.items()) {
+      measures.counters[name] = count_field(counters, name.c_str());
+    }
+  }
   return measures;
 }
+
+namespace {
+
+// A counter that is smaller than it was has begun again, when the node was started.
+void compare_counters(const Measures& now, const Measures& baseline,
+                      std::vector<std::string>& complaints) {
+  constexpr std::int64_t kDaySeconds = 86400;
+  const std::int64_t days = std::max<std::int64_t>(1, (now.time - baseline.time) / kDaySeconds);
+  for (const auto& [name, was] : baseline.counters) {
+    const auto found = now.counters.find(name);
+    const std::int64_t is = found == now.counters.end() ? was : found->second;
+    const std::int64_t grown = is < was ? is : is - was;
+    if (grown > kErrorsADay * days) {
+      complaints.push_back(
+          fmt::format("{}: {} more in {} days (at most {} a day): look at cable and port, then "
+                      "save the baseline again",
+                      name, grown, days, kErrorsADay));
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> compare(const Measures& now, const Measures& baseline, double fraction) {
   std::vector<std::string> complaints;
@@ -93,6 +128,7 @@ std::vector<std::string> compare(const Measures& now, const Measures& baseline, 
       complaints.push_back(fmt::format("{}: {}, was {}", name, is, was));
     }
   }
+  compare_counters(now, baseline, complaints);
   return complaints;
 }
 

@@ -1,6 +1,7 @@
 #include "slurm/health/node_facts.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 
@@ -66,12 +67,17 @@ std::int64_t memory_gib(const fs::path& root) {
 }
 
 // Of devices on a bus: what is virtual comes and goes.
-void add_network(const fs::path& root, std::map<std::string, std::string>& facts) {
-  for (const fs::path& device : entries(root / "sys/class/net")) {
+std::vector<fs::path> network_devices(const fs::path& root) {
+  std::vector<fs::path> all = entries(root / "sys/class/net");
+  std::erase_if(all, [](const fs::path& device) {
     std::error_code ignored;
-    if (!fs::exists(device / "device", ignored)) {
-      continue;
-    }
+    return !fs::exists(device / "device", ignored);
+  });
+  return all;
+}
+
+void add_network(const fs::path& root, std::map<std::string, std::string>& facts) {
+  for (const fs::path& device : network_devices(root)) {
     const std::string speed = line_of(device / "speed");
     const bool known = !speed.empty() && speed.front() != '-';
     facts["link " + device.filename().string()] =
@@ -98,6 +104,31 @@ std::map<std::string, std::string> node_facts(const fs::path& root) {
   add_network(root, facts);
   add_infiniband(root, facts);
   return facts;
+}
+
+std::map<std::string, std::int64_t> link_errors(const fs::path& root) {
+  std::map<std::string, std::int64_t> errors;
+  const auto add = [&](const std::string& link, const fs::path& folder, const auto& names) {
+    for (const char* name : names) {
+      if (const std::string line = line_of(folder / name); !line.empty()) {
+        errors[fmt::format("link {} {}", link, name)] = number_in(line);
+      }
+    }
+  };
+  constexpr std::array kOfNetwork = {"rx_errors", "tx_errors"};
+  constexpr std::array kOfInfiniband = {
+      "symbol_error",    "link_error_recovery",         "link_downed",
+      "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors"};
+  for (const fs::path& device : network_devices(root)) {
+    add(device.filename().string(), device / "statistics", kOfNetwork);
+  }
+  for (const fs::path& device : entries(root / "sys/class/infiniband")) {
+    for (const fs::path& port : entries(device / "ports")) {
+      add(fmt::format("{}/{}", device.filename().string(), port.filename().string()),
+          port / "counters", kOfInfiniband);
+    }
+  }
+  return errors;
 }
 
 std::vector<std::string> node_troubles(const fs::path& root) {

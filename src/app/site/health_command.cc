@@ -98,6 +98,7 @@ nlohmann::ordered_json to_json(const NodeExamination& node, double seconds) {
           {"complaints", node.complaints},
           {"seconds", seconds},
           {"facts", node.measures.facts},
+          {"counters", node.measures.counters},
           {"rates", rates}};
 }
 

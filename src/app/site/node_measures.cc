@@ -1,6 +1,7 @@
 #include "src/app/site/node_measures.h"
 
 #include <chrono>
+#include <ctime>
 
 #include "mpi/topology.h"
 #include "slurm/health/node_facts.h"
@@ -39,7 +40,9 @@ NodeExamination examine_node(const std::filesystem::path& folder,
   NodeExamination result;
   Measures& measures = result.measures;
   measures.node = host_name();
+  measures.time = std::time(nullptr);
   measures.facts = node_facts();
+  measures.counters = link_errors();
   measures.facts["clock"] = clock_is_kept() ? "kept" : "kept by nobody";
   measures.facts["kernels"] = kernels_for({}).name;
   result.complaints = node_troubles();

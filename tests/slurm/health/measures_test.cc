@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "src/base/sealed_json.h"
 
 namespace trireme {
 namespace {
@@ -18,6 +19,8 @@ Measures a_node() {
   node.rates["memory"] = {20000, 100, "MB/s"};
   node.rates["disk write"] = {800, 200, "MB/s"};
   node.facts["link ib0"] = "4: ACTIVE 200 Gb/sec";
+  node.time = 1'700'000'000;
+  node.counters["link ib0 symbol_error"] = 7;
   return node;
 }
 
@@ -66,6 +69,33 @@ TEST(Measures, ItsOwnScatterIsAllowed) {
   EXPECT_THAT(compare(now, was, 0.9), SizeIs(1));
   now.rates["memory"].median = 19000;  // only the latter
   EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
+}
+
+TEST(Measures, LinksWhoseErrorsGrowAreNamed) {
+  const Measures was = a_node();
+  Measures now = was;
+  now.counters["link ib0 symbol_error"] = 17;
+  now.counters["link ib1 symbol_error"] = 1000;  // the baseline knows nothing of it
+  EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
+  now.counters["link ib0 symbol_error"] = 18;
+  ASSERT_THAT(compare(now, was, 0.9), SizeIs(1));
+  EXPECT_THAT(compare(now, was, 0.9)[0], HasSubstr("link ib0 symbol_error: 11 more in 1 days"));
+  now.time += 2 * 86400;  // ten a day
+  EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
+  now.time = was.time;
+  now.counters["link ib0 symbol_error"] = 6;  // since the node was started again
+  EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
+}
+
+// Of a program that knew no counters.
+TEST(Measures, OlderBaselinesAreRead) {
+  const Measures back = parse_baseline(seal_json({{"format", "trireme health baseline"},
+                                                  {"version", 1},
+                                                  {"node", "n1"},
+                                                  {"facts", nlohmann::ordered_json::object()},
+                                                  {"rates", nlohmann::ordered_json::object()}}));
+  EXPECT_EQ(back.time, 0);
+  EXPECT_THAT(compare(a_node(), back, 0.9), IsEmpty());
 }
 
 TEST(Measures, WhatIsGoneOrChanged) {

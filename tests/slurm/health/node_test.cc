@@ -52,6 +52,18 @@ TEST(NodeFacts, OfAMachine) {
   EXPECT_THAT(facts, SizeIs(5));
 }
 
+TEST(NodeFacts, ErrorsOfLinks) {
+  Machine machine;
+  machine.put("sys/class/net/eth0/device/vendor", "x");
+  machine.put("sys/class/net/eth0/statistics/rx_errors", "12");
+  machine.put("sys/class/net/lo/statistics/rx_errors", "5");
+  machine.put("sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "3");
+  machine.put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "99");
+  const std::map<std::string, std::int64_t> expected = {{"link eth0 rx_errors", 12},
+                                                        {"link mlx5_0/1 symbol_error", 3}};
+  EXPECT_EQ(link_errors(machine.root()), expected);
+}
+
 TEST(NodeFacts, OfNothing) {
   const TempFolder empty;
   EXPECT_EQ(node_facts(empty.path()).at("processors"), "0");
