@@ -1,5 +1,6 @@
-"""trireme launch inside jobs of a real Slurm (tests/support/slurm_cluster.py): ranks, nodes and the
-batch host are killed, the job is signalled, requeued and cancelled. The bits stay the same."""
+"""Jobs of `trireme slurm submit --supervised` on a real Slurm (tests/support/slurm_cluster.py):
+ranks, nodes and the batch host are killed, the job is signalled, requeued and cancelled. The bits
+stay the same."""
 
 import os
 import pathlib
@@ -15,35 +16,27 @@ from launch_harness import SHM, Launch, eventually, processes
 sys.path.insert(0, str(harness.SOURCE / "tests/support"))
 from slurm_cluster import SlurmCluster, reason_to_skip  # noqa: E402
 
+TEST_CLUSTER = harness.SOURCE / "configs/cluster/test.yaml"
 PROGRAM = str(pathlib.Path(harness.PROGRAM).resolve())
 SLOW = "step.forward:*:*:sleep=0.05"
-SCRIPT = """#!/bin/bash
-#SBATCH --nodes={nodes} --ntasks-per-node=1 --no-kill --requeue --open-mode=append --time=10
-#SBATCH --output={log}
-{program} launch {options} -- train {config} {arguments} &
-launch=$!
-trap 'kill -USR1 $launch' USR1
-trap 'cancelled=yes' TERM
-while kill -0 $launch 2>/dev/null; do wait $launch; done
-wait $launch
-code=$?
-[ $code = 75 ] && [ "$cancelled" != yes ] && scontrol requeue $SLURM_JOB_ID
-exit $code
-"""
 
 
 class Job(Launch):
     """A launch that runs in a job."""
 
-    def __init__(self, cluster, environment, config, *arguments, options=(), nodes=4):
+    def __init__(self, cluster, environment, config, *arguments, launcher="mpirun", nodes=4):
         self.cluster = cluster
         self.run = harness.run_dir(config)
-        self.log = config.with_suffix(".launch.log")
-        script = config.with_suffix(".sh")
-        script.write_text(SCRIPT.format(
-            log=self.log, program=PROGRAM, config=config, nodes=nodes,
-            options=" ".join(map(str, options)), arguments=" ".join(arguments)))
-        self.job = cluster.sbatch(script, env={**environment, "TRIREME_FAULTS": SLOW})
+        profile = config.with_suffix(".site.yaml")
+        profile.write_text(TEST_CLUSTER.read_text().replace("program: trireme",
+                                                            f"program: {PROGRAM}")
+                           .replace("launcher: mpirun", f"launcher: {launcher}"))
+        submit = cluster.command(PROGRAM, "slurm", "submit", config, "--cluster", profile,
+                                 "--supervised", "--nodes", nodes, *arguments, cwd=config.parent,
+                                 env={**environment, "TRIREME_FAULTS": SLOW}, check=False)
+        assert submit.returncode == 0, submit.stderr
+        self.job = int(submit.stdout)
+        self.log = config.parent / f"{config.stem}-{self.job}.out"
 
     def __exit__(self, *_):
         self.cluster.cancel(self.job)
@@ -108,6 +101,8 @@ class LaunchSlurmTest(unittest.TestCase):
         state, code, _ = self.cluster.wait_job(job.job, seconds)
         self.assertEqual((state, code), ("COMPLETED", 0), job.text())
         self.assertEqual(job.causes(), causes, job.text())
+        self.assertEqual(int(self.cluster.show("job", job.job)["Restarts"]),
+                         len(job.launches()) - 1)
         for number in job.launches():
             eventually(lambda: not processes(TRIREME_LAUNCH_ID=number), 15, "no process")
         self.assertEqual(self.digest, harness.digest(config))
@@ -125,7 +120,7 @@ class LaunchSlurmTest(unittest.TestCase):
         for launcher in ("mpirun", "srun"):
             with self.subTest(launcher=launcher):
                 config = self.make_config(f"rank-{launcher}")
-                with self.start(config, options=("--launcher", launcher)) as job:
+                with self.start(config, launcher=launcher) as job:
                     self.at_work(job)
                     pids = processes(TRIREME_LAUNCH_ID=job.number(), TRIREME_NODE="n3")
                     os.kill(pids[0], signal.SIGKILL)
@@ -137,8 +132,7 @@ class LaunchSlurmTest(unittest.TestCase):
         for launcher in ("mpirun", "srun"):
             with self.subTest(launcher=launcher):
                 config = self.make_config(f"node-{launcher}")
-                options = ("--launcher", launcher, "--spares", 1)
-                with self.start(config, options=options, nodes=5) as job:
+                with self.start(config, "--spares", 1, launcher=launcher) as job:
                     self.at_work(job)
                     victim = job.events("launch")[0]["nodes"][1]
                     self.cluster.kill_node(victim)

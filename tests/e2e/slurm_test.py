@@ -1,5 +1,6 @@
 """On a real Slurm of four nodes (tests/support/slurm_cluster.py): srun and sbatch train, rendered
-scripts do what they say, and the bits are those of a run without Slurm."""
+scripts do what they say, and the bits are those of a run without Slurm. Those with `trireme launch`
+in them: launch_slurm_test.py."""
 
 import json
 import os
@@ -199,15 +200,22 @@ class OnSlurm(unittest.TestCase):
         self.assert_same_as_reference(config)
 
     def test_a_lost_node_is_requeued(self):
-        """By Slurm itself, on the nodes that are left; the bits are the same on two of them."""
+        """By Slurm itself, on the nodes that are left; the bits are the same on two of them. The
+        node can come back."""
         config = self.make_config("node")
         job = self.job_of(config, "checkpoint.every=5", nodes=2, env=slow(1))
         self.wait_for_step(config, 6)
         self.cluster.kill_node("n2")
-        self.addCleanup(self.cluster.restart_node, "n2")
-        self.finished(job)
+        self.assertEqual(self.cluster.processes_of("n2"), [])
+        self.assertNotEqual(self.cluster.processes_of("n1"), [])
+        try:
+            self.cluster.wait_node("n2", "DOWN", seconds=90)
+            self.finished(job)
+        finally:
+            self.cluster.restart_node("n2")
         self.assertGreaterEqual(int(self.cluster.show("job", job)["Restarts"]), 1)
         self.assert_same_as_reference(config)
+        self.cluster.command("srun", "-N1", "-w", "n2", "true")
 
     def test_wrong_configurations_are_not_requeued(self):
         config = self.make_config("wrong")
@@ -244,56 +252,6 @@ class OnSlurm(unittest.TestCase):
                                 ).stdout.strip() for task in (0, 1)}
         self.assertEqual(len(digests), 2)
         self.assertIn(self.digest, digests)
-
-    # Under `trireme launch`.
-
-    def kill_and_finish(self, name, kill, *arguments, restarts="0", **options):
-        """The job ends well after the kill, and says that it went on from a checkpoint."""
-        config = self.make_config(name)
-        job = self.job_of(config, "--supervised", "checkpoint.every=5", *arguments, env=slow(1),
-                          **options)
-        self.wait_for_step(config, 7)
-        kill(config)
-        self.finished(job, 180)
-        self.assertEqual(self.cluster.show("job", job)["Restarts"], restarts)
-        self.assertIn("resumed from", self.log_of(job))
-        self.assert_same_as_reference(config)
-
-    def lose(self, node):
-        def kill(_):
-            self.cluster.kill_node(node)
-            self.addCleanup(self.cluster.restart_node, node)
-        return kill
-
-    def test_supervised_rank(self):
-        def kill(config):
-            pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", 4)
-            os.kill(pids[2], 9)
-        self.kill_and_finish("supervised-rank", kill)
-
-    def test_supervised_node_with_a_spare(self):
-        self.kill_and_finish("supervised-node", self.lose("n2"), "--spares", 1, nodes=2)
-
-    def test_supervised_batch_host(self):
-        """Nobody is left on the job's own node: the deputy on another one has it requeued."""
-        self.kill_and_finish("supervised-host", self.lose("n1"), nodes=2, restarts="1")
-
-    # The cluster itself.
-
-    def test_nodes_die_and_come_back(self):
-        job = self.cluster.sbatch("-N2", "-n2", "-w", "n3,n4", "--no-requeue", "--wrap",
-                                  "srun sleep 600", cwd=self.folder)
-        self.cluster.wait_state(job, "RUNNING")
-        time.sleep(1)
-        self.cluster.kill_node("n4")
-        self.assertEqual(self.cluster.processes_of("n4"), [])
-        self.assertNotEqual(self.cluster.processes_of("n3"), [])
-        try:
-            self.cluster.wait_node("n4", "DOWN", seconds=90)
-            self.cluster.wait_job(job, 60)
-        finally:
-            self.cluster.restart_node("n4")
-        self.cluster.command("srun", "-N1", "-w", "n4", "true")
 
 
 class ClustersEnd(unittest.TestCase):
