@@ -1,8 +1,11 @@
 // What this program is: its version and the libraries it runs with.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+
+namespace CLI {
+class App;
+}
 
 namespace trireme {
 
