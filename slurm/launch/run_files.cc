@@ -2,11 +2,13 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <ctime>
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "src/base/error.h"
 
@@ -23,17 +25,57 @@ std::string contents_of(const fs::path& path) {
   }
 }
 
+// Which start of which Slurm job holds the lock: "<job> <restart>\n"; empty outside of one.
+struct JobStart {
+  std::string job;
+  std::int64_t restart = 0;
+
+  static JobStart of_this_process() {
+    const auto text = [](const char* name) {
+      const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any here
+      return std::string(value == nullptr ? "" : value);
+    };
+    return {text("SLURM_JOB_ID"), std::strtoll(text("SLURM_RESTART_COUNT").c_str(), nullptr, 10)};
+  }
+  std::string to_text() const { return job.empty() ? "" : fmt::format("{} {}\n", job, restart); }
+  bool follows(const JobStart& other) const {
+    return !job.empty() && job == other.job && restart > other.restart;
+  }
+};
+
+JobStart parse_job_start(const std::string& text) {
+  const std::size_t space = text.find(' ');
+  return space == std::string::npos
+             ? JobStart()
+             : JobStart{text.substr(0, space), std::strtoll(text.c_str() + space + 1, nullptr, 10)};
+}
+
+// False if somebody else holds it. A file system without locks gives none.
+bool take_lock(UniqueHandle<FileDescriptorTraits>& lock, const fs::path& path) {
+  lock.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  return !lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
 }  // namespace
 
 void RunFiles::take() {
   make_directories(run_);
   const fs::path path = run_ / ".launch.lock";
-  lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    throw PolicyError(fmt::format(
-        "another trireme launch is at work on {}: end it first (SIGTERM saves), or choose another "
-        "run.dir",
-        run_.string()));
+  const JobStart own = JobStart::of_this_process();
+  for (bool again = true; !take_lock(lock_, path); again = false) {
+    // A server keeps a dead host's lock for a while (NFS 4: its lease), or until the host is back.
+    // Slurm starts a job again only once the start before has ended.
+    if (!again || !own.follows(parse_job_start(contents_of(path)))) {
+      throw PolicyError(fmt::format(
+          "another trireme launch is at work on {}: end it first (SIGTERM saves), or choose "
+          "another run.dir; if its host is dead and the file server still holds its lock, remove {}",
+          run_.string(), path.string()));
+    }
+    (void)::unlink(path.c_str());
+  }
+  const std::string text = own.to_text();
+  if (lock_ && ::ftruncate(lock_.get(), 0) == 0) {
+    (void)!::pwrite(lock_.get(), text.data(), text.size(), 0);
   }
 }
 

@@ -191,6 +191,10 @@ Verdict judge(const Evidence& evidence) {
     return *verdict;
   }
   if (evidence.stop_asked) {
+    // The memory that may hold the step goes with the launch: "saved" would not be true.
+    if (verdict && verdict->cause == Cause::io) {
+      return {Cause::stopped, verdict->code, verdict->what, {}};
+    }
     return {Cause::stopped, number_of(ExitCode::requeue), "ended as asked", {}};
   }
   return verdict && evidence.lost_nodes.empty() ? *verdict : seen(evidence);

@@ -109,6 +109,17 @@ TEST(Verdict, AskedToStopIsNoFault) {
   EXPECT_EQ(judge(e).cause, Cause::numerics);
 }
 
+// Whoever requeues after 75 believes that the work is safe.
+TEST(Verdict, AStopThatCouldNotSaveSaysSo) {
+  Evidence e = ended_with(74);
+  e.stop_asked = true;
+  e.reason = reason(74, "io");
+  e.reason->message = "step 120 is done but could not be saved";
+  EXPECT_EQ(judge(e).cause, Cause::stopped);
+  EXPECT_EQ(judge(e).code, 74);
+  EXPECT_NE(judge(e).what.find("could not be saved"), std::string::npos);
+}
+
 TEST(Verdict, DevicesDisksAndStarts) {
   Evidence e = ended_with(1);
   e.reason = reason(76, "device");

@@ -1,0 +1,56 @@
+#include "slurm/launch/run_files.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+void become(const char* job, const char* restart) {
+  ::setenv("SLURM_JOB_ID", job, 1);
+  ::setenv("SLURM_RESTART_COUNT", restart, 1);
+}
+
+// A lock that its holder never gives back, as a file server keeps it for a dead host.
+TEST(RunFiles, ALaterStartOfTheSameJobTakesTheLock) {
+  TempFolder run;
+  become("7", "0");
+  RunFiles first(run.path(), run.path());
+  first.take();
+  RunFiles same(run.path(), run.path());
+  EXPECT_THROW(same.take(), PolicyError);
+  become("8", "1");
+  RunFiles other(run.path(), run.path());
+  EXPECT_THROW(other.take(), PolicyError);
+  become("", "");
+  EXPECT_THROW(other.take(), PolicyError);
+  become("7", "1");
+  RunFiles later(run.path(), run.path());
+  later.take();
+  become("7", "2");
+  RunFiles latest(run.path(), run.path());
+  latest.take();
+  ::unsetenv("SLURM_JOB_ID");
+  ::unsetenv("SLURM_RESTART_COUNT");
+}
+
+TEST(RunFiles, ALockThatWasGivenBackIsTaken) {
+  TempFolder run;
+  { RunFiles(run.path(), run.path()).take(); }
+  RunFiles next(run.path(), run.path());
+  next.take();
+  RunFiles another(run.path(), run.path());
+  try {
+    another.take();
+    ADD_FAILURE() << "two launches at once";
+  } catch (const PolicyError& e) {
+    EXPECT_NE(std::string(e.what()).find(".launch.lock"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace trireme
