@@ -1,6 +1,7 @@
 #include "io/checkpoint/clock.h"
 
 #include <array>
+#include <chrono>
 #include <ctime>
 
 namespace trireme {
@@ -12,6 +13,10 @@ std::string utc_now() {
   std::array<char, 32> text{};
   std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text.data();
+}
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace trireme

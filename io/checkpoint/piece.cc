@@ -34,9 +34,9 @@ std::int64_t bytes_of(const StoredShard& shard, std::int64_t piece_number,
   return bytes;
 }
 
-std::int64_t read_piece(const ShardReader& shard, const Piece& piece, std::byte* buffer) {
-  const PieceBlocks wanted = wanted_blocks(piece);
-  const std::int64_t base = piece.number * kPieceBlocks;
+std::int64_t read_blocks_of(const ShardReader& shard, std::int64_t piece_number,
+                            const PieceBlocks& wanted, std::byte* buffer) {
+  const std::int64_t base = piece_number * kPieceBlocks;
   for (std::int64_t first = 0; first < kPieceBlocks;) {
     std::int64_t last = first;
     while (last < kPieceBlocks && wanted.test(static_cast<std::size_t>(last))) {
@@ -47,7 +47,11 @@ std::int64_t read_piece(const ShardReader& shard, const Piece& piece, std::byte*
     }
     first = last + 1;
   }
-  return bytes_of(shard.shard(), piece.number, wanted);
+  return bytes_of(shard.shard(), piece_number, wanted);
+}
+
+std::int64_t read_piece(const ShardReader& shard, const Piece& piece, std::byte* buffer) {
+  return read_blocks_of(shard, piece.number, wanted_blocks(piece), buffer);
 }
 
 void hand_out(const Piece& piece, const std::byte* buffer) {

@@ -19,8 +19,11 @@ std::int64_t digest_block_bytes(const StoredShard& shard, std::int64_t block);
 std::int64_t bytes_of(const StoredShard& shard, std::int64_t piece_number,
                       const PieceBlocks& blocks);
 
-// Reads the wanted blocks, each to its place in `buffer` [kPieceBytes, page-aligned], and checks
+// Reads blocks of a piece, each to its place in `buffer` [kPieceBytes, page-aligned], and checks
 // them; the bytes read. DataError names what is damaged.
+std::int64_t read_blocks_of(const ShardReader& shard, std::int64_t piece_number,
+                            const PieceBlocks& blocks, std::byte* buffer);
+// The blocks that are wanted of it.
 std::int64_t read_piece(const ShardReader& shard, const Piece& piece, std::byte* buffer);
 // Copies the segments to where they belong.
 void hand_out(const Piece& piece, const std::byte* buffer);

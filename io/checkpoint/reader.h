@@ -16,7 +16,8 @@ namespace trireme {
 
 struct LoadStats {
   std::int64_t wanted_bytes = 0;
-  std::int64_t read_bytes = 0;
+  std::int64_t read_bytes = 0;      // from files, by this rank
+  std::int64_t received_bytes = 0;  // from files, by other ranks of its host
   double seconds = 0;
 };
 

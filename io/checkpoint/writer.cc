@@ -1,8 +1,8 @@
 #include "io/checkpoint/writer.h"
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
+#include <utility>
 
 #include <sys/stat.h>
 
@@ -16,10 +16,6 @@
 namespace trireme {
 namespace fs = std::filesystem;
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Every rank does it; the first one makes the folder.
 void make_attempt_folder(const fs::path& path) {
@@ -35,6 +31,12 @@ ShardPlan plan_shard_of_rank(std::span<const TensorBlock> blocks, std::int64_t s
   return plan_shard(blocks, {{"trireme_step", std::to_string(step)},
                              {"trireme_generation", std::to_string(generation)},
                              {"trireme_shard", std::to_string(rank)}});
+}
+
+SaveOutcome share_outcome(Communicator& comm, SaveOutcome own) {
+  own.message = gather_faults(comm, own.message);
+  own.bytes = all_reduce_value(comm, own.bytes, ReduceOp::max);
+  return own;
 }
 
 CheckpointWriter::CheckpointWriter(Communicator& comm, WriterOptions options)
@@ -71,13 +73,13 @@ fs::path CheckpointWriter::attempt_folder() const {
 }
 
 std::optional<SaveOutcome> CheckpointWriter::begin_save(const CheckpointMeta& meta) {
-  save_start_ = now();
+  save_start_ = steady_seconds();
   std::optional<SaveOutcome> before;
   if (in_flight()) {
     const double start = save_start_;
     ++stats_.waits;
     before = finish();
-    stats_.wait_seconds += now() - start;
+    stats_.wait_seconds += steady_seconds() - start;
     save_start_ = start;
   }
   meta_ = meta;
@@ -88,7 +90,7 @@ std::optional<SaveOutcome> CheckpointWriter::begin_save(const CheckpointMeta& me
 }
 
 void CheckpointWriter::end_stall() {
-  stats_.last_stall_seconds = now() - save_start_;
+  stats_.last_stall_seconds = steady_seconds() - save_start_;
   stats_.stall_seconds += stats_.last_stall_seconds;
 }
 
@@ -124,13 +126,13 @@ void CheckpointWriter::start_writing(Snapshot snapshot) {
 }
 
 void CheckpointWriter::write(const std::byte* image, std::int64_t bytes) {
-  const double start = now();
+  const double start = steady_seconds();
   make_attempt_folder(attempt_folder());
   if (bytes > 0) {
     table_.shards = {write_shard(attempt_folder() / shard_file_name(comm_.rank()), image, bytes,
                                  options_.io, options_.observer)};
   }
-  write_seconds_ = now() - start;
+  write_seconds_ = steady_seconds() - start;
 }
 
 std::optional<SaveOutcome> CheckpointWriter::poll() {
@@ -189,16 +191,12 @@ SaveOutcome CheckpointWriter::end_save(bool durable) {
   if (comm_.rank() == 0 && durable) {
     start_retention(message);
   }
-  SaveOutcome outcome;
-  outcome.step = meta_.step;
-  outcome.durable = durable;
-  outcome.message = gather_faults(comm_, message);
+  SaveOutcome outcome =
+      share_outcome(comm_, {meta_.step, durable, false, message, std::exchange(saved_bytes_, 0),
+                            steady_seconds() - save_start_});
   const std::int64_t lost = !durable && lock_ != nullptr && lock_->lost() ? 1 : 0;
   outcome.fenced = all_reduce_value(comm_, lost, ReduceOp::max) != 0;
-  outcome.bytes = all_reduce_value(comm_, saved_bytes_, ReduceOp::max);
-  outcome.seconds = now() - save_start_;
-  saved_bytes_ = 0;
-  ++(durable ? stats_.durable : stats_.failed);
+  stats_.count(outcome);
   return outcome;
 }
 

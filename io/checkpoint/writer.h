@@ -53,6 +53,8 @@ struct SaveOutcome {
   std::int64_t bytes = 0;  // of all shards
   double seconds = 0;      // from save() to here
 };
+// Collective: of every rank's own message and bytes, those of all and the most; the rest as given.
+SaveOutcome share_outcome(Communicator& comm, SaveOutcome own);
 
 struct WriterStats {
   std::int64_t saves = 0;
@@ -63,6 +65,7 @@ struct WriterStats {
   double stall_seconds = 0;       // of the training loop in save(), waits included
   double last_stall_seconds = 0;  // of the latest save()
   double last_write_seconds = 0;  // of this rank's shard, in the background
+  void count(const SaveOutcome& outcome) { ++(outcome.durable ? durable : failed); }
 };
 
 // A rank's blocks at one moment, as the shard file they become.

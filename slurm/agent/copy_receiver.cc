@@ -71,10 +71,11 @@ class Incoming {
     for (const auto& entry : fs::directory_iterator(folder_)) {
       const std::string name = entry.path().filename();
       if (is_memory_step_name(name) && age_of(name) < age_of(begin_.step)) {
-        // The name goes first: what is left of it is no step.
+        // The name goes first: what is left of it is no step. The ranks remove old copies, too.
         const fs::path trash = folder_ / (".trash-" + name);
-        fs::rename(entry.path(), trash);
-        fs::remove_all(trash);
+        std::error_code gone;
+        fs::rename(entry.path(), trash, gone);
+        fs::remove_all(trash, gone);
       }
     }
   }
@@ -85,7 +86,8 @@ class Incoming {
   fs::path draft_;
 };
 
-void take_step(const fs::path& partner, Connection& from, const std::atomic<bool>& stop) {
+void take_step(const fs::path& partner, const std::string& sender, Connection& from,
+               const std::atomic<bool>& stop) {
   std::optional<Incoming> incoming;
   while (!stop) {
     const auto text = next_payload(from, stop);
@@ -94,6 +96,9 @@ void take_step(const fs::path& partner, Connection& from, const std::atomic<bool
     }
     const CopyMessage message = parse_copy_message(*text);
     if (const auto* begin = std::get_if<CopyBegin>(&message); begin != nullptr && !incoming) {
+      if (begin->node != sender) {
+        throw DataError(fmt::format("{} sends a copy of {}", sender, begin->node));
+      }
       incoming.emplace(partner, *begin);
     } else if (const auto* file = std::get_if<CopyFile>(&message); file != nullptr && incoming) {
       incoming->take(*file, from, stop);
@@ -138,16 +143,18 @@ void CopyReceiver::serve(Connection connection) const {
     connection.send(door.challenge());
     const auto hello = connection.receive_one(kStrangerSeconds);
     std::string welcome;
-    if (!hello || door.accept(*hello, welcome).role != "copy") {
+    if (!hello) {
+      return;
+    }
+    const Hello sender = door.accept(*hello, welcome);
+    if (sender.role != "copy") {
       return;
     }
     connection.trust();
     connection.send(welcome);
-    take_step(partner_, connection, stop_);
+    take_step(partner_, sender.node, connection, stop_);
     done.whole = true;
-  } catch (const Error& error) {
-    done.why = error.what();
-  } catch (const fs::filesystem_error& error) {
+  } catch (const std::exception& error) {
     done.why = error.what();
   }
   connection.send(to_json(done));

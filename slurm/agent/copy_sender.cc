@@ -1,5 +1,8 @@
 #include "slurm/agent/copy_sender.h"
 
+#include <map>
+#include <sstream>
+
 #include "slurm/agent/copy_messages.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"
@@ -9,12 +12,33 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::chrono::milliseconds kLook{200};
+constexpr double kLookSeconds = 0.2;
 constexpr double kPatienceSeconds = 20;  // for the network to take a chunk, or an answer to come
 constexpr std::int64_t kMostManifestBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kManifestVersion = 1;
 constexpr std::string_view kWantsCopy = "WANTS_COPY";
 constexpr std::string_view kCopied = "COPIED";
+
+constexpr std::int64_t kMostListBytes = std::int64_t{1} << 20;
+
+bool is_wanted(const fs::path& step) {
+  std::error_code gone;
+  return fs::exists(step / kWantsCopy, gone);
+}
+
+// The shards that a copy has to hold, as the ranks have asked: never less, whatever is there.
+std::vector<std::string> shards_of(const fs::path& step) {
+  std::istringstream lines(
+      read_file(step / (is_wanted(step) ? kWantsCopy : kCopied), kMostListBytes));
+  std::vector<std::string> shards;
+  for (std::string line; std::getline(lines, line);) {
+    if (!is_step_file_name(line)) {
+      throw DataError(fmt::format("{} asks for a copy of '{}'", step.string(), line));
+    }
+    shards.push_back(line);
+  }
+  return shards;
+}
 
 // Of the steps that are to be copied, or were: the newest.
 fs::path newest_step(const fs::path& own) {
@@ -30,7 +54,9 @@ fs::path newest_step(const fs::path& own) {
   return newest;
 }
 
-void send_file(Connection& to, const fs::path& path, std::uint64_t digest) {
+}  // namespace
+
+void CopySender::send_file(Connection& to, const fs::path& path, std::uint64_t digest) const {
   const File file = File::open_to_read(path);
   const std::int64_t bytes = file.size();
   to.send(to_json(CopyFile{path.filename(), bytes, digest}));
@@ -41,16 +67,31 @@ void send_file(Connection& to, const fs::path& path, std::uint64_t digest) {
     file.read_exactly_at(at, chunk.data(), static_cast<std::int64_t>(chunk.size()));
     sent.update(chunk.data(), static_cast<std::int64_t>(chunk.size()));
     to.send(chunk);
-    if (!to.drain(kPatienceSeconds)) {
-      throw IoError("the partner takes nothing any more");
-    }
+    drain(to);
   }
   if (sent.value() != digest) {
     throw DataError(fmt::format("{} is not what its manifest says", path.string()));
   }
 }
 
-}  // namespace
+void CopySender::drain(Connection& to) const {
+  double waited = 0;
+  while (!to.drain(kLookSeconds)) {
+    waited += kLookSeconds;
+    if (waited > kPatienceSeconds || to.closed() || has_new_order()) {
+      throw IoError("the partner takes nothing any more");
+    }
+  }
+}
+
+std::optional<std::string> CopySender::answer_of(Connection& to) const {
+  std::optional<std::string> answer;
+  for (double waited = 0; !answer && waited < kPatienceSeconds && !to.closed() && !has_new_order();
+       waited += kLookSeconds) {
+    answer = to.receive_one(kLookSeconds);
+  }
+  return answer;
+}
 
 CopySender::CopySender(fs::path node_folder, std::string node, std::string secret)
     : own_(node_folder / "memory" / "own"),
@@ -62,6 +103,7 @@ CopySender::~CopySender() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
+    ++orders_;
   }
   changed_.notify_all();
   thread_.join();
@@ -69,6 +111,9 @@ CopySender::~CopySender() {
 
 void CopySender::set_partner(Partner partner) {
   const std::lock_guard lock(mutex_);
+  if (partner.node != partner_.node || partner.port != partner_.port) {
+    ++orders_;
+  }
   partner_ = std::move(partner);
   changed_.notify_all();
 }
@@ -82,24 +127,27 @@ void CopySender::work() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     const Partner partner = partner_;
+    followed_ = orders_;
     if (!partner.node.empty()) {
       lock.unlock();
       std::string trouble;
       try {
         copy_newest(partner);
-      } catch (const Error& error) {
+      } catch (const std::exception& error) {
         trouble = error.what();
       }
       lock.lock();
       trouble_ = trouble;
     }
-    changed_.wait_for(lock, kLook, [this] { return stop_; });
+    changed_.wait_for(lock, std::chrono::duration<double>(kLookSeconds), [this] { return stop_; });
   }
 }
 
 void CopySender::copy_newest(const Partner& partner) {
   const fs::path step = newest_step(own_);
-  if (step.empty() || (step.filename() == done_step_ && partner.node == done_partner_)) {
+  const bool is_done =
+      step.filename() == done_step_ && partner.node == done_partner_ && !is_wanted(step);
+  if (step.empty() || is_done) {
     return;
   }
   copy(step, partner);
@@ -114,25 +162,29 @@ void CopySender::copy(const fs::path& step, const Partner& partner) const {
   constexpr double kConnectSeconds = 3;
   const std::string text = read_file(step / "manifest.json", kMostManifestBytes);
   const nlohmann::json manifest = unseal_json(text, kManifestVersion);
+  const std::vector<std::string> shards = shards_of(step);
+  std::map<std::string, std::uint64_t> digests;
+  for (const nlohmann::json& shard : array_field(manifest, "shards")) {
+    digests[text_field(shard, "file")] = parse_hex64(text_field(shard, "xxh3"));
+  }
   auto connection = call(partner.addresses, partner.port, secret_, {.role = "copy", .node = node_},
                          kConnectSeconds);
   if (!connection) {
     throw IoError(fmt::format("the agent on {} does not answer", partner.node));
   }
   connection->send(to_json(CopyBegin{node_, step.filename()}));
-  for (const nlohmann::json& shard : array_field(manifest, "shards")) {
-    const std::string& name = text_field(shard, "file");
-    std::error_code gone;
-    if (is_step_file_name(name) && fs::exists(step / name, gone)) {
-      send_file(*connection, step / name, parse_hex64(text_field(shard, "xxh3")));
+  for (const std::string& name : shards) {
+    const auto entry = digests.find(name);
+    if (entry == digests.end()) {
+      throw DataError(fmt::format("the manifest of {} knows no {}", step.string(), name));
     }
+    send_file(*connection, step / name, entry->second);
   }
   send_file(*connection, step / "manifest.json",
             xxh3(text.data(), static_cast<std::int64_t>(text.size())));
   connection->send(to_json(CopyEnd{}));
-  const auto answer = connection->drain(kPatienceSeconds)
-                          ? connection->receive_one(kPatienceSeconds)
-                          : std::nullopt;
+  drain(*connection);
+  const auto answer = answer_of(*connection);
   const CopyMessage done = answer ? parse_copy_message(*answer) : CopyDone{false, "no answer"};
   if (!std::holds_alternative<CopyDone>(done) || !std::get<CopyDone>(done).whole) {
     throw IoError(fmt::format("{} did not keep {}: {}", partner.node, step.filename().string(),

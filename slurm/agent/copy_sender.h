@@ -3,9 +3,11 @@
 // taken for the next step meanwhile are not sent as this one. Owned by the agent.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,6 +38,11 @@ class CopySender {
   void work();
   void copy_newest(const Partner& partner);
   void copy(const std::filesystem::path& step, const Partner& partner) const;
+  void send_file(Connection& to, const std::filesystem::path& path, std::uint64_t digest) const;
+  std::optional<std::string> answer_of(Connection& to) const;
+  // Until all is sent; IoError where the partner takes nothing, or a new order has come.
+  void drain(Connection& to) const;
+  bool has_new_order() const { return orders_ != followed_; }
 
   std::filesystem::path own_;
   std::string node_;
@@ -45,7 +52,9 @@ class CopySender {
   Partner partner_;
   std::string trouble_;
   bool stop_ = false;
+  std::atomic<int> orders_ = 0;  // another partner, or none, or the end
   // The thread's own.
+  int followed_ = 0;  // of the orders
   std::string done_step_;
   std::string done_partner_;
   std::thread thread_;

@@ -68,7 +68,8 @@ void RunFiles::take() {
     if (!again || !own.follows(parse_job_start(contents_of(path)))) {
       throw PolicyError(fmt::format(
           "another trireme launch is at work on {}: end it first (SIGTERM saves), or choose "
-          "another run.dir; if its host is dead and the file server still holds its lock, remove {}",
+          "another run.dir; if its host is dead and the file server still holds its lock, remove "
+          "{}",
           run_.string(), path.string()));
     }
     (void)::unlink(path.c_str());

@@ -53,7 +53,7 @@ def steps_in(node):
 def copy_newest(source, target):
     """What the agents of two partner nodes do."""
     newest = (source / "memory" / "own") / steps_in(source)[-1]
-    shutil.copytree(newest, target / "memory" / "partner" / newest.name)
+    shutil.copytree(newest, target / "memory" / "partner" / source.name / newest.name)
 
 
 class MemoryCheckpoints(unittest.TestCase):

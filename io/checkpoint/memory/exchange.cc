@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "io/checkpoint/memory/transfer.h"
 #include "io/checkpoint/staging.h"
 
 namespace trireme {
@@ -50,20 +51,6 @@ std::vector<std::vector<BlockRequestToRank>> tell_servers(
   }
   return clients;
 }
-
-// A pending operation that touches a buffer of ours must not outlive it.
-class Transfer {
- public:
-  Transfer() = default;
-  ~Transfer() { pending_.abandon(); }
-  Transfer(const Transfer&) = delete;
-  Transfer& operator=(const Transfer&) = delete;
-  void start(Pending pending) { pending_ = std::move(pending); }
-  void wait() { pending_.wait(); }
-
- private:
-  Pending pending_;
-};
 
 }  // namespace
 

@@ -57,6 +57,7 @@ NodeInventory parse_inventory(const std::string& text) {
   for (const json& line : array_field(object, "problems")) {
     inventory.problems.push_back(line.get<std::string>());
   }
+  inventory.is_damaged = flag_field(object, "damaged");
   return inventory;
 }
 
@@ -99,11 +100,12 @@ Inventory::Inventory(Communicator& comm, const NodeMap& nodes, const NodeMemory&
   if (!nodes.any()) {
     return;
   }
-  json mine = {{"entries", json::array()}, {"problems", json::array()}};
+  json mine = {{"entries", json::array()}, {"problems", json::array()}, {"damaged", false}};
   if (nodes.leads(comm.rank())) {
     for (MemoryStep& step : list_memory_steps(own)) {
       if (const std::string why = refusal(step, identity); !why.empty()) {
         mine["problems"].push_back(why);
+        mine["damaged"] = mine["damaged"] || step.is_damaged;
         continue;
       }
       const std::string id = contents_id(*step.manifest);
@@ -116,6 +118,7 @@ Inventory::Inventory(Communicator& comm, const NodeMap& nodes, const NodeMemory&
     const int leader = nodes.ranks[node].front();
     inventories_.push_back(parse_inventory(texts[static_cast<std::size_t>(leader)]));
     const NodeInventory& inventory = inventories_.back();
+    memory_is_damaged_ = memory_is_damaged_ || inventory.is_damaged;
     for (std::size_t i = 0; i < inventory.entries.size(); ++i) {
       add({inventory.entries[i].name, inventory.entries[i].id, {{node, i}}, {}, leader});
     }

@@ -23,6 +23,7 @@ struct InventoryEntry {
 struct NodeInventory {
   std::vector<InventoryEntry> entries;
   std::vector<std::string> problems;  // folders that are of no use, and why
+  bool is_damaged = false;            // a manifest there is bad
 };
 
 // The run that resumes: another run's steps are none of its business, nor are those of a
@@ -62,6 +63,8 @@ class Inventory {
   const std::vector<NodeInventory>& nodes() const { return inventories_; }
   // Whether the checkpoint folder holds any step (that was asked for), good or bad.
   bool disk_has_any() const { return disk_has_any_; }
+  // Whether a node holds a manifest that is bad.
+  bool memory_is_damaged() const { return memory_is_damaged_; }
   const std::vector<std::string>& problems() const { return problems_; }
   // On a candidate's manifest_rank: its manifest.
   const Manifest& manifest(const StepCandidate& candidate) const;
@@ -74,6 +77,7 @@ class Inventory {
   std::vector<StepCandidate> candidates_;
   std::vector<std::string> problems_;
   bool disk_has_any_ = false;
+  bool memory_is_damaged_ = false;
   // Of those that this rank is the manifest_rank of: (id of the candidate, manifest).
   std::vector<std::pair<std::string, Manifest>> manifests_;
 };

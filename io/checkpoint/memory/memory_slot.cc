@@ -56,11 +56,15 @@ MemorySlot::MemorySlot(const fs::path& file, std::int64_t bytes, int threads)
   touch(memory_.get().data, bytes, threads);
 }
 
-void MemorySlot::move_to(const fs::path& file) {
+bool MemorySlot::move_to(const fs::path& file) {
   if (::rename(file_.c_str(), file.c_str()) != 0) {
+    if (errno == ENOENT) {
+      return false;
+    }
     throw_errno(errno, fmt::format("rename {} to", file_.string()), file);
   }
   file_ = file;
+  return true;
 }
 
 void MemorySlot::remove() {

@@ -17,8 +17,8 @@ class MemorySlot {
   // Makes the file, takes its memory and touches it. IoError if there is not enough.
   MemorySlot(const std::filesystem::path& file, std::int64_t bytes, int threads);
 
-  // Renames the file, to which the mapping stays.
-  void move_to(const std::filesystem::path& file);
+  // Renames the file, to which the mapping stays. False if somebody has removed it.
+  bool move_to(const std::filesystem::path& file);
   // Somebody else has renamed it.
   void found_at(std::filesystem::path file) { file_ = std::move(file); }
   // Gives the memory back, and the file.

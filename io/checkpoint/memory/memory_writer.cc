@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "io/checkpoint/clock.h"
 #include "io/checkpoint/names.h"
@@ -10,13 +11,6 @@
 
 namespace trireme {
 namespace fs = std::filesystem;
-namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
 
 MemoryWriter::MemoryWriter(Communicator& comm, const NodeMap& nodes, MemoryOptions options)
     : comm_(comm),
@@ -62,7 +56,10 @@ std::string MemoryWriter::open(const std::optional<MemoryStepName>& resumed) {
       own_.open();
       kept = resumed && own_.holds(*resumed) ? 1 : 0;
       copied = kept == 0 || own_.is_copied(*resumed) ? 1 : 0;
-      own_.keep_only(resumed ? std::vector{own_.step(*resumed)} : std::vector<fs::path>());
+      own_.keep_only_of_all(resumed ? std::vector{own_.step(*resumed)} : std::vector<fs::path>());
+      if (kept != 0 && options_.partner) {
+        own_.want_copy(*resumed);
+      }
     }
   } catch (const Error& e) {
     fault = e.what();
@@ -126,7 +123,16 @@ void MemoryWriter::learn_copies() {
 // The slot of the save that begins.
 std::optional<std::size_t> MemoryWriter::take_place() {
   std::optional<std::size_t> slot;
-  if (held_.size() < kMemorySlots) {
+  const MemoryStepName name{meta_.step, options_.generation};
+  const auto same = std::find_if(held_.begin(), held_.end(),
+                                 [&](const HeldStep& step) { return step.name == name; });
+  if (same != held_.end()) {
+    // The run went back: of one name there is one step.
+    if (!same->is_pinned) {
+      slot = same->slot;
+      held_.erase(same);
+    }
+  } else if (held_.size() < kMemorySlots) {
     std::array<bool, kMemorySlots> taken{};
     for (const HeldStep& step : held_) {
       taken[step.slot] = true;
@@ -137,19 +143,19 @@ std::optional<std::size_t> MemoryWriter::take_place() {
     held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(*given_up));
   }
   if (slot) {
-    held_.push_back({{meta_.step, options_.generation}, false, false, false, *slot});
+    held_.push_back({name, false, false, false, *slot});
   }
   return slot;
 }
 
 std::optional<SaveOutcome> MemoryWriter::save(const CheckpointMeta& meta,
                                               std::span<const TensorBlock> blocks) {
-  const double start = now();
+  const double start = steady_seconds();
   std::optional<SaveOutcome> before;
   if (in_flight()) {
     ++stats_.waits;
     before = finish();
-    stats_.wait_seconds += now() - start;
+    stats_.wait_seconds += steady_seconds() - start;
   }
   job_.wait();
   learn_copies();
@@ -162,7 +168,9 @@ std::optional<SaveOutcome> MemoryWriter::save(const CheckpointMeta& meta,
   const std::optional<std::size_t> slot = take_place();
   has_place_ = slot.has_value();
   if (!slot) {
-    job_.fail("a step is still being written to disk, and no newer one is copied yet");
+    job_.fail(
+        "the older steps are still needed: one is being written to disk, another is what partners "
+        "have; if this comes often, raise checkpoint.memory_every or checkpoint.every");
     return before;
   }
   const ShardPlan plan = plan_shard_of_rank(blocks, meta.step, options_.generation, comm_.rank());
@@ -173,7 +181,7 @@ std::optional<SaveOutcome> MemoryWriter::save(const CheckpointMeta& meta,
   } catch (const Error& e) {
     job_.fail(e.what());
   }
-  stats_.last_stall_seconds = now() - start;
+  stats_.last_stall_seconds = steady_seconds() - start;
   stats_.stall_seconds += stats_.last_stall_seconds;
   return before;
 }
@@ -188,9 +196,7 @@ void MemoryWriter::fill(MemorySlot& slot, const ShardPlan& plan) {
     return;
   }
   const std::string name = shard_file_name(comm_.rank());
-  if (slot && slot.bytes() == plan.bytes) {
-    slot.move_to(folder / name);
-  } else {
+  if (!slot || slot.bytes() != plan.bytes || !slot.move_to(folder / name)) {
     slot.remove();
     slot = MemorySlot(folder / name, plan.bytes, options_.copy_threads);
   }
@@ -198,9 +204,9 @@ void MemoryWriter::fill(MemorySlot& slot, const ShardPlan& plan) {
   snapshot_ = {slot.data(), plan.bytes, plan.tensors};
   table_.tensors = plan.tensors;
   job_.start([this, name] {
-    const double start = now();
+    const double start = steady_seconds();
     table_.shards = {describe_shard(name, snapshot_.image, snapshot_.bytes)};
-    stats_.last_write_seconds = now() - start;
+    stats_.last_write_seconds = steady_seconds() - start;
   });
 }
 
@@ -250,14 +256,17 @@ void MemoryWriter::start_committing() {
   }
   std::vector<fs::path> in_use = folders_in_use();
   in_use.push_back(own_.step(held_.back().name));
-  job_.start(
-      [this, texts = std::move(texts), in_use = std::move(in_use), name = held_.back().name] {
-        own_.complete(name, join(texts), options_.partner);
-        pass("memory.rename");
-        own_.commit(name);
-        pass("memory.renamed");
-        own_.keep_only(in_use);
-      });
+  const auto oldest =
+      std::find_if(held_.begin(), held_.end(), [](const HeldStep& step) { return step.is_whole; });
+  job_.start([this, texts = std::move(texts), in_use = std::move(in_use), name = held_.back().name,
+              needed = oldest == held_.end() ? MemoryStepName() : oldest->name] {
+    own_.complete(name, join(texts));
+    pass("memory.rename");
+    own_.commit(name);
+    pass("memory.renamed");
+    own_.keep_only(in_use);
+    own_.remove_copies_before(needed);
+  });
 }
 
 // The manifest of the whole, from all ranks' tables: the same on every node.
@@ -281,36 +290,45 @@ Manifest MemoryWriter::join(const std::vector<std::string>& tables) {
 // All jobs have ended here.
 SaveOutcome MemoryWriter::end_save(bool whole) {
   job_.wait();
-  const std::string fault = job_.state() == BackgroundJob::State::failed ? job_.error() : "";
-  settle(whole);
+  std::string fault = job_.state() == BackgroundJob::State::failed ? job_.error() : "";
+  const std::string warning = settle(whole);
+  fault = fault.empty() ? warning : fault;
   phase_ = Phase::idle;
-  SaveOutcome outcome;
-  outcome.step = meta_.step;
-  outcome.durable = whole;
-  outcome.message = gather_faults(comm_, fault);
-  outcome.bytes = all_reduce_value(comm_, saved_bytes_, ReduceOp::max);
-  outcome.seconds = now() - save_start_;
-  saved_bytes_ = 0;
-  ++(whole ? stats_.durable : stats_.failed);
+  SaveOutcome outcome =
+      share_outcome(comm_, {meta_.step, whole, false, fault, std::exchange(saved_bytes_, 0),
+                            steady_seconds() - save_start_});
+  stats_.count(outcome);
   if (whole) {
     let_resumed_go();
   }
   return outcome;
 }
 
-// Brings names and places of the latest save to what all ranks have agreed upon.
-void MemoryWriter::settle(bool whole) {
+// Brings names and places of the latest save to what all ranks have agreed upon. "" or what does
+// not follow from it.
+std::string MemoryWriter::settle(bool whole) {
   if (!has_place_) {
-    return;
+    return "";
   }
   HeldStep& step = held_.back();
   step.is_whole = whole;
-  if (whole) {
-    slots_[step.slot].found_at(own_.step(step.name) / shard_file_name(comm_.rank()));
-  } else if (leads_ && phase_ == Phase::committing) {
-    // Some node may have its name already: without the others' it is nothing.
-    own_.undo(step.name);
+  if (!whole) {
+    if (leads_ && phase_ == Phase::committing) {
+      // Some node may have its name already: without the others' it is nothing.
+      own_.undo(step.name);
+    }
+    return "";
   }
+  slots_[step.slot].found_at(own_.step(step.name) / shard_file_name(comm_.rank()));
+  try {
+    // Not before: a partner lets the older copy go for it, and all nodes have to have this one.
+    if (leads_ && options_.partner) {
+      own_.want_copy(step.name);
+    }
+  } catch (const Error& e) {
+    return fmt::format("no partner will have a copy: {}", e.what());
+  }
+  return "";
 }
 
 // Two newer steps are whole: what an earlier run left makes room for this one's third slot.
@@ -320,10 +338,12 @@ void MemoryWriter::let_resumed_go() {
     return;
   }
   const std::size_t slot = held_[*given_up].slot;
+  const MemoryStepName given_up_name = held_[*given_up].name;
   held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(*given_up));
-  job_.start([this, slot, in_use = folders_in_use()] {
+  // Of this one folder: other ranks may have begun the next save.
+  job_.start([this, slot, folder = own_.step(given_up_name)] {
     if (leads_) {
-      own_.keep_only(in_use);
+      own_.remove(folder);
     }
     own_.make(own_.spare_folder());
     slots_[slot] = MemorySlot(own_.spare_file(slot), slot_bytes_, 1);

@@ -89,7 +89,7 @@ class MemoryWriter {
   void start_committing();
   Manifest join(const std::vector<std::string>& tables);
   SaveOutcome end_save(bool whole);
-  void settle(bool whole);
+  std::string settle(bool whole);
   void let_resumed_go();
 
   Communicator& comm_;

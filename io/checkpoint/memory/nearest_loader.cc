@@ -1,14 +1,11 @@
 #include "io/checkpoint/memory/nearest_loader.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <optional>
 
 #include <fmt/ranges.h>
 
 #include "io/checkpoint/staging.h"
-#include "io/checkpoint/workers.h"
 #include "mpi/agreement.h"
 #include "src/base/digest.h"
 #include "src/base/fault.h"
@@ -18,6 +15,8 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t kMostRepairsTold = 4;
+
+bool is_near(CopyKind kind) { return kind == CopyKind::own || kind == CopyKind::partner; }
 
 bool is_far(CopyKind kind) {
   return kind == CopyKind::other_own || kind == CopyKind::other_partner;
@@ -36,6 +35,7 @@ NearestLoader::NearestLoader(Communicator& comm, const NodeMap& nodes, const Inv
                              const StepCandidate& step, const Manifest& manifest, const ShardIo& io)
     : comm_(comm), nodes_(nodes), inventory_(inventory), step_(step), manifest_(manifest), io_(io) {
   find_copies();
+  join_host();
 }
 
 void NearestLoader::find_copies() {
@@ -105,6 +105,7 @@ std::string NearestLoader::load(std::span<const BlockRequest> requests) {
   while (true) {
     read_near(fetches);
     read_far(fetches);
+    read_disk(fetches);
     std::int64_t left = 0;
     std::string lost;
     for (const Fetch& fetch : fetches) {
@@ -124,75 +125,43 @@ std::string NearestLoader::load(std::span<const BlockRequest> requests) {
   }
 }
 
-// Each piece whose next copy is a file that this rank can read.
+// Each piece whose next copy is in this node's memory.
 void NearestLoader::read_near(std::vector<Fetch>& fetches) {
   std::vector<Fetch*> due;
-  std::map<std::pair<std::string, std::int64_t>, std::optional<ShardReader>> readers;
   for (Fetch& fetch : fetches) {
     const ShardCopy* copy = next_copy(fetch);
-    if (copy == nullptr || is_far(copy->kind)) {
-      continue;
-    }
-    due.push_back(&fetch);
-    const std::int64_t shard = fetch.piece.shard;
-    const auto [reader, is_new] = readers.try_emplace({copy->folder.string(), shard});
-    try {
-      if (is_new) {
-        reader->second.emplace(copy->folder, manifest_.shards[static_cast<std::size_t>(shard)],
-                               io_.direct);
-      }
-    } catch (const PolicyError& e) {
-      refusal_ = e.what();
-    } catch (const Error& e) {
-      fetch.fault = e.what();
+    if (copy != nullptr && is_near(copy->kind)) {
+      due.push_back(&fetch);
     }
   }
-  const auto count = static_cast<std::int64_t>(due.size());
-  std::atomic<std::int64_t> next = 0;
-  parallel_for(io_.threads, std::min<std::int64_t>(io_.threads, count), [&](std::int64_t) {
-    const PageBuffer buffer(kPieceBytes);
-    for (std::int64_t i = next++; i < count; i = next++) {
-      Fetch& fetch = *due[static_cast<std::size_t>(i)];
-      const auto& reader = readers.at({next_copy(fetch)->folder.string(), fetch.piece.shard});
-      try_near(fetch, reader ? &*reader : nullptr, buffer.data());
-    }
-  });
-  note(due);
-}
-
-void NearestLoader::try_near(Fetch& fetch, const ShardReader* reader, std::byte* buffer) const {
-  if (reader == nullptr) {
-    return;
-  }
-  try {
-    (void)read_piece(*reader, fetch.piece, buffer);
-    hand_out(fetch.piece, buffer);
-    fetch.done = true;
-  } catch (const Error& e) {
-    fetch.fault = e.what();
-  }
+  read_files(due);
 }
 
 // Counts what came, and moves the pieces that did not on to their next copy.
-void NearestLoader::note(std::vector<Fetch*>& tried) {
+void NearestLoader::note(const std::vector<Fetch*>& tried) {
   for (Fetch* fetch : tried) {
     const auto shard = static_cast<std::size_t>(fetch->piece.shard);
-    if (fetch->done) {
-      const std::int64_t bytes =
-          bytes_of(manifest_.shards[shard], fetch->piece.number, wanted_blocks(fetch->piece));
-      stats_.bytes[static_cast<std::size_t>(copies_[shard][fetch->copy].kind)] += bytes;
-      stats_.load.read_bytes += bytes;
+    if (!fetch->done) {
+      note_fault(*fetch);
       continue;
     }
-    if (fetch->fault.empty()) {
-      fetch->fault = fmt::format("{} can't be opened in {}", manifest_.shards[shard].file,
-                                 copy_kind_text(copies_[shard][fetch->copy].kind));
-    }
-    if (stats_.repairs.size() < kMostRepairsTold) {
-      stats_.repairs.push_back(fetch->fault);
-    }
-    ++fetch->copy;
+    const std::int64_t bytes =
+        bytes_of(manifest_.shards[shard], fetch->piece.number, wanted_blocks(fetch->piece));
+    stats_.bytes[static_cast<std::size_t>(copies_[shard][fetch->copy].kind)] += bytes;
+    stats_.load.read_bytes += bytes;
   }
+}
+
+void NearestLoader::note_fault(Fetch& fetch) {
+  const auto shard = static_cast<std::size_t>(fetch.piece.shard);
+  if (fetch.fault.empty()) {
+    fetch.fault = fmt::format("{} can't be opened in {}", manifest_.shards[shard].file,
+                              copy_kind_text(copies_[shard][fetch.copy].kind));
+  }
+  if (stats_.repairs.size() < kMostRepairsTold) {
+    stats_.repairs.push_back(fetch.fault);
+  }
+  ++fetch.copy;
 }
 
 // Each piece whose next copy lies on another node.
@@ -244,6 +213,22 @@ void NearestLoader::serve(const BlockRequestToRank& request, std::byte* buffer) 
   fault("memory.serve", buffer, bytes);
 }
 
+// "" or what is wrong with a block that another rank has sent.
+std::string NearestLoader::transit_fault(const Piece& piece, std::int64_t block,
+                                         const std::byte* at, int sender,
+                                         const ShardCopy& copy) const {
+  const StoredShard& shard = manifest_.shards[static_cast<std::size_t>(piece.shard)];
+  if (xxh3(at, digest_block_bytes(shard, block)) ==
+      shard.block_digests[static_cast<std::size_t>(block)]) {
+    return "";
+  }
+  return fmt::format(
+      "{} in {}: block {} of {} does not have the digest in the manifest when it arrives from "
+      "rank {} ({}): damaged there or on the way",
+      copy.folder.string(), copy_kind_text(copy.kind), block, shard.file, sender,
+      comm_.host(sender));
+}
+
 // The blocks lie one behind the other: each moves to its place, the last one first.
 void NearestLoader::take(Fetch& fetch, std::byte* buffer) const {
   const StoredShard& shard = manifest_.shards[static_cast<std::size_t>(fetch.piece.shard)];
@@ -258,13 +243,9 @@ void NearestLoader::take(Fetch& fetch, std::byte* buffer) const {
     end -= bytes;
     std::byte* const at = buffer + i * kDigestBlockBytes;
     std::memmove(at, buffer + end, static_cast<std::size_t>(bytes));
-    if (xxh3(at, bytes) != shard.block_digests[static_cast<std::size_t>(block)]) {
-      const ShardCopy& copy = *next_copy(fetch);
-      fetch.fault = fmt::format(
-          "{} in {}: block {} of {} does not have the digest in the manifest when it arrives from "
-          "rank {} ({}): damaged there or on the way",
-          copy.folder.string(), copy_kind_text(copy.kind), block, shard.file, copy.rank,
-          comm_.host(copy.rank));
+    const ShardCopy& copy = *next_copy(fetch);
+    fetch.fault = transit_fault(fetch.piece, block, at, copy.rank, copy);
+    if (!fetch.fault.empty()) {
       return;
     }
   }

@@ -1,18 +1,21 @@
 // NearestLoader: the blocks that the ranks ask for, out of all copies of one step, each from the
 // nearest that is good: the own node's memory, a partner's copy on this node, other nodes' memory,
 // copies on other nodes, the disk. Every digest is compared where the bytes are to be used; a
-// piece that is damaged, or gone, is fetched again from the next copy. Used by resume(), on the
-// thread that owns the communicator.
+// piece that is damaged, or gone, is fetched again from the next copy. What several ranks of a host
+// want from the disk is read once (host_reading.h). Used by resume(), on the thread that owns the
+// communicator.
 #pragma once
 
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "io/checkpoint/memory/exchange.h"
+#include "io/checkpoint/memory/host_reading.h"
 #include "io/checkpoint/memory/inventory.h"
 #include "io/checkpoint/reader.h"
 
@@ -60,14 +63,24 @@ class NearestLoader {
   };
 
   const ShardCopy* next_copy(const Fetch& fetch) const;
+  void join_host();
   void find_copies();
   void add_copies(const StepPlace& place, bool is_near);
   void read_near(std::vector<Fetch>& fetches);
   void read_far(std::vector<Fetch>& fetches);
+  void read_disk(std::vector<Fetch>& fetches);
+  void read_shared(const HostPlan& plan, const std::vector<Fetch*>& due);
+  std::string read_turn(const ReadingTurn& turn, std::byte* buffer) const;
+  void take_shared(Fetch& fetch, int reader, const std::byte* buffer);
+  void read_files(const std::vector<Fetch*>& due);
+  const ShardReader* open_shard(const std::filesystem::path& folder, std::int64_t shard);
   void try_near(Fetch& fetch, const ShardReader* reader, std::byte* buffer) const;
   void take(Fetch& fetch, std::byte* buffer) const;
   void serve(const BlockRequestToRank& request, std::byte* buffer) const;
-  void note(std::vector<Fetch*>& tried);
+  std::string transit_fault(const Piece& piece, std::int64_t block, const std::byte* at, int sender,
+                            const ShardCopy& copy) const;
+  void note(const std::vector<Fetch*>& tried);
+  void note_fault(Fetch& fetch);
 
   Communicator& comm_;
   const NodeMap& nodes_;
@@ -75,7 +88,12 @@ class NearestLoader {
   const StepCandidate& step_;
   const Manifest& manifest_;
   ShardIo io_;
+  std::vector<int> host_ranks_;                 // of this host
+  std::unique_ptr<Communicator> host_;          // of them; null where that is one
   std::vector<std::vector<ShardCopy>> copies_;  // by shard, the nearest first
+  // Of files that this rank reads; nothing of those that can't be opened.
+  std::map<std::pair<std::string, std::int64_t>, std::optional<ShardReader>> readers_;
+  std::map<std::pair<std::string, std::int64_t>, std::string> faults_;  // why not
   std::string refusal_;
   NearestStats stats_;
 };

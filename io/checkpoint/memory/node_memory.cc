@@ -66,8 +66,11 @@ MemoryStep inspect(const fs::path& path, const MemoryStepName& name, bool is_par
     }
     step.shards = shards_here(path, manifest);
     step.manifest = std::move(manifest);
+  } catch (const NotFound& e) {
+    step.problem = e.what();
   } catch (const Error& e) {
     step.problem = e.what();
+    step.is_damaged = true;
   }
   return step;
 }
@@ -76,12 +79,6 @@ void add_steps(const fs::path& folder, bool is_partner, std::vector<MemoryStep>&
   for (const fs::path& path : folders_in(folder)) {
     if (const auto name = parse_memory_step_name(path.filename().string())) {
       steps.push_back(inspect(path, *name, is_partner));
-    } else if (is_partner && !path.filename().string().starts_with("step-")) {
-      for (const fs::path& inner : folders_in(path)) {
-        if (const auto inner_name = parse_memory_step_name(inner.filename().string())) {
-          steps.push_back(inspect(inner, *inner_name, true));
-        }
-      }
     }
   }
 }
@@ -115,7 +112,9 @@ std::vector<MemoryStep> list_memory_steps(const NodeMemory& node) {
   std::vector<MemoryStep> steps;
   if (!node.folder.empty()) {
     add_steps(node.own(), false, steps);
-    add_steps(node.partner(), true, steps);
+    for (const fs::path& of_node : folders_in(node.partner())) {
+      add_steps(of_node, true, steps);
+    }
   }
   const auto key = [](const MemoryStep& step) {
     return std::tuple(-step.name.generation, -step.name.step, step.is_partner, step.path);

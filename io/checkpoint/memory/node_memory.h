@@ -5,12 +5,13 @@
 //   <node folder>/memory/own/step-00000100-g000003/   of the run of generation 3
 //       shard-00005.safetensors ...     of this node's ranks, as on disk        (../shard_plan.h)
 //       manifest.json                   of the whole checkpoint                 (../manifest.h)
-//       WANTS_COPY                      empty: the agent shall copy the folder to its partner
+//       WANTS_COPY                      the agent shall copy the manifest and these shards, one a
+//                                       line, to its partner; there once the step is whole
 //       COPIED                          it has: WANTS_COPY, renamed
 //   <node folder>/memory/own/.tmp-100-3/              an attempt
-//   <node folder>/memory/own/.free-3/                 files that no step needs, kept for their
-//   pages <node folder>/memory/partner/step-.../            copies of other nodes' steps; the
-//   agent's <node folder>/memory/partner/<node>/step-.../     the same, of several nodes
+//   <node folder>/memory/own/.free-3/                 files that no step needs: their pages count
+//   <node folder>/memory/own/.trash-100-3/            a step that goes
+//   <node folder>/memory/partner/<node>/step-.../     copies of that node's steps: the agent's
 //
 // A step counts once every node has renamed its folder; one that a few have is told by the shards
 // that are missing.
@@ -57,6 +58,7 @@ struct MemoryStep {
   std::optional<Manifest> manifest;  // if it is good
   std::vector<std::int64_t> shards;  // numbers in the manifest of those that are here in full size
   std::string problem;               // why there is no manifest
+  bool is_damaged = false;           // the manifest is there, and bad
 };
 
 // The newest first, own ones before copies. A folder that is not there holds none.

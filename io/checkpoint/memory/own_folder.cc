@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <system_error>
 
 #include <sys/stat.h>
@@ -13,6 +14,8 @@
 namespace trireme {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr std::string_view kSparePrefix = ".free-";
 
 void write_plainly(const fs::path& path, std::string_view text) {
   File file = File::create_new(path);
@@ -25,10 +28,39 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::error_code code;
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {
+    paths.push_back(at->path());
+  }
+  if (code && code != std::errc::no_such_file_or_directory) {
+    throw_errno(code.value(), "list", folder);
+  }
+  return paths;
+}
+
+bool contains(const std::vector<fs::path>& paths, const fs::path& path) {
+  return std::find(paths.begin(), paths.end(), path) != paths.end();
+}
+
+// Of what a run puts there; 0 of anything else.
+std::int64_t generation_of(const std::string& name) {
+  if (const auto step = parse_memory_step_name(name)) {
+    return step->generation;
+  }
+  if (const auto transient = parse_transient_name(name)) {
+    return transient->generation;
+  }
+  return name.starts_with(kSparePrefix)
+             ? std::strtoll(name.c_str() + kSparePrefix.size(), nullptr, 10)
+             : 0;
+}
+
 }  // namespace
 
 OwnFolder::OwnFolder(const NodeMemory& node, std::int64_t generation, int rank)
-    : path_(node.own()), generation_(generation), rank_(rank) {}
+    : path_(node.own()), partner_(node.partner()), generation_(generation), rank_(rank) {}
 
 fs::path OwnFolder::step(const MemoryStepName& name) const { return path_ / name.to_string(); }
 
@@ -37,13 +69,18 @@ fs::path OwnFolder::attempt(const MemoryStepName& name) const {
          TransientName{TransientName::Kind::attempt, name.step, name.generation}.to_string();
 }
 
-fs::path OwnFolder::spare_folder() const { return path_ / fmt::format(".free-{}", generation_); }
+fs::path OwnFolder::spare_folder() const {
+  return path_ / fmt::format("{}{}", kSparePrefix, generation_);
+}
 
 fs::path OwnFolder::spare_file(std::size_t slot) const {
   return spare_folder() / fmt::format("{}-{}", rank_, slot);
 }
 
 void OwnFolder::make(const fs::path& folder) const {
+  if (!is_there(path_)) {
+    open();  // who clears up /dev/shm takes what is ours, too
+  }
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
     throw_errno(errno, "create folder", folder);
   }
@@ -60,32 +97,78 @@ bool OwnFolder::is_copied(const MemoryStepName& name) const {
 void OwnFolder::open() const { make_directories(path_); }
 
 void OwnFolder::keep_only(const std::vector<fs::path>& folders) const {
-  std::error_code code;
-  std::vector<fs::path> doomed;
-  for (fs::directory_iterator at(path_, code), end; !code && at != end; at.increment(code)) {
-    if (std::find(folders.begin(), folders.end(), at->path()) == folders.end()) {
-      doomed.push_back(at->path());
+  for (const fs::path& path : entries_of(path_)) {
+    if (!contains(folders, path) && generation_of(path.filename().string()) <= generation_) {
+      remove(path);
     }
-  }
-  if (code) {
-    throw_errno(code.value(), "list", path_);
-  }
-  for (const fs::path& path : doomed) {
-    remove_tree(path);
   }
 }
 
-void OwnFolder::complete(const MemoryStepName& name, const Manifest& manifest,
-                         bool wants_copy) const {
-  write_plainly(attempt(name) / kManifestName, to_text(manifest));
-  if (wants_copy) {
-    write_plainly(attempt(name) / kWantsCopyName, "");
+void OwnFolder::keep_only_of_all(const std::vector<fs::path>& folders) const {
+  for (const fs::path& path : entries_of(path_)) {
+    if (!contains(folders, path)) {
+      remove(path);
+    }
   }
+}
+
+void OwnFolder::remove(const fs::path& folder) const {
+  const auto name = parse_memory_step_name(folder.filename().string());
+  if (!name) {
+    remove_tree(folder);
+    return;
+  }
+  const TransientName trash{TransientName::Kind::trash, name->step, name->generation};
+  const fs::path aside = folder.parent_path() / trash.to_string();
+  remove_tree(aside);
+  // Gone already: the agent removes copies, too.
+  if (::rename(folder.c_str(), aside.c_str()) != 0 && errno != ENOENT) {
+    throw_errno(errno, "rename", folder);
+  }
+  remove_tree(aside);
+}
+
+void OwnFolder::remove_copies_before(const MemoryStepName& oldest) const {
+  if (!is_there(partner_)) {
+    return;
+  }
+  for (const fs::path& of_node : entries_of(partner_)) {
+    for (const fs::path& path : entries_of(of_node)) {
+      const auto name = parse_memory_step_name(path.filename().string());
+      if (name &&
+          std::pair(name->generation, name->step) < std::pair(oldest.generation, oldest.step)) {
+        remove(path);
+      }
+    }
+  }
+}
+
+void OwnFolder::complete(const MemoryStepName& name, const Manifest& manifest) const {
+  write_plainly(attempt(name) / kManifestName, to_text(manifest));
 }
 
 void OwnFolder::commit(const MemoryStepName& name) const {
+  remove(step(name));
   if (::rename(attempt(name).c_str(), step(name).c_str()) != 0) {
     throw_errno(errno, fmt::format("rename {} to", attempt(name).string()), step(name));
+  }
+}
+
+void OwnFolder::want_copy(const MemoryStepName& name) const {
+  if (is_there(step(name) / kWantsCopyName) || is_copied(name)) {
+    return;
+  }
+  std::string shards;
+  for (const fs::path& path : entries_of(step(name))) {
+    const std::string file = path.filename().string();
+    shards += parse_shard_file_name(file) ? file + "\n" : "";
+  }
+  // The agent sees it whole or not at all.
+  const fs::path draft = step(name) / fmt::format(".{}", kWantsCopyName);
+  remove_tree(draft);
+  write_plainly(draft, shards);
+  if (::rename(draft.c_str(), (step(name) / kWantsCopyName).c_str()) != 0) {
+    throw_errno(errno, "rename", draft);
   }
 }
 

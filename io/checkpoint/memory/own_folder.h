@@ -4,7 +4,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "io/checkpoint/memory/node_memory.h"
@@ -28,17 +27,28 @@ class OwnFolder {
 
   // Leader: makes the folder itself.
   void open() const;
-  // Leader: removes all but these folders.
+  // Leader: removes all of this run and of earlier ones but these folders.
   void keep_only(const std::vector<std::filesystem::path>& folders) const;
-  // Leader: adds the manifest, and the wish for a copy, to the attempt.
-  void complete(const MemoryStepName& name, const Manifest& manifest, bool wants_copy) const;
-  // Leader: the attempt gets the step's name.
+  // Leader: removes them whatever run they are of.
+  void keep_only_of_all(const std::vector<std::filesystem::path>& folders) const;
+  // Leader: removes one; its name goes first, so that what a kill leaves of it is no step.
+  void remove(const std::filesystem::path& folder) const;
+  // Leader: removes what other nodes have copied here that is older than `oldest`. Of such a step
+  // no node has its own shards any more. Agents remove what they replace; the copies of nodes that
+  // the run has left nobody replaces.
+  void remove_copies_before(const MemoryStepName& oldest) const;
+  // Leader: adds the manifest to the attempt.
+  void complete(const MemoryStepName& name, const Manifest& manifest) const;
+  // Leader: the attempt gets the step's name; an older step of that name goes.
   void commit(const MemoryStepName& name) const;
+  // Leader: asks the agent for a copy of the step's shards that are here, unless it is asked.
+  void want_copy(const MemoryStepName& name) const;
   // Leader: makes an attempt of it again, however far it came. Does not throw.
   void undo(const MemoryStepName& name) const;
 
  private:
   std::filesystem::path path_;
+  std::filesystem::path partner_;
   std::int64_t generation_;
   int rank_;
 };

@@ -67,8 +67,15 @@ Resumed result_of(Communicator& comm, const StepCandidate& step, Manifest manife
   return resumed;
 }
 
-[[noreturn]] void refuse_to_start_anew(const fs::path& folder,
+[[noreturn]] void refuse_to_start_anew(const fs::path& folder, bool on_disk,
                                        const std::vector<std::string>& skipped) {
+  if (!on_disk) {
+    throw DataError(fmt::format(
+        "the nodes' memory holds checkpoints, but none is valid, and there is none in {}:\n  {}\n"
+        "Look for what damages memory there (dmesg, trireme health). To start from the beginning, "
+        "launch the run again: what its nodes hold in memory goes with the launch",
+        folder.string(), fmt::join(skipped, "\n  ")));
+  }
   throw DataError(fmt::format(
       "{} holds checkpoints, but none is valid:\n  {}\nRestore one; or, to start from the "
       "beginning, remove {} or choose another checkpoint.dir",
@@ -99,6 +106,7 @@ std::optional<Resumed> resume(Communicator& comm, const fs::path& folder,
   Inventory inventory(comm, nodes, options.node, options.identity);
   inventory.add_disk(folder, options.step);
   std::vector<std::string> skipped = inventory.problems();
+  bool is_damaged = inventory.disk_has_any() || inventory.memory_is_damaged();
   for (const StepCandidate& step : inventory.candidates()) {
     Manifest manifest = send_manifest(comm, inventory, step);
     fault("load.manifest");
@@ -107,6 +115,7 @@ std::optional<Resumed> resume(Communicator& comm, const fs::path& folder,
     std::string reason = loader.missing();
     if (reason.empty()) {
       reason = loader.load(requests);
+      is_damaged = is_damaged || !reason.empty();
     }
     if (reason.empty()) {
       const NearestStats stats = loader.stats();
@@ -116,13 +125,13 @@ std::optional<Resumed> resume(Communicator& comm, const fs::path& folder,
     }
     skipped.push_back(fmt::format("{}: {}", name_of(step), reason));
   }
-  if (!inventory.disk_has_any()) {
+  if (!is_damaged) {
     if (options.nothing_whole && !skipped.empty()) {
       options.nothing_whole(skipped);
     }
     return std::nullopt;
   }
-  refuse_to_start_anew(folder, skipped);
+  refuse_to_start_anew(folder, inventory.disk_has_any(), skipped);
 }
 
 }  // namespace trireme

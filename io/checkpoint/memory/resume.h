@@ -45,11 +45,11 @@ struct Resumed {
   std::string source() const;
 };
 
-// Collective. Nothing if neither the folder nor any memory holds a whole checkpoint, and the folder
-// not even a bad one: memory is lost with its node, so that what is left of it holds nobody up;
-// NotFound if the wanted step is nowhere; PolicyError if a rank may not read
-// one; DataError with all reasons if the folder holds some and none is good: the run must not start
-// from scratch by mistake. After an error the requests' views hold undefined bytes.
+// Collective. Nothing if there is no checkpoint, neither on disk nor in memory, where those that
+// have lost shards with their nodes are none: what is left of them holds nobody up. NotFound if the
+// wanted step is nowhere; PolicyError if a rank may not read one; DataError with all reasons if
+// there are some, and all are bad: the run must not start from scratch by mistake. After an error
+// the requests' views hold undefined bytes.
 std::optional<Resumed> resume(Communicator& comm, const std::filesystem::path& folder,
                               std::span<const BlockRequest> requests,
                               const ResumeOptions& options = {});

@@ -38,7 +38,7 @@ fs::path make_step(const fs::path& node, int step) {
       {"last", 0}};
   write(folder / "shard-00000.safetensors", shard_text(step));
   write(folder / "manifest.json", seal_json(manifest));
-  write(folder / "WANTS_COPY", "");
+  write(folder / "WANTS_COPY", "shard-00000.safetensors\n");
   return folder;
 }
 
@@ -50,6 +50,18 @@ bool becomes_true(const std::function<bool()>& condition) {
     ::usleep(20'000);
   }
   return false;
+}
+
+// Writes and closes a connection to the receiver as a friend would, with these frames.
+std::string say(int port, const std::string& secret, const std::vector<std::string>& frames) {
+  auto connection = call({"127.0.0.1"}, port, secret, {.role = "copy", .node = "na"}, 5);
+  if (!connection) {
+    return "not let in";
+  }
+  for (const std::string& frame : frames) {
+    connection->send(frame);
+  }
+  return connection->receive_one(5).value_or("no answer");
 }
 
 class Copies : public testing::Test {
@@ -80,6 +92,40 @@ TEST_F(Copies, TheNewestStepGoesToThePartnerAndReplacesTheOlder) {
   EXPECT_FALSE(fs::exists(there(10)));
 }
 
+// A rank has taken its file for the next step: half a step is no copy, and replaces none.
+TEST_F(Copies, AStepThatHasLostAShardIsNotKept) {
+  const fs::path first = make_step(a_.path(), 10);
+  sender_.set_partner(partner());
+  ASSERT_TRUE(becomes_true([&] { return fs::exists(first / "COPIED"); }));
+  const fs::path step = a_.path() / "memory" / "own" / ".tmp-20-1";
+  fs::rename(make_step(a_.path() / "b", 20), step);
+  fs::remove(step / "shard-00000.safetensors");
+  fs::rename(step, a_.path() / "memory" / "own" / "step-00000020-g000001");
+  ASSERT_TRUE(becomes_true([&] { return !sender_.trouble().empty(); }));
+  EXPECT_NE(sender_.trouble().find("shard-00000"), std::string::npos);
+  EXPECT_FALSE(fs::exists(there(20)));
+  EXPECT_TRUE(fs::exists(there(10)));
+}
+
+// A run that went back writes a step of the same name once more.
+TEST_F(Copies, AStepThatIsWantedOnceMoreIsCopiedOnceMore) {
+  const fs::path step = make_step(a_.path(), 10);
+  sender_.set_partner(partner());
+  ASSERT_TRUE(becomes_true([&] { return fs::exists(step / "COPIED"); }));
+  fs::remove(step / "COPIED");
+  make_step(a_.path(), 10);
+  EXPECT_TRUE(becomes_true([&] { return fs::exists(step / "COPIED"); }));
+}
+
+TEST_F(Copies, ACopyOfAnotherNodeIsRefused) {
+  const std::string answer = say(receiver_.port(), secret_,
+                                 {to_json(CopyBegin{"nx", "step-00000010-g000001"}),
+                                  to_json(CopyFile{"manifest.json", 4, xxh3("good", 4)}), "good",
+                                  to_json(CopyEnd{})});
+  EXPECT_NE(answer.find("na sends a copy of nx"), std::string::npos);
+  EXPECT_FALSE(fs::exists(b_.path() / "memory" / "partner" / "nx"));
+}
+
 // Its file was taken for the next step meanwhile: that is not the step that the manifest means.
 TEST_F(Copies, AStepThatIsNotWhatItsManifestSaysIsNotKept) {
   const fs::path step = make_step(a_.path(), 10);
@@ -102,16 +148,22 @@ TEST_F(Copies, AnotherPartnerGetsTheStepAgain) {
       [&] { return fs::exists(c.path() / "memory/partner/na/step-00000010-g000001"); }));
 }
 
-// Writes and closes a connection to the receiver as a friend would, with these frames.
-std::string say(int port, const std::string& secret, const std::vector<std::string>& frames) {
-  auto connection = call({"127.0.0.1"}, port, secret, {.role = "copy", .node = "na"}, 5);
-  if (!connection) {
-    return "not let in";
-  }
-  for (const std::string& frame : frames) {
-    connection->send(frame);
-  }
-  return connection->receive_one(5).value_or("no answer");
+// It lets the sender in, and then says nothing more: the next order is not kept waiting for it.
+TEST_F(Copies, APartnerThatFallsSilentIsLeftForAnother) {
+  Listener silent("127.0.0.1");
+  const fs::path step = make_step(a_.path(), 10);
+  sender_.set_partner({"silent", silent.port(), {"127.0.0.1"}});
+  std::optional<Connection> held;
+  ASSERT_TRUE(becomes_true([&] { return (held = silent.accept()).has_value(); }));
+  Doorkeeper door(secret_);
+  held->send(door.challenge());
+  std::string welcome;
+  (void)door.accept(held->receive_one(5).value_or(""), welcome);
+  held->trust();
+  held->send(welcome);
+  ASSERT_TRUE(held->receive_one(5));
+  sender_.set_partner(partner());
+  EXPECT_TRUE(becomes_true([&] { return fs::exists(step / "COPIED"); }));
 }
 
 TEST_F(Copies, BytesThatChangedOnTheirWayAreNotKept) {

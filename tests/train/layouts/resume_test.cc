@@ -83,6 +83,9 @@ struct Rank {
     }
     const auto resumed = resume(world, folder, requests, {});
     engine.masters_changed();
+    // No block twice, for all ranks are on one host.
+    EXPECT_LE(all_reduce_value(world, resumed->load.read_bytes, ReduceOp::sum),
+              resumed->manifest.bytes());
     return counters_from_json(resumed.value().manifest.meta.extra.at("counters"));
   }
 };
@@ -99,7 +102,8 @@ using RankWork = std::function<std::vector<double>(Rank&)>;
 std::vector<double> run_world(const ModelConfig& model, const Choice& choice,
                               const RankWork& work) {
   const RunConfig config = config_of(model, choice);
-  ThreadWorld world(choice.ranks());
+  ThreadWorld world(choice.ranks(),
+                    std::vector<std::string>(static_cast<std::size_t>(choice.ranks()), "host"));
   std::vector<std::vector<double>> results(static_cast<std::size_t>(choice.ranks()));
   world.run([&](Communicator& comm) {
     Rank rank(comm, world.recorder(comm.rank()), config);

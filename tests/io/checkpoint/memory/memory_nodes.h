@@ -39,10 +39,14 @@ class Nodes {
   std::filesystem::path own_step(int number, std::int64_t step, std::int64_t generation) const {
     return node(number).own() / MemoryStepName{step, generation}.to_string();
   }
+  std::filesystem::path copied_step(int from, int to, std::int64_t step,
+                                    std::int64_t generation) const {
+    return node(to).partner() / node(from).name / MemoryStepName{step, generation}.to_string();
+  }
   // The agents' work: copies a step to the partner and says so.
   void copy_to_partner(int from, int to, std::int64_t step, std::int64_t generation) const {
     const std::filesystem::path own = own_step(from, step, generation);
-    const std::filesystem::path copy = node(to).partner() / own.filename();
+    const std::filesystem::path copy = copied_step(from, to, step, generation);
     std::filesystem::create_directories(copy.parent_path());
     std::filesystem::copy(own, copy, std::filesystem::copy_options::recursive);
     std::filesystem::rename(own / kWantsCopyName, own / kCopiedName);
@@ -62,6 +66,26 @@ inline MemoryOptions memory_options(const NodeMemory& node, std::int64_t generat
   options.run = "run";
   options.copy_threads = 2;
   return options;
+}
+
+// A run on the nodes whose every rank calls `work`.
+using Work = std::function<void(Communicator&, MemoryWriter&)>;
+inline void run(const Nodes& nodes, int ranks, const Work& work, std::int64_t generation = 1,
+                std::optional<MemoryStepName> resumed = std::nullopt) {
+  nodes.world(ranks).run([&](Communicator& comm) {
+    const NodeMemory node = nodes.node(nodes.node_of(comm.rank(), ranks));
+    const NodeMap map = map_nodes(comm, node);
+    MemoryWriter writer(comm, map, memory_options(node, generation));
+    EXPECT_EQ(writer.open(resumed), "");
+    work(comm, writer);
+  });
+}
+
+inline SaveOutcome save(Communicator& comm, MemoryWriter& writer, std::int64_t step,
+                        const State& state = small_state()) {
+  const Blocks blocks = cut_state(state, cut_flat, comm.rank(), comm.size());
+  writer.save(meta_of(step), blocks.to_save);
+  return writer.finish().value();
 }
 
 // A run of its own: saves the states of steps 1, 2, ... one after the other; rank 0's outcomes.

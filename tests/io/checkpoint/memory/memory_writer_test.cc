@@ -34,26 +34,6 @@ Space space_of(const fs::path& folder) {
   return space;
 }
 
-// A run on the nodes whose every rank calls `work`.
-using Work = std::function<void(Communicator&, MemoryWriter&)>;
-void run(const Nodes& nodes, int ranks, const Work& work, std::int64_t generation = 1,
-         std::optional<MemoryStepName> resumed = std::nullopt) {
-  nodes.world(ranks).run([&](Communicator& comm) {
-    const NodeMemory node = nodes.node(nodes.node_of(comm.rank(), ranks));
-    const NodeMap map = map_nodes(comm, node);
-    MemoryWriter writer(comm, map, memory_options(node, generation));
-    EXPECT_EQ(writer.open(resumed), "");
-    work(comm, writer);
-  });
-}
-
-SaveOutcome save(Communicator& comm, MemoryWriter& writer, std::int64_t step,
-                 const State& state = small_state()) {
-  const Blocks blocks = cut_state(state, cut_flat, comm.rank(), comm.size());
-  writer.save(meta_of(step), blocks.to_save);
-  return writer.finish().value();
-}
-
 TEST(MemoryWriter, KeepsTheNewestTwoInThreeFiles) {
   const Nodes nodes(2);
   run(nodes, 4, [&](Communicator& comm, MemoryWriter& writer) {

@@ -30,7 +30,7 @@ class TwoNodes : public testing::Test {
     return nodes_.own_step(node, step, 1) / shard_file_name(number);
   }
   fs::path copied_shard(int node, int number) const {
-    return nodes_.node(node).partner() / "step-00000002-g000001" / shard_file_name(number);
+    return nodes_.copied_step(1 - node, node, 2, 1) / shard_file_name(number);
   }
 
   const Nodes nodes_{2};
@@ -110,6 +110,20 @@ TEST_F(TwoNodes, NothingWholeAnywhereIsAFreshStart) {
   };
   EXPECT_FALSE(load_nearest(nodes_, state_, cut_flat, 4, options).resumed.has_value());
   EXPECT_EQ(told.size(), 2U);
+}
+
+// Every shard is there, and none of the steps is good: that is no loss but damage.
+TEST_F(TwoNodes, DamageInMemoryAloneIsNoFreshStart) {
+  for (const int step : {1, 2}) {
+    flip_byte(shard(1, 2, step), 70'000);
+  }
+  EXPECT_THROW(load_nearest(nodes_, state_, cut_flat, 4), DataError);
+}
+
+TEST_F(TwoNodes, ADamagedManifestInMemoryIsNoFreshStart) {
+  nodes_.lose(0);
+  flip_byte(nodes_.own_step(1, 2, 1) / "manifest.json", 40);
+  EXPECT_THROW(load_nearest(nodes_, state_, cut_flat, 4), DataError);
 }
 
 // Bad checkpoints on disk are no fresh start, whatever the memory has lost.
