@@ -346,9 +346,9 @@ void TrainingCheckpoints::note_memory(const std::optional<SaveOutcome>& outcome)
     return;
   }
   const double stall = memory_->stats().last_stall_seconds;
-  if (!outcome->durable && parts_.world.rank() == 0) {
-    parts_.log.warning(fmt::format("step {} is not kept in memory, training goes on: {}",
-                                   outcome->step, outcome->message));
+  if (!outcome->message.empty() && parts_.world.rank() == 0) {
+    parts_.log.warning(fmt::format("step {} is {} in memory, training goes on: {}", outcome->step,
+                                   outcome->durable ? "kept" : "not kept", outcome->message));
   }
   if (!outcome->durable) {
     return;

@@ -64,6 +64,10 @@ RunConfig usable_config(RunConfig config, const TrainingHost& host) {
           "to disk only; start the run with trireme launch to keep them in memory, too");
     }
   }
+  // Nor copies of it where there is one node only.
+  if (config.checkpoint.uses_memory() && config.checkpoint.partner) {
+    config.checkpoint.partner = map_nodes(host.world, host.node).ranks.size() > 1;
+  }
   return config;
 }
 
