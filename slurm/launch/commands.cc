@@ -204,7 +204,7 @@ Command ranks_command(const LaunchSetting& setting, std::int64_t generation,
                       const std::vector<NodeSpec>& nodes) {
   Command command;
   command.environment = shared_environment(setting, generation, nodes);
-  command.argv = setting.starter == Launcher::mpirun
+  command.argv = setting.starter == Starter::mpirun
                      ? mpirun(setting, generation, nodes, command.environment)
                      : srun(setting, nodes);
   append(command.argv, setting.launcher_arguments);

@@ -10,7 +10,7 @@
 
 namespace trireme {
 
-enum class Launcher { mpirun, srun };
+enum class Starter { mpirun, srun };
 // How a process gets onto a node.
 enum class Reach { local, ssh, slurm };
 
@@ -18,7 +18,7 @@ enum class Reach { local, ssh, slurm };
 struct LaunchSetting {
   std::string program = {};  // this one's path, the same on all nodes
   std::string launch = {};   // the launch's number: hexadecimal digits
-  Launcher starter = Launcher::mpirun;
+  Starter starter = Starter::mpirun;
   Reach reach = Reach::local;
   std::vector<std::string> ssh = {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"};
   int ranks_a_node = 1;

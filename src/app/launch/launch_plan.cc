@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "mpi/launch_environment.h"
 #include "slurm/doctor/node_checks.h"
 #include "slurm/job/job_environment.h"
 #include "slurm/job/topology.h"
@@ -172,8 +173,8 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
       options.ranks_a_node > 0 ? options.ranks_a_node : std::max(place.ranks_a_node, 1);
   LaunchPlan plan;
   plan.setting.program = std::filesystem::read_symlink("/proc/self/exe");
-  plan.setting.starter = options.launcher == "srun" ? Launcher::srun : Launcher::mpirun;
-  if (plan.setting.starter == Launcher::srun && place.reach != Reach::slurm) {
+  plan.setting.starter = options.launcher == "srun" ? Starter::srun : Starter::mpirun;
+  if (plan.setting.starter == Starter::srun && place.reach != Reach::slurm) {
     throw ConfigError("--launcher srun works inside a Slurm job only");
   }
   plan.setting.reach = place.reach;

@@ -58,7 +58,7 @@ TEST(Commands, MpirunGetsHostsAndVariables) {
 TEST(Commands, InSlurmTheDaemonsOverlapADeadStep) {
   EXPECT_EQ(variable(ranks_command(setting(Reach::slurm), 1, kNodes), "SLURM_OVERLAP"), "1");
   LaunchSetting s = setting(Reach::slurm);
-  s.starter = Launcher::srun;
+  s.starter = Starter::srun;
   const Command c = ranks_command(s, 1, kNodes);
   EXPECT_EQ(c.argv.front(), "srun");
   EXPECT_TRUE(has(c, "--kill-on-bad-exit=1"));
@@ -71,7 +71,7 @@ TEST(Commands, InSlurmRanksGetTheVariablesWhateverTheJobWasSubmittedWith) {
   LaunchSetting s = setting(Reach::slurm);
   EXPECT_EQ(variable(ranks_command(s, 1, kNodes), "SLURM_EXPORT_ENV"), "ALL");
   EXPECT_TRUE(has(on_node(s, "n7", {"launch", "agent"}), "--export=ALL"));
-  s.starter = Launcher::srun;
+  s.starter = Starter::srun;
   EXPECT_TRUE(has(ranks_command(s, 1, kNodes), "--export=ALL"));
 }
 
@@ -79,7 +79,7 @@ TEST(Commands, RanksAreBoundWhereThatIsAskedFor) {
   LaunchSetting s = setting(Reach::slurm);
   s.cpus_a_rank = 8;
   EXPECT_TRUE(has(ranks_command(s, 1, kNodes), "ppr:2:node:PE=8"));
-  s.starter = Launcher::srun;
+  s.starter = Starter::srun;
   EXPECT_TRUE(has(ranks_command(s, 1, kNodes), "--cpus-per-task=8"));
   s = setting(Reach::local);
   s.cpus_a_rank = 1;
