@@ -45,7 +45,8 @@ MpiSession& AppContext::session() {
   return *session_;
 }
 
-void end_with(AppContext& context, ExitCode code, std::string_view kind, const std::string& what) {
+void end_with(AppContext& context, ExitCode code, std::string_view kind, const std::string& what,
+              std::optional<int> at_fault) {
   const bool several = context.has_session() && context.session().world().size() > 1;
   const RankPlace place = context.has_session() ? context.session().place() : RankPlace{};
   if (several && place.rank != 0) {
@@ -54,8 +55,10 @@ void end_with(AppContext& context, ExitCode code, std::string_view kind, const s
   const std::string who = several ? fmt::format("rank {} on {}: ", place.rank, place.host) : "";
   std::fputs(fmt::format("trireme: {}{}\n", who, what).c_str(), stderr);
   if (context.run) {
-    context.run->write_exit_reason({static_cast<int>(code), std::string(kind), what, place.rank,
-                                    place.host, 0, context.status.step, context.status.phase});
+    const RankPlace blamed =
+        at_fault ? context.session().places().at(static_cast<std::size_t>(*at_fault)) : place;
+    context.run->write_exit_reason({static_cast<int>(code), std::string(kind), what, blamed.rank,
+                                    blamed.host, 0, context.status.step, context.status.phase});
   }
   if (context.has_session()) {
     context.session().abort(code);

@@ -27,8 +27,9 @@ class AppContext {
 };
 
 // Prints what went wrong, with rank and host, records it in the run directory, and ends the process
-// or the whole job. Called where nothing else can catch.
+// or the whole job. Called where nothing else can catch. at_fault: the rank of a fault that is
+// another's than the one that tells it.
 [[noreturn]] void end_with(AppContext& context, ExitCode code, std::string_view kind,
-                           const std::string& what);
+                           const std::string& what, std::optional<int> at_fault = std::nullopt);
 
 }  // namespace trireme

@@ -24,6 +24,7 @@
 #include "src/app/train_command.h"
 #include "src/app/version.h"
 #include "src/base/log.h"
+#include "src/train/rank_fault.h"
 
 namespace trireme {
 namespace {
@@ -75,6 +76,8 @@ int run(CLI::App& cli, AppContext& context, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     cli.exit(error);
     return static_cast<int>(ExitCode::usage);
+  } catch (const RankFault& fault) {
+    end_with(context, fault.exit_code(), fault.kind(), fault.what(), fault.rank);
   } catch (const Error& error) {
     end_with(context, error.exit_code(), error.kind(), error.what());
   } catch (const std::bad_alloc&) {

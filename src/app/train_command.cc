@@ -16,6 +16,7 @@
 #include "src/base/stack_dump.h"
 #include "src/train/connect.h"
 #include "src/train/job_end.h"
+#include "src/train/logged_replay.h"
 #include "src/train/startup.h"
 #include "src/train/training.h"
 
@@ -25,6 +26,7 @@ namespace {
 struct TrainOptions {
   std::string file;
   std::vector<std::string> arguments;
+  std::int64_t replay = 0;  // compute again up to this step; 0: train
 };
 
 // Whether an earlier start has done all steps, its last checkpoint stands, and nobody asks to do
@@ -114,7 +116,8 @@ void train(const TrainOptions& options, AppContext& context) {
   world.set_deadline(std::chrono::duration<double>(config.deadline.start));
   check_same_config(world, loaded);
   const RunDirectory run(config.run_dir);
-  if (finished_before(config, run, world)) {
+  const bool replays = options.replay != 0;
+  if (!replays && finished_before(config, run, world)) {
     if (world.rank() == 0) {
       run.forget_exit_reason();
       fmt::print(
@@ -141,6 +144,10 @@ void train(const TrainOptions& options, AppContext& context) {
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
   host.progress = progress.get();
+  if (replays) {
+    replay_logged(config, host, options.replay);
+    return;
+  }
   Training training(config, host);
   if (world.rank() == 0) {
     // Only now: a start that is refused changes nothing of what an earlier one left.
@@ -171,6 +178,12 @@ void add_train_command(CLI::App& app, AppContext& context) {
   const auto options = std::make_shared<TrainOptions>();
   command->add_option("CONFIG", options->file, "the run's YAML file")->required();
   command->add_option("KEY=VALUE", options->arguments, "changes to it, as in train.steps=100");
+  command
+      ->add_option("--replay", options->replay,
+                   "compute the steps since the newest checkpoint before STEP again, up to it, "
+                   "and compare their bits with metrics.jsonl; saves nothing")
+      ->type_name("STEP")
+      ->check(CLI::PositiveNumber);
   command->footer(
       "Example:\n"
       "  mpirun -n 2 trireme train configs/run/demo.yaml train.steps=100\n"

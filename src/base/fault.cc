@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -93,7 +94,26 @@ void act(const FaultAction& action, std::string_view site) {
     case Kind::error:
     case Kind::corrupt:
     case Kind::shorten:
+    case Kind::nan:
+    case Kind::scale:
       break;
+  }
+}
+
+// What becomes of bytes that pass; of f32 values where the action speaks of numbers.
+void change(const FaultAction& action, void* data, std::int64_t bytes) {
+  auto* const values = static_cast<float*>(data);
+  const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(float));
+  if (action.kind == Kind::corrupt && bytes > 0) {
+    // Of an f32 the mantissa's highest bit but one.
+    const std::int64_t at = std::min(bytes / 2 / 4 * 4 + 2, bytes - 1);
+    auto* const byte = static_cast<unsigned char*>(data) + at;
+    *byte = static_cast<unsigned char>(*byte ^ 0x20U);
+  } else if (action.kind == Kind::nan && count > 0) {
+    values[count / 2] = std::numeric_limits<float>::quiet_NaN();
+  } else if (action.kind == Kind::scale) {
+    std::for_each(values, values + count,
+                  [&](float& value) { value = static_cast<float>(value * action.factor); });
   }
 }
 
@@ -115,12 +135,7 @@ void meet_fault(std::string_view site, void* data, std::int64_t bytes) {
   if (rule->action.kind == Kind::error) {
     throw_errno(rule->action.number, "pass the fault point", site);
   }
-  if (rule->action.kind == Kind::corrupt && bytes > 0) {
-    // Of an f32 the mantissa's highest bit but one.
-    const std::int64_t at = std::min(bytes / 2 / 4 * 4 + 2, bytes - 1);
-    auto* const byte = static_cast<unsigned char*>(data) + at;
-    *byte = static_cast<unsigned char>(*byte ^ 0x20U);
-  }
+  change(rule->action, data, bytes);
 }
 
 FaultyCall meet_faulty_call(std::string_view site, std::int64_t bytes) {

@@ -21,8 +21,9 @@ constexpr double kLongestSleep = 1e6;
 constexpr std::int64_t kMaxPlanBytes = 1 << 20;
 
 // In the order of FaultAction::Kind.
-constexpr std::array<std::string_view, 11> kActions = {
-    "kill", "stop", "segv", "abort", "throw", "spin", "exit", "sleep", "errno", "corrupt", "short"};
+constexpr std::array<std::string_view, 13> kActions = {"kill",  "stop", "segv",  "abort", "throw",
+                                                       "spin",  "exit", "sleep", "errno", "corrupt",
+                                                       "short", "nan",  "scale"};
 
 [[noreturn]] void refuse(std::string_view rule, const std::string& why) {
   throw ConfigError(fmt::format(
@@ -79,6 +80,12 @@ void parse_value(std::string_view rule, std::string_view value, FaultAction& act
       refuse(rule, fmt::format("sleep={}: expected seconds", value));
     }
     action.seconds = *seconds;
+  } else if (action.kind == Kind::scale) {
+    const auto factor = parse_number<double>(value);
+    if (!factor || !std::isfinite(*factor)) {
+      refuse(rule, fmt::format("scale={}: expected a factor, as in scale=1000", value));
+    }
+    action.factor = *factor;
   } else {
     action.number = errno_of(value);
     if (action.number == 0) {
@@ -96,8 +103,8 @@ FaultAction parse_action(std::string_view rule, std::string_view text) {
       continue;
     }
     action.kind = static_cast<Kind>(i);
-    const bool takes_value =
-        action.kind == Kind::exit || action.kind == Kind::sleep || action.kind == Kind::error;
+    const bool takes_value = action.kind == Kind::exit || action.kind == Kind::sleep ||
+                             action.kind == Kind::error || action.kind == Kind::scale;
     if (takes_value != (equals != std::string_view::npos)) {
       refuse(rule, takes_value ? fmt::format("{} needs a value, as in {}=...", name, name)
                                : fmt::format("{} takes no value", name));
@@ -112,8 +119,12 @@ FaultAction parse_action(std::string_view rule, std::string_view text) {
 }
 
 void check_possible(std::string_view rule, const FaultSite& site, const FaultAction& action) {
-  if (action.kind == Kind::corrupt && site.kind != FaultSite::Kind::data) {
+  const bool numbers = site.kind == FaultSite::Kind::numbers;
+  if (action.kind == Kind::corrupt && site.kind != FaultSite::Kind::data && !numbers) {
     refuse(rule, fmt::format("no data passes {}: there is nothing to corrupt", site.name));
+  }
+  if ((action.kind == Kind::nan || action.kind == Kind::scale) && !numbers) {
+    refuse(rule, fmt::format("no numbers pass {}: there is nothing to change", site.name));
   }
   if (action.kind == Kind::shorten && site.name != "file.read" && site.name != "file.write") {
     refuse(rule, fmt::format("{} transfers nothing that could be short", site.name));
@@ -214,6 +225,7 @@ std::vector<std::string> fault_actions() {
   actions[static_cast<std::size_t>(Kind::exit)] += "=CODE";
   actions[static_cast<std::size_t>(Kind::sleep)] += "=SECONDS";
   actions[static_cast<std::size_t>(Kind::error)] += "=NAME";
+  actions[static_cast<std::size_t>(Kind::scale)] += "=FACTOR";
   return actions;
 }
 
@@ -226,6 +238,8 @@ std::string to_text(const FaultAction& action) {
       return fmt::format("{}={}", name, action.seconds);
     case Kind::error:
       return fmt::format("{}={}", name, ::strerrorname_np(action.number));
+    case Kind::scale:
+      return fmt::format("{}={}", name, action.factor);
     default:
       return name;
   }

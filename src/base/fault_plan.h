@@ -8,6 +8,7 @@
 //   rank        a number, or * for each
 //   nth         N: the N-th passage in a process; N+: it and all later ones; *: every one
 //   action      kill stop segv abort throw spin exit=CODE sleep=SECONDS errno=ENOSPC corrupt short
+//               nan scale=FACTOR
 //
 // The file holds the same as a list: `faults: ["ckpt.rename:0:2:kill", ...]`. Pure functions.
 #pragma once
@@ -32,10 +33,13 @@ struct FaultAction {
     error,    // "errno": the call fails with `number`; elsewhere its error is thrown
     corrupt,  // flips a bit of the data
     shorten,  // "short": the call moves half, or one byte of little
+    nan,      // one of the numbers becomes NaN
+    scale,    // all of them are multiplied by `factor`
   };
   Kind kind = Kind::kill;
   int number = 0;      // exit code or errno
   double seconds = 0;  // of sleep
+  double factor = 1;   // of scale
   friend bool operator==(const FaultAction&, const FaultAction&) = default;
 };
 

@@ -18,10 +18,12 @@ constexpr std::array kSites = {
     FaultSite{"load.reshard", point, "a reading thread, before it hands bytes to their tensors"},
     FaultSite{"step.forward", point, "before the forward of a micro-batch"},
     FaultSite{"step.backward", point, "before the backward of a micro-batch"},
+    FaultSite{"step.gradient", numbers, "the first gradient that a micro-batch's backward ends"},
+    FaultSite{"step.loss", numbers, "a last stage's loss of its first micro-batch of a step"},
     FaultSite{"comm.all_reduce", point, "before an all-reduce is started"},
     FaultSite{"comm.wait", point, "within an operation, before it waits for a peer"},
     FaultSite{"step.optimizer", point, "before the optimizer changes weights"},
-    FaultSite{"step.weights", data, "after the optimizer, on one parameter of the rank"},
+    FaultSite{"step.weights", numbers, "after the optimizer, on one parameter of the rank"},
     FaultSite{"step.end", point, "when a step is done, before it is logged or saved"},
     FaultSite{"ckpt.snapshot", point, "before the copy of the state"},
     FaultSite{"ckpt.snapshot_taken", point, "after the copy of the state"},
@@ -69,7 +71,7 @@ const FaultSite* find_fault_site(std::string_view name) {
 }
 
 std::string_view name_of(FaultSite::Kind kind) {
-  constexpr std::array<std::string_view, 3> kNames = {"point", "data", "call"};
+  constexpr std::array<std::string_view, 4> kNames = {"point", "data", "numbers", "call"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -12,9 +12,10 @@ namespace trireme {
 struct FaultSite {
   // What passes the point decides what can go wrong there besides the end of the process.
   enum class Kind {
-    point,  // nothing: errno is thrown as that error
-    data,   // bytes, which can be corrupted; errno is thrown
-    call,   // a system call, which can fail or move fewer bytes
+    point,    // nothing: errno is thrown as that error
+    data,     // bytes, which can be corrupted; errno is thrown
+    numbers,  // f32 values, which can become NaN or larger, too
+    call,     // a system call, which can fail or move fewer bytes
   };
   std::string_view name;  // "<part>.<point>"
   Kind kind;
@@ -25,7 +26,7 @@ struct FaultSite {
 std::span<const FaultSite> fault_sites();
 // Null if there is none of this name.
 const FaultSite* find_fault_site(std::string_view name);
-// "point", "data", "call".
+// "point", "data", "numbers", "call".
 std::string_view name_of(FaultSite::Kind kind);
 
 }  // namespace trireme

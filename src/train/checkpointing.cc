@@ -83,13 +83,18 @@ ResumeOptions TrainingCheckpoints::resume_options() {
   return options;
 }
 
-std::optional<TrainingCounters> TrainingCheckpoints::resume() {
+std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::int64_t> only) {
   std::vector<BlockRequest> requests;
   for (const auto& chunk : parts_.engine.chunks()) {
     append(requests, blocks_to_load(chunk->parameters, chunk->state.pieces_to_load()));
   }
+  ResumeOptions options = resume_options();
+  if (only) {
+    options.step = only;
+    options.accept = [this](const Manifest& manifest) { accept(manifest); };
+  }
   const std::optional<Resumed> resumed =
-      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), requests, resume_options());
+      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), requests, options);
   if (!resumed) {
     return std::nullopt;
   }
@@ -158,7 +163,7 @@ std::vector<TensorBlock> TrainingCheckpoints::blocks_to_save() const {
 CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) const {
   CheckpointMeta meta;
   meta.step = counters.step;
-  meta.samples = counters.step * parts_.config.train.global_batch;
+  meta.samples = counters.batches() * parts_.config.train.global_batch;
   meta.config = parts_.fingerprints.config;
   meta.numerics = parts_.fingerprints.numerics;
   meta.extra = parts_.fingerprints.extra;
@@ -227,6 +232,12 @@ void TrainingCheckpoints::save_if_due(const TrainingCounters& counters, bool any
     }
   }
   since_save_ = Stopwatch();
+}
+
+void TrainingCheckpoints::save_again(const TrainingCounters& counters) {
+  memory_requested_ = -1;  // what memory holds of the step has the old counters
+  save_on_disk(meta_of(counters));
+  (void)finish(counters.step);
 }
 
 void TrainingCheckpoints::save_in_memory(const CheckpointMeta& meta) {

@@ -44,8 +44,9 @@ class TrainingCheckpoints {
   explicit TrainingCheckpoints(const Parts& parts);
 
   // Fills weights, moments and counters from the checkpoint that the configuration asks for; says
-  // what it skipped. Nothing if the run starts afresh.
-  std::optional<TrainingCounters> resume();
+  // what it skipped. Nothing if the run starts afresh. `only`: from this step, whatever the
+  // configuration says.
+  std::optional<TrainingCounters> resume(std::optional<std::int64_t> only = std::nullopt);
   // Takes the memory of snapshots, so that the first save stalls no longer than later ones. After
   // resume().
   void reserve();
@@ -55,6 +56,8 @@ class TrainingCheckpoints {
   bool save_due(std::int64_t step) const;
   // Saves on the levels that are due, on disk `anyway`; not what was saved or loaded already.
   void save_if_due(const TrainingCounters& counters, bool anyway);
+  // Saves on disk a step that was loaded, with counters that have changed since, and waits for it.
+  void save_again(const TrainingCounters& counters);
   // Moves saves in flight along; logs their outcome. This, save_if_due() and finish() throw
   // PolicyError on every rank when another run has taken the folder over.
   void poll();
@@ -64,6 +67,8 @@ class TrainingCheckpoints {
   bool finish(std::int64_t step);
   SnapshotMemory snapshots() const;
 
+  // The newest step that is known to be on disk; -1: none.
+  std::int64_t durable_step() const { return durable_step_; }
   // From the copy until it was durable; 0: nothing was saved yet.
   double longest_save_seconds() const { return longest_save_seconds_; }
 

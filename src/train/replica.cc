@@ -4,6 +4,7 @@
 
 #include "src/base/fault.h"
 #include "src/base/stopwatch.h"
+#include "src/train/gradient_watch.h"
 
 namespace trireme {
 namespace {
@@ -52,7 +53,7 @@ class Replica::Work : public StageWork {
     ModelChunk& c = *parts_.chunks[static_cast<std::size_t>(chunk)];
     const MicroBatch micro_batch = tokens_of(m);
     Run run = run_of(chunk, m);
-    if (numbers_ == nullptr) {
+    if (!is_training()) {
       Model::Evaluated evaluated = c.model.evaluate(micro_batch, std::move(input), run);
       note_loss(m, evaluated.loss);
       if (&c == parts_.chunks.back().get()) {
@@ -97,7 +98,8 @@ class Replica::Work : public StageWork {
     tokens_.erase(m);
   }
 
-  std::vector<double> losses;  // by micro-batch of the replica
+  std::vector<double> losses;          // by micro-batch of the replica
+  std::vector<std::uint64_t> digests;  // the same, where they are kept
   double data_wait_seconds = 0;
 
  private:
@@ -110,13 +112,15 @@ class Replica::Work : public StageWork {
             .residence = c.state.layout().level() > 0 ? &c.state.parameters() : nullptr,
             .group = &parts_.group,
             .sequence_parallel = parts_.layout.sequence_parallel};
-    if (numbers_ != nullptr) {
+    if (is_training()) {
       run.training = true;
       run.dropout = {parts_.config.train.seed, static_cast<std::uint32_t>(step_)};
       run.first_sample = number_of(m) * parts_.config.train.micro_batch;
     }
     return run;
   }
+
+  bool is_training() const { return numbers_ != nullptr; }
 
   std::int64_t number_of(std::int64_t m) const { return (*numbers_)[static_cast<std::size_t>(m)]; }
 
@@ -140,7 +144,7 @@ class Replica::Work : public StageWork {
     fault("step.backward");
     ModelChunk& c = *parts_.chunks[static_cast<std::size_t>(chunk)];
     Flight& flight = flights_.at({chunk, m});
-    flight.gradients = &c.state.reducer().open(number_of(m));
+    flight.gradients = &sink_of(c, m);
     Run run = run_of(chunk, m);
     run.gradients = flight.gradients;
     run.later = later;
@@ -157,7 +161,27 @@ class Replica::Work : public StageWork {
     return std::move(back.d);
   }
 
+  // The reducer's, mostly at first hand.
+  GradientSink& sink_of(ModelChunk& chunk, std::int64_t m) {
+    GradientSink& sink = chunk.state.reducer().open(number_of(m));
+    if (!parts_.config.divergence.digests && !faults_armed()) {
+      return sink;
+    }
+    std::uint64_t* digest = nullptr;
+    if (parts_.config.divergence.digests) {
+      digests.resize(numbers_->size(), 0);
+      digest = &digests[static_cast<std::size_t>(m)];
+    }
+    watches_.push_back(std::make_unique<GradientWatch>(chunk.parameters, sink, digest));
+    return *watches_.back();
+  }
+
   void note_loss(std::int64_t m, double loss) {
+    if (faults_armed() && is_training() && m == 0) {
+      float factor = 1;
+      fault("step.loss", &factor, sizeof factor);
+      loss *= static_cast<double>(factor);
+    }
     if (parts_.chunks.back()->model.slice().has_head(parts_.config.model)) {
       losses.resize(std::max(losses.size(), static_cast<std::size_t>(m) + 1), 0.0);
       losses[static_cast<std::size_t>(m)] += loss;
@@ -183,6 +207,7 @@ class Replica::Work : public StageWork {
   std::map<std::pair<int, std::int64_t>, Flight> flights_;
   std::map<std::int64_t, GradientSink*> tied_;
   std::map<std::int64_t, Tensor> embedding_gradients_;
+  std::vector<std::unique_ptr<GradientWatch>> watches_;  // of the step
 };
 
 Replica::Replica(Parts parts)
@@ -205,9 +230,8 @@ bool Replica::reads_tokens() const {
   return parts_.pp.rank() == 0 || parts_.pp.rank() == parts_.pp.size() - 1;
 }
 
-std::vector<double> Replica::train(std::int64_t step,
-                                   const std::vector<std::int64_t>& micro_batches,
-                                   const TokenSource& tokens) {
+MicroBatchBits Replica::train(std::int64_t step, const std::vector<std::int64_t>& micro_batches,
+                              const TokenSource& tokens) {
   const RunConfig& config = parts_.config;
   Work work(parts_, reads_tokens() ? &tokens : nullptr, config.train.micro_batch);
   work.train(step, micro_batches);
@@ -218,7 +242,7 @@ std::vector<double> Replica::train(std::int64_t step,
   timings_ = runner.timings();
   data_wait_seconds_ = work.data_wait_seconds;
   work.losses.resize(micro_batches.size(), 0.0);
-  return work.losses;
+  return {std::move(work.losses), std::move(work.digests)};
 }
 
 void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count,

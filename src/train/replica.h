@@ -19,6 +19,13 @@ namespace trireme {
 // Gives one micro-batch after the other, as Loader::next() does; it is copied at once.
 using TokenSource = std::function<LoadedMicroBatch()>;
 
+// What a rank has computed of a step, to be compared with another run of it.
+struct MicroBatchBits {
+  std::vector<double> losses;  // sum of the token losses of each of its micro-batches, at the last
+                               // stage; zeros elsewhere
+  std::vector<std::uint64_t> digests;  // of their gradients; none unless divergence.digests
+};
+
 class Replica {
  public:
   struct Parts {
@@ -41,10 +48,9 @@ class Replica {
 
   // Forward and backward of the micro-batches of step `step`, whose numbers within the global batch
   // are given; the gradients go to the chunks' reducers. tokens gives them in that order; it is not
-  // called at ranks that see no tokens. Returns the sum of the token losses of each, at the last
-  // stage; zeros elsewhere.
-  std::vector<double> train(std::int64_t step, const std::vector<std::int64_t>& micro_batches,
-                            const TokenSource& tokens);
+  // called at ranks that see no tokens.
+  MicroBatchBits train(std::int64_t step, const std::vector<std::int64_t>& micro_batches,
+                       const TokenSource& tokens);
   // The same losses of the next `count` micro-batches, of `batch` sequences each, forward only.
   void evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses);
 

@@ -44,7 +44,8 @@ void bind(ConfigBinder& b, TrainConfig& c) {
   b.integer("train.eval_samples", c.eval_samples, "sequences of the validation set an evaluation")
       .at_least(1);
   b.integer("train.max_skipped_steps", c.max_skipped_steps,
-            "steps in a row that may be skipped because loss or gradient is not finite")
+            "steps in a row that may be skipped because loss or gradient is not finite, or stands "
+            "out")
       .at_least(0);
   b.integer_or_word("train.threads", c.threads, {"auto"},
                     "compute threads a rank; auto: its share of the cores it is bound to")
@@ -150,6 +151,43 @@ void bind(ConfigBinder& b, CheckpointConfig& c) {
           "configuration fields that may differ from the checkpoint's");
 }
 
+void bind(ConfigBinder& b, DivergenceConfig& c) {
+  b.text(
+       "divergence.not_finite", c.not_finite,
+       "what follows a loss or gradient that is no finite number: skip the update (up to "
+       "train.max_skipped_steps in a row); rewind: go back to a checkpoint and leave out the data "
+       "that led there; stop")
+      .one_of({"skip", "rewind", "stop"});
+  b.text("divergence.spike", c.spike,
+         "the same for a loss or gradient norm that stands out from those of the steps before")
+      .one_of({"ignore", "warn", "skip", "rewind", "stop"});
+  b.integer("divergence.window", c.window, "steps that a step is compared with")
+      .at_least(8)
+      .at_most(4096);
+  b.real("divergence.threshold", c.threshold,
+         "what stands out: so many deviations above the median of the window")
+      .above(0);
+  b.integer("divergence.rewind_steps", c.rewind_steps,
+            "a rewind goes back at least so many steps, to a multiple of checkpoint.every")
+      .at_least(0)
+      .at_most(kMostSteps);
+  b.integer("divergence.skip_batches", c.skip_batches,
+            "global batches beyond the bad step's that a rewind leaves out, too")
+      .at_least(0)
+      .at_most(kMostSteps);
+  b.integer("divergence.max_rewinds", c.max_rewinds, "of the whole run; one more ends it")
+      .at_least(0)
+      .at_most(1000);
+  b.integer("divergence.replay_steps", c.replay_steps,
+            "before a rewind or stop the steps since the newest checkpoint, up to so many, are "
+            "computed again: other bits mean a fault of the hardware; 0: never")
+      .at_least(0)
+      .at_most(kMostSteps);
+  b.boolean("divergence.digests", c.digests,
+            "keep digests of every micro-batch's gradient, so that the rank can be named whose "
+            "bits differ; costs a pass over each gradient");
+}
+
 void bind(ConfigBinder& b, RunConfig& c) {
   b.text("numerics.reproducibility", c.reproducibility,
          "elastic: the same bits for every dp that is a power of two; layout: for the same layout; "
@@ -179,6 +217,28 @@ void bind(ConfigBinder& b, RunConfig& c) {
       .one_of({"on", "off"});
 }
 
+// A rewind has to find the checkpoint that it goes back to, and the same one in every start.
+void check_rewinds(ConfigBinder& b, const RunConfig& c) {
+  const DivergenceConfig& d = c.divergence;
+  const char* const key = d.spike == "rewind" ? "divergence.spike" : "divergence.not_finite";
+  if (d.spike != "rewind" && d.not_finite != "rewind") {
+    return;
+  }
+  const std::int64_t every = c.checkpoint.every.integer;
+  if (c.checkpoint.every.is("auto") || every < 1) {
+    b.refuse(key,
+             "rewind goes back to a multiple of checkpoint.every, which has to be a number of "
+             "steps above 0");
+    return;
+  }
+  const std::int64_t needed = 1 + (d.rewind_steps + every - 1) / every;
+  if (c.checkpoint.keep < needed) {
+    b.refuse(key, fmt::format("rewind by divergence.rewind_steps {} needs {} checkpoints of "
+                              "checkpoint.every {}: checkpoint.keep is {}",
+                              d.rewind_steps, needed, every, c.checkpoint.keep));
+  }
+}
+
 // What can only be judged with several keys in view, or with more than a range.
 void check_together(ConfigBinder& b, RunConfig& c) {
   if (c.run_dir.has_root_directory() && c.run_dir.relative_path().empty()) {
@@ -206,6 +266,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
              fmt::format("steps {} x global_batch {} x sequence {} are more than 2^56 tokens",
                          t.steps, t.global_batch, c.data.sequence));
   }
+  check_rewinds(b, c);
   c.optimizer.schedule.lr = c.optimizer.lr;
   if (c.optimizer.schedule.steps == 0) {
     c.optimizer.schedule.steps = t.steps;
@@ -266,6 +327,7 @@ LoadedConfig load_run_config(const ConfigSources& sources) {
   bind(b, c.optimizer);
   bind(b, c.parallel);
   bind(b, c.checkpoint);
+  bind(b, c.divergence);
   bind(b, c);
   check_together(b, c);
   b.finish();

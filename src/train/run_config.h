@@ -84,6 +84,18 @@ struct CheckpointConfig {
   bool uses_memory() const { return is_on(memory_every); }
 };
 
+struct DivergenceConfig {
+  std::string not_finite = "skip";
+  std::string spike = "warn";
+  std::int64_t window = 128;         // steps that a step is compared with
+  double threshold = 8;              // deviations above their median
+  std::int64_t rewind_steps = 100;   // a rewind goes back at least so far
+  std::int64_t skip_batches = 100;   // global batches left out behind the bad step's
+  std::int64_t max_rewinds = 10;     // of the whole run
+  std::int64_t replay_steps = 1000;  // most that are computed again to tell why; 0: never
+  bool digests = false;              // of each micro-batch's gradient, to tell a rank
+};
+
 struct DeadlineConfig {  // seconds
   double start = 600;
   double step = 600;
@@ -101,6 +113,7 @@ struct RunConfig {
   std::string reproducibility = "elastic";
   std::string comm_backend = "auto";
   std::filesystem::path comm_tuning;  // table of `trireme bench coll --write-tuning`; empty: none
+  DivergenceConfig divergence;
   DeadlineConfig deadline;
   std::filesystem::path run_dir;
   std::string run_name;

@@ -58,21 +58,20 @@ void expose_weights(const ModelChunk& chunk) {
 StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   StepResult result;
   result.lr = learning_rate(engine_.config().optimizer.schedule, counters.step);
-  const std::vector<double> losses = run_micro_batches(counters.step, result);
+  run_micro_batches(counters.step, result);
   // The small exchange queues up behind the gradients: together they are what computing waits for.
   const Stopwatch exposed;
-  share(losses, signal, result);
+  share(signal, result);
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.reducer().finish_step();
   }
   result.comm_exposed_ms += exposed.milliseconds();
   const SpanTimer span(engine_.spans(), SpanKind::optimizer, "optimizer");
   update(counters, result);
-  ++counters.step;
   return result;
 }
 
-std::vector<double> TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
+void TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
   engine_.group().take_waited_seconds();
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.reducer().begin_step();
@@ -80,14 +79,13 @@ std::vector<double> TrainStep::run_micro_batches(std::int64_t step, StepResult& 
   Replica& replica = engine_.replica();
   const double exposed_before = exposed_seconds();
   const Stopwatch watch;
-  std::vector<double> losses = replica.train(step, engine_.micro_batches(), tokens_);
+  result.bits = replica.train(step, engine_.micro_batches(), tokens_);
   result.data_wait_ms = 1e3 * replica.data_wait_seconds();
   result.tensor_wait_ms = 1e3 * engine_.group().take_waited_seconds();
   result.pipeline_wait_ms = 1e3 * replica.timings().wait_seconds;
   result.comm_exposed_ms = 1e3 * (exposed_seconds() - exposed_before);
   result.compute_ms = watch.milliseconds() - result.data_wait_ms - result.tensor_wait_ms -
                       result.pipeline_wait_ms - result.comm_exposed_ms;
-  return losses;
 }
 
 // Waited for other replicas within this step's backwards, and for gathered parameters ever.
@@ -102,8 +100,9 @@ double TrainStep::exposed_seconds() const {
 
 // One small all-gather a step carries all that ranks have to tell each other. The losses are those
 // of the last stages; ranks of a tensor-parallel group have the same ones.
-void TrainStep::share(const std::vector<double>& losses, int signal, StepResult& result) {
+void TrainStep::share(int signal, StepResult& result) {
   constexpr std::size_t kExtra = 2;
+  const std::vector<double>& losses = result.bits.losses;
   const std::size_t a_rank = losses.size() + kExtra;
   Communicator& world = engine_.world();
   const RunConfig& config = engine_.config();
@@ -121,7 +120,8 @@ void TrainStep::share(const std::vector<double>& losses, int signal, StepResult&
   const ProcessGrid& grid = layout.grid;
   const GradientRounds rounds =
       gradient_rounds(config.micro_batches(), grid.dp(), layout.zero, layout.reproducibility);
-  std::vector<double> in_order(static_cast<std::size_t>(config.micro_batches()), 0.0);
+  std::vector<double>& in_order = result.micro_losses;
+  in_order.assign(static_cast<std::size_t>(config.micro_batches()), 0.0);
   for (int rank = 0; rank < ranks; ++rank) {
     const double* from = all.data() + a_rank * static_cast<std::size_t>(rank);
     if (layout.has_head(rank) && grid.tp_rank(rank) == 0) {
@@ -158,13 +158,16 @@ double TrainStep::norm() {
 
 void TrainStep::update(TrainingCounters& counters, StepResult& result) {
   result.grad_norm = without_sign_of_nan(norm());
-  if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
-    result.skipped = true;
-    ++counters.skipped_steps;
-    ++counters.skipped_in_a_row;
+  const DivergenceConfig& policy = engine_.config().divergence;
+  result.judgement = judge(policy, counters, result.loss, result.grad_norm);
+  if (result.judgement.breaks_off()) {
     return;
   }
-  counters.skipped_in_a_row = 0;
+  ++counters.step;
+  note_judged(policy, result.judgement, result.loss, result.grad_norm, counters);
+  if (!result.judgement.updates()) {
+    return;
+  }
   const AdamWUpdate step{
       .step = ++counters.updates,
       .lr = static_cast<float>(result.lr),

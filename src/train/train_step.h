@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/train/divergence.h"
 #include "src/train/engine.h"
 #include "src/train/training_state.h"
 
@@ -15,10 +16,12 @@ struct StepResult {
   double loss = 0;       // mean over the tokens of the global batch
   double grad_norm = 0;  // before clipping
   double lr = 0;
-  bool skipped = false;           // loss or norm was not finite: weights and moments are untouched
-  int stop_signal = 0;            // a signal that any rank has received, or 0
-  std::int64_t memory_bytes = 0;  // resident, the largest of all ranks
+  Judgement judgement;               // without an update weights and moments are untouched
+  int stop_signal = 0;               // a signal that any rank has received, or 0
+  std::int64_t memory_bytes = 0;     // resident, the largest of all ranks
+  std::vector<double> micro_losses;  // of all micro-batches of the step, in their order: nats, sums
   // Of this rank.
+  MicroBatchBits bits;
   double data_wait_ms = 0;
   double comm_exposed_ms = 0;   // waited for other replicas, mostly after the last backward
   double tensor_wait_ms = 0;    // for the ranks of the tensor-parallel group
@@ -31,13 +34,14 @@ class TrainStep {
   // Both outlive it. tokens: this rank's micro-batches, step by step.
   TrainStep(Engine& engine, TokenSource tokens) : engine_(engine), tokens_(std::move(tokens)) {}
 
-  // Runs step counters.step and advances the counters. signal: what this rank has received.
+  // Runs step counters.step and advances the counters, unless the judgement breaks off: then they
+  // stay as they were. signal: what this rank has received.
   StepResult run(TrainingCounters& counters, int signal);
 
  private:
-  std::vector<double> run_micro_batches(std::int64_t step, StepResult& result);
+  void run_micro_batches(std::int64_t step, StepResult& result);
   double exposed_seconds() const;
-  void share(const std::vector<double>& losses, int signal, StepResult& result);
+  void share(int signal, StepResult& result);
   double norm();
   SpanKind kind_within_replica() const;
   void update(TrainingCounters& counters, StepResult& result);

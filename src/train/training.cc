@@ -1,8 +1,11 @@
 #include "src/train/training.h"
 
+#include <utility>
+
 #include "src/base/fault.h"
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"
+#include "src/train/recovery.h"
 #include "src/train/replica_guard.h"
 #include "src/train/training_parts.h"
 
@@ -20,16 +23,23 @@ struct Window {
   double checkpoint_stall_ms = 0;
 };
 
+// How the steps from somewhere on ended.
+struct LoopEnd {
+  TrainingOutcome outcome;
+  std::optional<StepResult> failed;  // the step that broke off
+};
+
 // The steps from where the parts stand.
 class Loop {
  public:
-  explicit Loop(TrainingParts& parts) : p_(parts) {}
+  Loop(TrainingParts& parts, StepRecords& records) : p_(parts), records_(records) {}
 
-  TrainingOutcome run();
+  LoopEnd run();
 
  private:
   StepResult one_step();
   int stop_signal();
+  void tell_judgement(std::int64_t step, const StepResult& result);
   void check_skipped(const StepResult& result);
   void watch_stragglers(const StepResult& result);
   void compare_if_due(bool stopping);
@@ -41,16 +51,21 @@ class Loop {
   void finish(const TrainingOutcome& outcome);
 
   TrainingParts& p_;
+  StepRecords& records_;
   Window window_;
+  bool stood_out_ = false;  // the step before
 };
 
-TrainingOutcome Loop::run() {
+LoopEnd Loop::run() {
   TrainingOutcome outcome;
   while (p_.counters.step < p_.config.train.steps && outcome.stop_signal == 0) {
     if (p_.trace != nullptr) {
       p_.trace->begin_step(p_.counters.step, p_.config.train.steps);
     }
     const StepResult result = one_step();
+    if (result.judgement.breaks_off()) {
+      return {outcome, result};
+    }
     outcome.stop_signal = result.stop_signal;
     log_step(result);
     check_skipped(result);
@@ -64,11 +79,12 @@ TrainingOutcome Loop::run() {
   outcome.step = p_.counters.step;
   outcome.finished = outcome.step >= p_.config.train.steps;
   finish(outcome);
-  return outcome;
+  return {outcome, std::nullopt};
 }
 
 StepResult Loop::one_step() {
   p_.enter("train", p_.config.deadline.step);
+  const std::int64_t step = p_.counters.step;
   const StepResult result = p_.step->run(p_.counters, stop_signal());
   fault("step.end");
   p_.host.status.step = p_.counters.step;
@@ -77,14 +93,38 @@ StepResult Loop::one_step() {
   window_.comm_exposed_ms += result.comm_exposed_ms;
   window_.tensor_wait_ms += result.tensor_wait_ms;
   window_.pipeline_wait_ms += result.pipeline_wait_ms;
-  if (result.skipped && p_.world.rank() == 0) {
-    p_.host.log.warning(
-        fmt::format("step {} skipped: loss {}, gradient norm {}; weights and moments "
-                    "are untouched ({} in a row, {} are allowed)",
-                    p_.counters.step, result.loss, result.grad_norm, p_.counters.skipped_in_a_row,
-                    p_.config.train.max_skipped_steps));
-  }
+  records_.add({step, result.loss, result.grad_norm, result.bits});
+  tell_judgement(step + 1, result);
   return result;
+}
+
+// What stands out for many steps is told once.
+void Loop::tell_judgement(std::int64_t step, const StepResult& result) {
+  const Judgement& judgement = result.judgement;
+  const bool told = std::exchange(stood_out_, judgement.response == Response::warn);
+  if (judgement.response == Response::update || p_.world.rank() != 0 || (told && stood_out_)) {
+    return;
+  }
+  p_.host.log.event("stands_out", {{"step", step},
+                                   {"finite", judgement.finite},
+                                   {"loss", std::to_string(result.loss)},
+                                   {"grad_norm", std::to_string(result.grad_norm)},
+                                   {"loss_score", judgement.scores.loss},
+                                   {"norm_score", judgement.scores.norm}});
+  std::string follows;
+  if (judgement.response == Response::warn) {
+    follows = fmt::format(
+        "the update is made (divergence.spike: warn); `trireme train CONFIG --replay {}` tells "
+        "data from hardware",
+        step);
+  } else if (judgement.response == Response::skip) {
+    follows =
+        fmt::format("skipped, weights and moments are untouched ({} in a row, {} are allowed)",
+                    p_.counters.skipped_in_a_row, p_.config.train.max_skipped_steps);
+  } else {
+    follows = "weights and moments are untouched";
+  }
+  p_.host.log.warning(fmt::format("step {}: {}: {}", step, judgement.what, follows));
 }
 
 // What ends the run after this step, or 0. Rank 0 watches the clock for all: the step's exchange
@@ -110,10 +150,11 @@ void Loop::check_skipped(const StepResult& result) {
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
   (void)p_.checkpoints->finish(p_.counters.step);
   throw DivergenceError(fmt::format(
-      "step {}: the loss ({}) or the gradient norm ({}) was not finite {} times in a row: lower "
+      "step {}: the loss ({}) or the gradient norm ({}) was {} {} times in a row: lower "
       "optimizer.lr, lengthen the warmup or go on from an earlier checkpoint "
-      "(checkpoint.resume=STEP)",
-      p_.counters.step, result.loss, result.grad_norm, p_.counters.skipped_in_a_row));
+      "(checkpoint.resume=STEP; divergence.not_finite and divergence.spike: rewind do that alone)",
+      p_.counters.step, result.loss, result.grad_norm,
+      result.judgement.finite ? "out of line" : "not finite", p_.counters.skipped_in_a_row));
 }
 
 void Loop::watch_stragglers(const StepResult& result) {
@@ -228,10 +269,11 @@ void Loop::finish(const TrainingOutcome& outcome) {
                     outcome.step, p_.config.checkpoint_dir().string()));
   }
   if (outcome.finished && p_.counters.skipped_in_a_row > 0) {
-    throw DivergenceError(fmt::format(
-        "the run ended on {} steps whose loss or gradient was not finite: the weights are those of "
-        "step {}; lower optimizer.lr and go on from an earlier checkpoint",
-        p_.counters.skipped_in_a_row, outcome.step - p_.counters.skipped_in_a_row));
+    throw DivergenceError(
+        fmt::format("the run ended on {} steps whose loss or gradient was not finite or out of "
+                    "line: the weights are those of "
+                    "step {}; lower optimizer.lr and go on from an earlier checkpoint",
+                    p_.counters.skipped_in_a_row, outcome.step - p_.counters.skipped_in_a_row));
   }
   if (p_.world.rank() == 0 && outcome.finished) {
     fault("finish.done");
@@ -247,6 +289,15 @@ Training::Training(const RunConfig& config, const TrainingHost& host)
 
 Training::~Training() = default;
 
-TrainingOutcome Training::run() { return Loop(*parts_).run(); }
+TrainingOutcome Training::run() {
+  Recovery recovery(parts_->config, parts_->host);
+  while (true) {
+    LoopEnd end = Loop(*parts_, recovery.records()).run();
+    if (!end.failed) {
+      return end.outcome;
+    }
+    parts_ = recovery.after(std::move(parts_), *end.failed);
+  }
+}
 
 }  // namespace trireme

@@ -73,7 +73,8 @@ RunConfig usable_config(RunConfig config, const TrainingHost& host) {
 
 }  // namespace
 
-TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& the_host)
+TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& the_host,
+                             const std::optional<StartPoint>& start)
     : config(usable_config(the_config, the_host)),
       host(the_host),
       world(host.world),
@@ -90,18 +91,22 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       stragglers(world, engine.layout().grid.pp_rank(world.rank()), config.train.straggler_every) {
   host.recorder.set_dump_folder(config.run_dir / "logs");
   enter("start", config.deadline.start);
-  check_same_kernels(world, kernels.name, config.reproducibility);
-  log_ranks(host.places, world, stream.threads(), kernels.name, host.log);
-  if (world.rank() == 0) {
-    log_layout();
+  if (!start) {
+    say_what_starts();
   }
-  memory.log_predicted(host.log);
   if (!config.data.validation.empty()) {
     validation.emplace(open_dataset(config.data.validation, config.model.vocab, world));
   }
   make_checkpoints();
-  resume();
+  if (start) {
+    resume_at(*start);
+  } else {
+    resume();
+  }
   make_loader();
+  if (start && start->is_replay()) {
+    return;
+  }
   measure_ceiling();
   if (world.rank() == 0) {
     make_metrics();
@@ -125,6 +130,15 @@ std::unique_ptr<StepTrace> TrainingParts::make_trace() const {
   return std::make_unique<StepTrace>(StepTrace::Parts{
       config.trace, make_layout(config, world.size(), ranks_a_host(host.places)).grid,
       RunDirectory(config.run_dir).trace(), host.recorder, world, host.log});
+}
+
+void TrainingParts::say_what_starts() {
+  check_same_kernels(world, kernels.name, config.reproducibility);
+  log_ranks(host.places, world, stream.threads(), kernels.name, host.log);
+  if (world.rank() == 0) {
+    log_layout();
+  }
+  memory.log_predicted(host.log);
 }
 
 void TrainingParts::log_layout() {
@@ -170,20 +184,46 @@ void TrainingParts::resume() {
   checkpoints->reserve();
 }
 
-void TrainingParts::make_loader() {
+void TrainingParts::resume_at(const StartPoint& start) {
+  enter("load", config.deadline.checkpoint);
+  if (start.step == 0) {
+    engine.initialize(config.train.seed);
+  } else if (const auto resumed = checkpoints->resume(start.step)) {
+    counters = *resumed;
+  } else {
+    throw DataError(fmt::format("step {} is not whole in the nodes' memory", start.step));
+  }
+  if (!start.is_replay()) {
+    leave_out(counters, *start.rewound_from, config.divergence.skip_batches);
+    checkpoints->reserve();
+    checkpoints->save_again(counters);
+  }
+}
+
+Sampler TrainingParts::make_sampler() const {
   const std::int64_t sequence = config.data.sequence;
-  const Sampler sampler(dataset.samples(sequence),
-                        shuffle_block_samples(sequence, dataset.manifest().token_bytes),
-                        parse_shuffle(config.data.shuffle), config.data.seed);
+  return Sampler(dataset.samples(sequence),
+                 shuffle_block_samples(sequence, dataset.manifest().token_bytes),
+                 parse_shuffle(config.data.shuffle), config.data.seed);
+}
+
+void TrainingParts::make_loader() {
+  // With all that was left out: what a checkpoint says, and that is not believed.
+  std::int64_t samples = 0;
+  if (__builtin_mul_overflow(counters.batches() + config.train.steps, config.train.global_batch,
+                             &samples)) {
+    throw DataError(fmt::format("the checkpoint leaves {} batches out: more than there can be",
+                                counters.batches() - counters.step));
+  }
   if (engine.replica().reads_tokens()) {
     loader = std::make_unique<Loader>(
-        dataset, sampler,
-        LoaderPlan{.sequence = sequence,
+        dataset, make_sampler(),
+        LoaderPlan{.sequence = config.data.sequence,
                    .global_batch = config.train.global_batch,
                    .micro_batch = config.train.micro_batch,
                    .micros = engine.micro_batches(),
                    .steps = std::max<std::int64_t>(config.train.steps - counters.step, 0)},
-        counters.step * config.train.global_batch);
+        counters.batches() * config.train.global_batch);
   }
   step = std::make_unique<TrainStep>(engine, [this] { return loader->next(); });
 }

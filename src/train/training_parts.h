@@ -17,9 +17,20 @@
 
 namespace trireme {
 
+// Where a run begins that does not begin as its configuration says: in the midst of a process.
+struct StartPoint {
+  std::int64_t step = 0;  // of a checkpoint; 0: as the seed says
+  // Goes on from there, and leaves out the data up to this run's next step; none: computes steps
+  // again, and neither saves nor logs any.
+  std::optional<TrainingCounters> rewound_from = {};
+  bool is_replay() const { return !rewound_from; }
+};
+
 struct TrainingParts {
-  // Resumes, if there is something to resume from.
-  TrainingParts(const RunConfig& config, const TrainingHost& host);
+  // Resumes, if there is something to resume from. NotFound or DataError, on all ranks alike, where
+  // the checkpoint of a start point is not there or no good.
+  TrainingParts(const RunConfig& config, const TrainingHost& host,
+                const std::optional<StartPoint>& start = std::nullopt);
 
   // Leaves checkpoints behind, not destroyed, whose file system hangs: the process ends soon.
   ~TrainingParts();
@@ -28,6 +39,8 @@ struct TrainingParts {
 
   // What this rank is doing from here on, and how long it may wait for the others meanwhile.
   void enter(const char* phase, double deadline_seconds);
+  // The order of the training data.
+  Sampler make_sampler() const;
   // Nats a token on the validation set; the same on all ranks.
   double validation_loss();
 
@@ -54,9 +67,11 @@ struct TrainingParts {
 
  private:
   std::unique_ptr<StepTrace> make_trace() const;
+  void say_what_starts();
   void log_layout();
   void make_checkpoints();
   void resume();
+  void resume_at(const StartPoint& start);
   void make_loader();
   void measure_ceiling();
   void make_metrics();

@@ -1,5 +1,7 @@
 #include "src/train/training_state.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "src/base/json_fields.h"
@@ -25,6 +27,27 @@ std::vector<NamedPiece> name_pieces(const ParameterStore& parameters,
     named.push_back({"optimizer.v." + name, piece.id, piece.first, piece.v});
   }
   return named;
+}
+
+// Of a run, with all that is left out; far from 2^63 when they are counted in tokens.
+constexpr std::int64_t kMostBatches = std::int64_t{1} << 40;
+
+void check_fits(std::int64_t batches) {
+  if (batches > kMostBatches) {
+    throw DataError(fmt::format("left_out: {} batches are more than a run can have", batches));
+  }
+}
+
+// Finite numbers.
+std::vector<double> values_field(const nlohmann::json& object, const char* name) {
+  std::vector<double> values;
+  for (const nlohmann::json& value : array_field(object, name)) {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) {
+      throw DataError(fmt::format("{}: expected finite numbers", name));
+    }
+    values.push_back(value.get<double>());
+  }
+  return values;
 }
 
 // Calls f(place, block, the block's data with the gaps between its rows) for each of its blocks.
@@ -71,16 +94,67 @@ std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters) {
   return requests;
 }
 
+std::int64_t TrainingCounters::batches() const {
+  std::int64_t batches = step;
+  for (const DataWindow& window : left_out) {
+    batches += window.count;
+  }
+  return batches;
+}
+
+void leave_out(TrainingCounters& now, const TrainingCounters& failed, std::int64_t more) {
+  const std::int64_t first = now.batches();
+  const std::int64_t count = failed.batches() + 1 + more - first;
+  check(count > 0, "a run goes back, not ahead");
+  now.left_out.push_back({now.step, first, count});
+  now.rewinds = failed.rewinds + 1;
+}
+
+bool has_passed(const TrainingCounters& now, const TrainingCounters& earlier) {
+  const std::size_t known = earlier.left_out.size();
+  return earlier.step <= now.step && known <= now.left_out.size() &&
+         std::equal(earlier.left_out.begin(), earlier.left_out.end(), now.left_out.begin()) &&
+         std::all_of(now.left_out.begin() + static_cast<std::ptrdiff_t>(known), now.left_out.end(),
+                     [&](const DataWindow& window) { return window.step >= earlier.step; });
+}
+
 nlohmann::json to_json(const TrainingCounters& c) {
-  return {{"step", c.step},
-          {"updates", c.updates},
-          {"skipped_steps", c.skipped_steps},
-          {"skipped_in_a_row", c.skipped_in_a_row}};
+  nlohmann::json json = {{"step", c.step},
+                         {"updates", c.updates},
+                         {"skipped_steps", c.skipped_steps},
+                         {"skipped_in_a_row", c.skipped_in_a_row}};
+  if (c.rewinds > 0) {
+    json["rewinds"] = c.rewinds;
+    for (const DataWindow& window : c.left_out) {
+      json["left_out"].push_back(
+          {{"step", window.step}, {"first", window.first}, {"count", window.count}});
+    }
+  }
+  if (!c.history.losses.empty()) {
+    json["history"] = {{"losses", c.history.losses}, {"grad_norms", c.history.norms}};
+  }
+  return json;
 }
 
 TrainingCounters counters_from_json(const nlohmann::json& json) {
-  return {count_field(json, "step"), count_field(json, "updates"),
-          count_field(json, "skipped_steps"), count_field(json, "skipped_in_a_row")};
+  TrainingCounters c{count_field(json, "step"), count_field(json, "updates"),
+                     count_field(json, "skipped_steps"), count_field(json, "skipped_in_a_row")};
+  if (json.contains("rewinds")) {
+    c.rewinds = count_field(json, "rewinds");
+    for (const nlohmann::json& window : array_field(json, "left_out")) {
+      c.left_out.push_back({count_field(window, "step"), count_field(window, "first"),
+                            count_field(window, "count", 1, kMostBatches)});
+      check_fits(c.batches());
+    }
+  }
+  if (json.contains("history")) {
+    const nlohmann::json& history = object_field(json, "history");
+    c.history = {values_field(history, "losses"), values_field(history, "grad_norms")};
+    if (c.history.losses.size() != c.history.norms.size()) {
+      throw DataError("history: there are not as many losses as gradient norms");
+    }
+  }
+  return c;
 }
 
 }  // namespace trireme

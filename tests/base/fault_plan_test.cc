@@ -65,6 +65,11 @@ TEST(FaultPlan, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("step.end:0:1:exit=256"), HasSubstr("0 to 255"));
   EXPECT_THAT(refusal("step.end:0:1:errno=ENOTHING"), HasSubstr("the name of an error"));
   EXPECT_THAT(refusal("step.end:0:1:corrupt"), HasSubstr("nothing to corrupt"));
+  EXPECT_THAT(refusal("load.shard:0:1:nan"), HasSubstr("no numbers pass"));
+  EXPECT_THAT(refusal("step.end:0:1:scale=2"), HasSubstr("no numbers pass"));
+  EXPECT_THAT(refusal("step.gradient:0:1:scale"), HasSubstr("scale needs a value"));
+  EXPECT_THAT(refusal("step.gradient:0:1:scale=inf"), HasSubstr("expected a factor"));
+  EXPECT_THAT(refusal("step.gradient:0:1:scale=1e3x"), HasSubstr("expected a factor"));
   EXPECT_THAT(refusal("file.sync:0:1:short"), HasSubstr("could be short"));
   EXPECT_THAT(refusal("step.end:0:1:kill,"), HasSubstr("1 parts"));
 }
@@ -80,7 +85,8 @@ TEST(FaultPlan, BoundsItsLength) {
 // Changes of a good plan give rules that come back the same, or a ConfigError; nothing else.
 TEST(FaultPlan, SurvivesAnyBytes) {
   const std::string good =
-      "ckpt.rename@2:*:3+:errno=EIO,load.shard:1:*:corrupt,start.init:0:1:kill";
+      "ckpt.rename@2:*:3+:errno=EIO,load.shard:1:*:corrupt,"
+      "step.gradient:0:3:scale=1e4";
   const std::string bytes(":@,=*+-0129.exits\0\n\"[]~", 24);
   int accepted = 0;
   for (std::uint64_t i = 0; i < 20'000; ++i) {

@@ -1,6 +1,7 @@
 #include "src/base/fault.h"
 
 #include <array>
+#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <regex>
@@ -137,6 +138,17 @@ TEST(Fault, CorruptsOneBit) {
     bits += __builtin_popcount(byte);
   }
   EXPECT_EQ(bits, 1);
+}
+
+TEST(Fault, ChangesNumbers) {
+  const Armed armed("step.gradient:0:1:scale=-1000,step.gradient:0:2:nan");
+  std::array<float, 4> values = {1, 2, 3, 4};
+  fault("step.gradient", values.data(), sizeof values);
+  EXPECT_EQ(values, (std::array<float, 4>{-1000, -2000, -3000, -4000}));
+  fault("step.gradient", values.data(), sizeof values);
+  EXPECT_TRUE(std::isnan(values[2]));
+  EXPECT_EQ(values[1], -2000);
+  fault("step.gradient", nullptr, 0);
 }
 
 TEST(Fault, ShortAndInterruptedCallsAreInvisible) {

@@ -47,5 +47,44 @@ TEST(RunConfig, NumbersThatWouldOverflowAreRefused) {
               HasSubstr("parameters"));
 }
 
+TEST(RunConfig, WhatFollowsADivergence) {
+  const DivergenceConfig defaults = load({}).config.divergence;
+  EXPECT_EQ(defaults.not_finite, "skip");
+  EXPECT_EQ(defaults.spike, "warn");
+  for (const auto& [argument, words] : std::vector<std::pair<std::string, std::string>>{
+           {"divergence.spike=rewnd", "ignore|warn|skip|rewind|stop"},
+           {"divergence.not_finite=ignore", "allowed: skip|rewind|stop"},
+           {"divergence.not_finite=warn", "allowed: skip|rewind|stop"},
+           {"divergence.window=7", "at least 8"},
+           {"divergence.window=4097", "at most 4096"},
+           {"divergence.threshold=0", "above 0"},
+           {"divergence.threshold=-1", "above 0"},
+           {"divergence.threshold=nan", "divergence.threshold"},
+           {"divergence.threshold=many", "number"},
+           {"divergence.rewind_steps=-1", "at least 0"},
+           {"divergence.rewind_steps=4294967296", "at most"},
+           {"divergence.skip_batches=9223372036854775808", "divergence.skip_batches"},
+           {"divergence.max_rewinds=1001", "at most 1000"},
+           {"divergence.replay_steps=-1", "at least 0"},
+           {"divergence.digests=perhaps", "true|false"},
+           {"divergence.spikes=warn", "did you mean"}}) {
+    EXPECT_THAT(refusal({argument}), HasSubstr(words)) << argument;
+  }
+}
+
+TEST(RunConfig, ARewindNeedsCheckpointsToGoBackTo) {
+  const std::vector<std::string> keys = {"divergence.spike", "divergence.not_finite"};
+  for (const std::string& key : keys) {
+    const std::string rewind = key + "=rewind";
+    EXPECT_THAT(refusal({rewind}), HasSubstr("a number of steps above 0"));
+    EXPECT_THAT(refusal({rewind, "checkpoint.every=auto"}), HasSubstr(key));
+    EXPECT_THAT(refusal({rewind, "checkpoint.every=30", "checkpoint.keep=4"}),
+                HasSubstr("needs 5 checkpoints of checkpoint.every 30: checkpoint.keep is 4"));
+    EXPECT_NO_THROW(load({rewind, "checkpoint.every=30", "checkpoint.keep=5"}));
+    EXPECT_NO_THROW(load({rewind, "checkpoint.every=100"}));
+    EXPECT_NO_THROW(load({rewind, "checkpoint.every=7", "divergence.rewind_steps=0"}));
+  }
+}
+
 }  // namespace
 }  // namespace trireme

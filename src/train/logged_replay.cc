@@ -1,0 +1,121 @@
+#include "src/train/logged_replay.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "io/checkpoint/store.h"
+#include "mpi/agreement.h"
+#include "src/base/file.h"
+#include "src/base/json_fields.h"
+#include "src/train/step_records.h"
+#include "src/train/training_parts.h"
+
+namespace trireme {
+namespace {
+
+struct Logged {
+  double loss = 0;
+  double grad_norm = 0;
+};
+
+// What is no number was written as null.
+double number_of(const nlohmann::json& line, const char* key) {
+  const auto at = line.find(key);
+  return at != line.end() && at->is_number() ? at->get<double>()
+                                             : std::numeric_limits<double>::quiet_NaN();
+}
+
+// By the number of the step, of steps in (from, last]. Lines that a crash cut short are passed
+// over.
+std::map<std::int64_t, Logged> read_logged(const std::filesystem::path& path, std::int64_t from,
+                                           std::int64_t last) {
+  std::map<std::int64_t, Logged> logged;
+  std::istringstream lines(read_file(path));
+  for (std::string text; std::getline(lines, text);) {
+    const auto line = nlohmann::json::parse(text, nullptr, false);
+    const auto at = line.is_object() ? line.find("step") : line.end();
+    if (line.is_object() && at != line.end() && at->is_number_integer() && *at > from &&
+        *at <= last) {
+      logged[at->get<std::int64_t>()] = {number_of(line, "loss"), number_of(line, "grad_norm")};
+    }
+  }
+  return logged;
+}
+
+// The newest checkpoint on disk before step `last` is done; 0: none.
+std::int64_t start_before(const std::filesystem::path& folder, std::int64_t last) {
+  for (const StepFolder& step : list_steps(folder)) {
+    if (step.manifest && step.step < last) {
+      return step.step;
+    }
+  }
+  return 0;
+}
+
+// As rank 0 sees it.
+std::int64_t agreed_start(const RunConfig& config, Communicator& world, std::int64_t last) {
+  const std::string text = run_on_root(
+      world, [&] { return std::to_string(start_before(config.checkpoint_dir(), last)); });
+  return std::stoll(text);
+}
+
+// A value that both know as no number is the same, however it became none.
+std::string difference_from(const Logged& logged, const StepResult& again) {
+  const auto same_if_nan = [](double first, double value) {
+    return std::isnan(first) && !std::isfinite(value) ? value : first;
+  };
+  return difference_of_sums(
+      {0, same_if_nan(logged.loss, again.loss), same_if_nan(logged.grad_norm, again.grad_norm), {}},
+      {0, again.loss, again.grad_norm, {}});
+}
+
+}  // namespace
+
+void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64_t last) {
+  if (last < 1 || last > config.train.steps) {
+    throw ConfigError(fmt::format("--replay {}: the run's steps are 1 to train.steps {}", last,
+                                  config.train.steps));
+  }
+  const std::int64_t from = agreed_start(config, host.world, last);
+  std::map<std::int64_t, Logged> logged;  // rank 0's
+  run_on_root(host.world, [&] {
+    logged = read_logged(RunDirectory(config.run_dir).metrics(), from, last);
+    if (logged.empty()) {
+      throw NotFound(fmt::format("{} has no line of steps {} to {}: nothing can be compared",
+                                 RunDirectory(config.run_dir).metrics().string(), from + 1, last));
+    }
+    return std::string();
+  });
+  TrainingParts parts(config, host, StartPoint{.step = from});
+  for (std::int64_t done = from + 1; done <= last; ++done) {
+    parts.enter("train", config.deadline.step);
+    const StepResult again = parts.step->run(parts.counters, host.stop.signal());
+    std::string differs;
+    if (const auto found = logged.find(done); found != logged.end()) {
+      differs = difference_from(found->second, again);
+      host.log.info(fmt::format("step {}: loss {}, gradient norm {}: {}", done, again.loss,
+                                again.grad_norm, differs.empty() ? "the same bits" : differs));
+    }
+    differs = broadcast_text(host.world, differs, 0);
+    if (!differs.empty()) {
+      throw DeviceError(fmt::format(
+          "computed again from step {} on, step {} has other bits: {}. Unless this program, its "
+          "kernels or the layout are others than then, a processor, its memory or the network "
+          "changed bits, then or now: compute it once more, and drain the nodes that differ",
+          from, done, differs));
+    }
+    if (again.judgement.breaks_off() || again.stop_signal != 0) {
+      break;
+    }
+  }
+  if (host.world.rank() == 0) {
+    host.log.info(fmt::format(
+        "computed again from step {} on, the {} logged steps up to {} have the same bits: what "
+        "stands out there comes from data or optimizer, not from the hardware",
+        from, logged.size(), logged.rbegin()->first));
+  }
+}
+
+}  // namespace trireme

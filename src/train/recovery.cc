@@ -1,0 +1,217 @@
+#include "src/train/recovery.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "io/checkpoint/store.h"
+#include "mpi/agreement.h"
+#include "src/base/json_fields.h"
+#include "src/train/data_origin.h"
+#include "src/train/rank_fault.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kShownMicroBatches = 3;
+
+// Without what belongs to the first start of a process.
+RunConfig without_trace(RunConfig config) {
+  config.trace = 0;
+  return config;
+}
+
+// How many steps are worth remembering.
+std::int64_t most_records(const RunConfig& config) {
+  const DivergenceConfig& d = config.divergence;
+  const auto breaks_off = [](const std::string& word) {
+    return word == "rewind" || word == "stop";
+  };
+  const bool replays = config.reproducibility != "fast" && d.replay_steps > 0;
+  return replays && (breaks_off(d.spike) || breaks_off(d.not_finite)) ? d.replay_steps + 1 : 0;
+}
+
+// A step whose manifest was written by something else is none to go back to.
+bool may_go_back_to(const StepFolder& step, const TrainingCounters& failed) {
+  try {
+    return has_passed(
+        failed, counters_from_json(object_field(step.manifest.value().meta.extra, "counters")));
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+// As rank 0 finds them.
+std::vector<std::int64_t> agreed_rewind_steps(const RunConfig& config, Communicator& world,
+                                              const TrainingCounters& failed) {
+  const std::string text = run_on_root(world, [&] {
+    return nlohmann::json(rewind_steps(config.checkpoint_dir(), failed,
+                                       config.checkpoint.every.integer,
+                                       config.divergence.rewind_steps))
+        .dump();
+  });
+  return parse_json(text).get<std::vector<std::int64_t>>();
+}
+
+// What is known of the data of the step that parts stand at; rank 0's words.
+std::string origin_of(TrainingParts& parts, const StepResult& failed) {
+  return run_on_root(parts.world, [&] {
+    const std::vector<std::string> lines =
+        data_origin(parts.dataset, parts.make_sampler(), parts.config, parts.counters.batches(),
+                    failed.micro_losses, kShownMicroBatches);
+    return fmt::format("its largest losses:\n  {}", fmt::join(lines, "\n  "));
+  });
+}
+
+}  // namespace
+
+std::vector<std::int64_t> rewind_steps(const std::filesystem::path& folder,
+                                       const TrainingCounters& failed, std::int64_t every,
+                                       std::int64_t least) {
+  const std::int64_t most = std::max<std::int64_t>(failed.step - least, 0) / every * every;
+  if (most == 0) {
+    return {0};
+  }
+  std::vector<std::int64_t> steps;
+  for (const StepFolder& step : list_steps(folder)) {
+    if (step.manifest && step.step > 0 && step.step <= most && step.step % every == 0 &&
+        may_go_back_to(step, failed)) {
+      steps.push_back(step.step);
+    }
+  }
+  std::sort(steps.rbegin(), steps.rend());
+  return steps;
+}
+
+Recovery::Recovery(RunConfig config, const TrainingHost& host)
+    : config_(without_trace(std::move(config))), host_(host), records_(most_records(config_)) {}
+
+void Recovery::say(const std::string& text) const {
+  if (host_.world.rank() == 0) {
+    host_.log.warning(text);
+  }
+}
+
+std::unique_ptr<TrainingParts> Recovery::after(std::unique_ptr<TrainingParts> parts,
+                                               const StepResult& failed) {
+  const TrainingCounters counters = parts->counters;
+  const Response response = failed.judgement.response;
+  records_.add({counters.step, failed.loss, failed.grad_norm, failed.bits});
+  parts->enter("checkpoint", config_.deadline.checkpoint);
+  (void)parts->checkpoints->finish(counters.step);
+  const std::int64_t durable = std::max<std::int64_t>(parts->checkpoints->durable_step(), 0);
+  const std::string origin = origin_of(*parts, failed);
+  parts.reset();
+  const std::string replayed = replay(durable, counters.step);
+  const std::string what = fmt::format("step {}: {}; {}; {}", counters.step + 1,
+                                       failed.judgement.what, replayed, origin);
+  if (response == Response::stop) {
+    throw DivergenceError(fmt::format(
+        "{}\nLower optimizer.lr, lengthen the warmup, or let the run go back and leave the data "
+        "out: divergence.spike=rewind divergence.not_finite=rewind",
+        what));
+  }
+  if (counters.rewinds >= config_.divergence.max_rewinds) {
+    throw DivergenceError(fmt::format(
+        "{}\nThe run has gone back {} times already (divergence.max_rewinds): look at optimizer.lr "
+        "and at the data before it goes on",
+        what, counters.rewinds));
+  }
+  return go_back(agreed_rewind_steps(config_, host_.world, counters), counters, what);
+}
+
+// What came of it, for people.
+std::string Recovery::replay(std::int64_t from, std::int64_t step) {
+  const std::int64_t most = config_.divergence.replay_steps;
+  if (most == 0 || config_.reproducibility == "fast") {
+    return "not computed again";
+  }
+  if (step - from > most) {
+    return fmt::format(
+        "not computed again, for step {} is further back than "
+        "divergence.replay_steps {}",
+        from, most);
+  }
+  say(fmt::format("computing steps {} to {} again, to compare bits", from + 1, step + 1));
+  TrainingParts parts(config_, host_, StartPoint{.step = from});
+  while (parts.counters.step <= step) {
+    parts.enter("train", config_.deadline.step);
+    const std::int64_t now = parts.counters.step;
+    const StepResult again = parts.step->run(parts.counters, host_.stop.signal());
+    compare(parts, now, again,
+            fmt::format("step {} stood out; computed again from step {} on", step + 1, from));
+    if (again.judgement.breaks_off()) {
+      break;
+    }
+    if (again.stop_signal != 0) {
+      return "not computed again to the end, for the run is asked to stop";
+    }
+  }
+  return fmt::format(
+      "computed again from step {} on it has the same bits: data or optimizer did it, not the "
+      "hardware",
+      from);
+}
+
+// Throws what differs, if anything is known of the step.
+void Recovery::compare(TrainingParts& parts, std::int64_t step, const StepResult& result,
+                       const std::string& where) const {
+  const StepRecord* const first = records_.find(step);
+  if (first == nullptr) {
+    return;
+  }
+  Communicator& world = host_.world;
+  const StepRecord again{step, result.loss, result.grad_norm, result.bits};
+  const std::string own = difference(*first, again, parts.engine.micro_batches());
+  const std::string ranks = gather_faults(world, own);
+  const std::string sums = difference_of_sums(*first, again);
+  if (ranks.empty() && sums.empty()) {
+    return;
+  }
+  const std::string advice =
+      "A processor, its memory or the network changed bits: drain the node, check it, and start "
+      "again";
+  if (ranks.empty()) {
+    throw DeviceError(fmt::format("{}, step {} has other bits: {}; {}. {}", where, step + 1, sums,
+                                  config_.divergence.digests
+                                      ? "no rank's own part differs"
+                                      : "divergence.digests=true tells the next time whose",
+                                  advice));
+  }
+  const std::int64_t rank = all_reduce_value(
+      world, std::int64_t{own.empty() ? world.size() : world.rank()}, ReduceOp::min);
+  throw RankFault(fmt::format("{}, step {} has other bits: {}. {}", where, step + 1, ranks, advice),
+                  static_cast<int>(rank));
+}
+
+std::unique_ptr<TrainingParts> Recovery::go_back(const std::vector<std::int64_t>& steps,
+                                                 const TrainingCounters& failed,
+                                                 const std::string& what) {
+  for (const std::int64_t step : steps) {
+    try {
+      auto parts = std::make_unique<TrainingParts>(config_, host_, StartPoint{step, failed});
+      const DataWindow& window = parts->counters.left_out.back();
+      say(
+          fmt::format("{}\nback at step {}; batches {} to {} of the data are left out (rewind {} "
+                      "of {})",
+                      what, step, window.first, window.first + window.count - 1,
+                      parts->counters.rewinds, config_.divergence.max_rewinds));
+      if (host_.world.rank() == 0) {
+        host_.log.event("rewind", {{"from", failed.step + 1},
+                                   {"step", step},
+                                   {"first", window.first},
+                                   {"count", window.count},
+                                   {"rewinds", parts->counters.rewinds}});
+      }
+      return parts;
+    } catch (const DataError& error) {
+      say(fmt::format("step {} is none to go back to: {}", step, error.what()));
+    }
+  }
+  throw DivergenceError(fmt::format(
+      "{}\nThere is no whole checkpoint at least divergence.rewind_steps {} back: raise "
+      "checkpoint.keep, or go on from another one (checkpoint.resume=STEP)",
+      what, config_.divergence.rewind_steps));
+}
+
+}  // namespace trireme

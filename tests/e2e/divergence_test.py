@@ -1,0 +1,248 @@
+"""Rows 47 and 48: numbers that go wrong on one rank, and data that throws a run off. All ranks
+decide alike; every layout that resumes any other ends with the bits of the run that nothing
+stopped."""
+
+import json
+import random
+import re
+import shutil
+import unittest
+
+import harness
+from launch_harness import Launch
+
+STEPS = 32
+EVERY = 4
+# Batches of 8 samples of 48 tokens; the file is read in order.
+NOISE = (20 * 8 * 48, 3 * 8 * 48)
+POLICY = {
+    "divergence__spike": "rewind",
+    "divergence__rewind_steps": 4,
+    "divergence__skip_batches": 3,
+}
+# ranks, layout
+LAYOUTS = [(2, ""), (4, "parallel.zero=3"), (2, "parallel.pp=2"), (1, "")]
+
+
+def make_noisy_dataset(folder):
+    """Text that turns into noise for a while."""
+    text = folder / "text-noisy"
+    harness.make_text(text, 120_000, 0)
+    whole = bytearray(b"".join((text / f"text{i}.txt").read_bytes() for i in range(3)))
+    first, count = NOISE
+    # Bytes of ASCII, each as likely as any other.
+    drawn = random.Random(5)
+    whole[first:first + count] = bytes(drawn.randrange(33, 127) for _ in range(count))
+    shutil.rmtree(text)
+    text.mkdir()
+    # Two documents; the noise lies in the second.
+    (text / "a.txt").write_bytes(whole[:first - 1000])
+    (text / "b.txt").write_bytes(whole[first - 1000:])
+    out = folder / "noisy"
+    harness.must(harness.run("data", "pack", "--out", out, text))
+    return out
+
+
+class Divergence(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+        cls.noisy = (make_noisy_dataset(cls.folder), cls.datasets[1])
+
+    def config(self, name, datasets=None, **keys):
+        keys = {"train__steps": STEPS, "checkpoint__every": EVERY, "checkpoint__keep": 3,
+                "data__shuffle": "none", "optimizer__lr": 1e-2, "divergence__window": 8,
+                **keys}
+        return harness.write_config(self.folder / f"{name}.yaml", datasets or self.datasets,
+                                    **keys)
+
+    def train(self, config, *arguments, ranks=2, plan="", env=None):
+        return harness.run("train", config, *arguments, ranks=ranks,
+                           env={"TRIREME_FAULTS": plan, **(env or {})})
+
+    def ends_with(self, code, *arguments, **how):
+        result = self.train(*arguments, **how)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result.stderr
+
+    def events(self, config, name):
+        lines = (harness.run_dir(config) / "logs/rank-00000.jsonl").read_text().splitlines()
+        return [e for e in map(json.loads, lines) if e.get("event") == name]
+
+    def counters(self, config):
+        steps = sorted((harness.run_dir(config) / "checkpoints").glob("step-*"))
+        return json.loads((steps[-1] / "manifest.json").read_text())["extra"]["counters"]
+
+    def test_a_spike_is_told(self):
+        config = self.config("warn", self.noisy)
+        text = self.ends_with(0, config)
+        self.assertRegex(text, r"step 2\d: loss [0-9.]+, [0-9.]+ deviations above the median")
+        self.assertIn("the update is made", text)
+        self.assertEqual(len(harness.loss_bits(config)), STEPS)
+        quiet = self.config("quiet")
+        self.assertNotIn("deviations", self.ends_with(0, quiet))
+        # The detector looks on: the bits are those of a run without it.
+        ignore = self.config("ignore", self.noisy, divergence__spike="ignore")
+        self.assertNotIn("deviations", self.ends_with(0, ignore))
+        self.assertEqual(harness.digest(config), harness.digest(ignore))
+
+    def test_a_spike_is_skipped(self):
+        config = self.config("skip", self.noisy, divergence__spike="skip",
+                             train__max_skipped_steps=5)
+        text = self.ends_with(0, config)
+        self.assertIn("skipped, weights and moments are untouched", text)
+        counters = self.counters(config)
+        self.assertIn(counters["skipped_steps"], (3, 4))
+        self.assertEqual(counters["updates"], STEPS - counters["skipped_steps"])
+        again = self.config("skip-bound", self.noisy, divergence__spike="skip",
+                            train__max_skipped_steps=1)
+        self.assertIn("was out of line 2 times in a row", self.ends_with(3, again))
+
+    def test_a_spike_of_the_data_is_rewound_with_the_same_bits_in_every_layout(self):
+        reference = self.config("rewind", self.noisy, **POLICY)
+        text = self.ends_with(0, reference)
+        self.assertRegex(text, "it has the same bits: data or optimizer did it, not the hardware")
+        origins = re.findall(r"micro-batch \d, loss .*: sample (\d+) \(shards/00000.h5 tokens "
+                             r"(\d+) to (\d+), document 1\)", text)
+        self.assertEqual(len(origins), 3, text)
+        for sample, first, last in (map(int, origin) for origin in origins):
+            self.assertEqual((first, last), (48 * sample, 48 * sample + 48))
+            # A token or two stand between the documents.
+            self.assertTrue(NOISE[0] - 48 <= first <= sum(NOISE) + 48, text)
+        rewound = self.events(reference, "rewind")
+        self.assertEqual(len(rewound), 1, text)
+        counters = self.counters(reference)
+        self.assertEqual(counters["rewinds"], 1)
+        window = counters["left_out"][0]
+        # All of the noise, and what was asked for beyond the step that stood out.
+        self.assertEqual(window["step"] % EVERY, 0)
+        self.assertLessEqual(window["first"], 20)
+        self.assertGreaterEqual(window["first"] + window["count"], 23)
+        self.assertEqual(window["first"] + window["count"],
+                         rewound[0]["from"] + POLICY["divergence__skip_batches"])
+        bits, digest = harness.loss_bits(reference), harness.digest(reference)
+        self.assertEqual(sorted(bits), list(range(1, STEPS + 1)))
+        for ranks, layout in LAYOUTS[1:]:
+            config = self.config(f"rewind-{ranks}-{len(layout)}", self.noisy, **POLICY)
+            self.ends_with(0, config, *filter(None, [layout]), ranks=ranks)
+            self.assertEqual(bits, harness.loss_bits(config), layout)
+            self.assertEqual(digest, harness.digest(config), layout)
+        # Killed in the replay, in the rewind, before and after its save; each start another layout.
+        config = self.config("rewind-killed", self.noisy, **POLICY)
+        plans = ["load.manifest:0:1:kill", "load.manifest:0:3:kill", "ckpt.rename:0:1:kill",
+                 "ckpt.latest_written:0:1:kill", ""]
+        for (ranks, layout), plan in zip(LAYOUTS + LAYOUTS, plans):
+            result = self.train(config, *filter(None, [layout]), ranks=ranks, plan=plan)
+            self.assertEqual(result.returncode == 0, not plan, result.stderr)
+            self.assertIn(f"planned fault: {plan}" if plan else "resumed", result.stderr)
+        self.assertNotIn("computing steps", result.stderr)
+        self.assertEqual(self.counters(config)["left_out"], [window])
+        self.assertEqual(bits, harness.loss_bits(config))
+        self.assertEqual(digest, harness.digest(config))
+
+    def test_rewinds_are_bounded(self):
+        config = self.config("bounded", self.noisy,
+                             **{**POLICY, "divergence__max_rewinds": 0})
+        text = self.ends_with(3, config)
+        self.assertIn("divergence.max_rewinds", text)
+        # Every start comes to the same end.
+        self.assertIn("divergence.max_rewinds", self.ends_with(3, config))
+        # One that goes on into the noise again and again.
+        config = self.config("twice", self.noisy, **{**POLICY, "divergence__skip_batches": 0,
+                                                     "divergence__max_rewinds": 1})
+        text = self.ends_with(3, config)
+        self.assertEqual(len(self.events(config, "rewind")), 1, text)
+        self.assertIn("gone back 1 times already", text)
+
+    def test_stop_at_once(self):
+        config = self.config("stop", self.noisy, divergence__spike="stop")
+        text = self.ends_with(3, config)
+        self.assertIn("data or optimizer did it", text)
+        reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+        self.assertEqual((reason["code"], reason["kind"]), (3, "numerics"))
+        config = self.config("stop-nan", divergence__not_finite="stop",
+                             divergence__replay_steps=0)
+        text = self.ends_with(3, config, plan="step.loss:1:20:nan")
+        self.assertRegex(text, "step 20: loss nan.*not computed again")
+
+    def test_nan_on_one_rank_is_skipped_by_all(self):
+        for number, plan in enumerate(["step.gradient:1:20:nan", "step.loss:0:6:nan"]):
+            digests = set()
+            for layout in ["", "parallel.zero=2", "parallel.pp=2"]:
+                if layout == "parallel.pp=2" and "loss" in plan:
+                    continue  # the first stage has no loss
+                config = self.config(f"nan-{number}-{len(layout)}")
+                text = self.ends_with(0, config, *filter(None, [layout]), plan=plan)
+                self.assertIn("skipped, weights and moments are untouched", text)
+                counters = self.counters(config)
+                self.assertEqual((counters["updates"], counters["skipped_steps"]), (STEPS - 1, 1))
+                if layout != "parallel.pp=2":
+                    digests.add(harness.digest(config))
+            self.assertEqual(len(digests), 1)
+
+    def test_other_bits_are_the_hardware(self):
+        cases = [
+            ("not_finite", "step.loss:1:21:nan", {},
+             "rank 1 .*: the loss of micro-batch 4 was nan"),
+            ("not_finite", "step.gradient:1:82:nan", {},
+             "the gradient norm was nan and is .*divergence.digests=true tells"),
+            ("not_finite", "step.gradient:1:82:nan", {"divergence__digests": "true"},
+             "rank 1 .*: the gradient of micro-batch 5 has other bits"),
+            ("spike", "step.gradient:0:82:scale=1e4", {"divergence__digests": "true"},
+             "rank 0 .*: the gradient of micro-batch 1 has other bits"),
+            ("spike", "step.weights:1:21:scale=30", {"train__compare_every": 0},
+             "step 22 has other bits: rank 1 .*: the loss of micro-batch 4"),
+        ]
+        for number, (key, plan, keys, words) in enumerate(cases):
+            with self.subTest(plan):
+                keys = {f"divergence__{key}": "rewind", "divergence__rewind_steps": 4, **keys}
+                config = self.config(f"hardware-{number}", **keys)
+                text = self.ends_with(76, config, plan=plan)
+                self.assertRegex(text, words)
+                self.assertEqual(self.events(config, "rewind"), [])
+                # The next start has no such fault, and the bits of a run that had none.
+                self.ends_with(0, config)
+                clean = self.clean_digest()
+                self.assertEqual(harness.digest(config), clean)
+
+    def test_launch_leaves_no_data_out_for_the_hardware(self):
+        config = self.config("launch", divergence__not_finite="rewind", divergence__rewind_steps=4)
+        with Launch(config, env={"TRIREME_FAULTS": "step.loss@1:1:21:nan"}) as launch:
+            self.assertEqual(launch.wait(), 0, launch.text())
+            self.assertEqual(launch.causes(), ["device"], launch.text())
+            ended = launch.events("attempt_end")[0]
+            self.assertEqual(ended["code"], 76)
+            self.assertRegex(ended["what"], "^rank 1 on .*the loss of micro-batch 4 was nan")
+        self.assertEqual(harness.digest(config), self.clean_digest())
+
+    def test_replay_of_what_was_logged(self):
+        config = self.config("logged")
+        self.ends_with(0, config, plan="step.gradient:1:82:scale=20")
+        before = sorted(p.name for p in (harness.run_dir(config) / "checkpoints").glob("step-*"))
+        logged = (harness.run_dir(config) / "metrics.jsonl").read_bytes()
+        # Step 32 and the checkpoint of step 28 before it: all that came of the fault is in both.
+        for ranks, layout in [(2, ""), (1, ""), (2, "parallel.pp=2")]:
+            text = self.ends_with(0, config, *filter(None, [layout, "--replay", "32"]),
+                                  ranks=ranks)
+            self.assertIn("from step 28 on, the 4 logged steps up to 32 have the same bits", text)
+        self.assertIn("step 31 has other bits: the gradient norm was",
+                      self.ends_with(76, config, "--replay", "32",
+                                     plan="step.gradient:0:10:scale=2"))
+        self.assertEqual(logged, (harness.run_dir(config) / "metrics.jsonl").read_bytes())
+        self.assertEqual(before, sorted(
+            p.name for p in (harness.run_dir(config) / "checkpoints").glob("step-*")))
+        self.assertIn("train.steps 32", self.ends_with(2, config, "--replay", "33"))
+        self.assertNotEqual(0, self.train(config, "--replay", "0").returncode)
+        (harness.run_dir(config) / "metrics.jsonl").write_text("{\n")
+        self.assertIn("nothing can be compared", self.ends_with(66, config, "--replay", "32"))
+
+    def clean_digest(self):
+        config = self.folder / "clean.yaml"
+        if not config.exists():
+            self.ends_with(0, self.config("clean"))
+        return harness.digest(config)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,99 @@
+#include "src/train/training_state.h"
+
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/base/json_fields.h"
+
+namespace trireme {
+namespace {
+
+TrainingCounters at(std::int64_t step, std::vector<DataWindow> left_out = {}) {
+  TrainingCounters counters;
+  counters.step = step;
+  counters.rewinds = static_cast<std::int64_t>(left_out.size());
+  counters.left_out = std::move(left_out);
+  return counters;
+}
+
+TEST(TrainingCounters, ComeBackFromText) {
+  TrainingCounters counters = at(120, {{100, 100, 31}, {110, 141, 7}});
+  counters.updates = 118;
+  counters.skipped_steps = 2;
+  counters.skipped_in_a_row = 1;
+  counters.rewinds = 5;
+  counters.history = {{3.0000000000000004, 1.0 / 3}, {1e-300, 12345678.9012345}};
+  const TrainingCounters back = counters_from_json(parse_json(to_json(counters).dump()));
+  EXPECT_EQ(back.step, 120);
+  EXPECT_EQ(back.updates, 118);
+  EXPECT_EQ(back.skipped_steps, 2);
+  EXPECT_EQ(back.skipped_in_a_row, 1);
+  EXPECT_EQ(back.rewinds, 5);
+  EXPECT_EQ(back.left_out, counters.left_out);
+  // Bit by bit.
+  EXPECT_EQ(back.history, counters.history);
+  EXPECT_EQ(back.batches(), 158);
+}
+
+TEST(TrainingCounters, ComeFromOlderCheckpoints) {
+  const TrainingCounters counters = counters_from_json(
+      parse_json(R"({"step": 7, "updates": 6, "skipped_steps": 1, "skipped_in_a_row": 0})"));
+  EXPECT_EQ(counters.step, 7);
+  EXPECT_EQ(counters.batches(), 7);
+  EXPECT_TRUE(counters.history.losses.empty());
+}
+
+TEST(TrainingCounters, RefuseWhatIsImpossible) {
+  const std::string base = R"("step": 7, "updates": 6, "skipped_steps": 1, "skipped_in_a_row": 0)";
+  for (const char* more :
+       {R"("rewinds": -1, "left_out": [])", R"("rewinds": 1)", R"("rewinds": 1, "left_out": 3)",
+        R"("rewinds": 1, "left_out": [3])",
+        R"("rewinds": 1, "left_out": [{"step": 1, "first": 1, "count": 0}])",
+        R"("rewinds": 1, "left_out": [{"step": 1, "first": 1, "count": 1152921504606846976}])",
+        R"("history": [])", R"("history": {"losses": [1], "grad_norms": []})",
+        R"("history": {"losses": [1], "grad_norms": [null]})",
+        R"("history": {"losses": ["1"], "grad_norms": [1]})"}) {
+    EXPECT_THROW((void)counters_from_json(parse_json("{" + base + ", " + more + "}")), DataError)
+        << more;
+  }
+  // Many that are possible alone.
+  std::string windows;
+  for (int i = 0; i < 3; ++i) {
+    windows += R"({"step": 1, "first": 1, "count": 1099511627776},)";
+  }
+  windows.pop_back();
+  EXPECT_THROW((void)counters_from_json(
+                   parse_json("{" + base + R"(, "rewinds": 3, "left_out": [)" + windows + "]}")),
+               DataError);
+}
+
+TEST(TrainingCounters, LeavesTheDataOutThatLedThere) {
+  TrainingCounters now = at(400);
+  leave_out(now, at(500), 100);
+  EXPECT_EQ(now.left_out, (std::vector<DataWindow>{{400, 400, 201}}));
+  EXPECT_EQ(now.batches(), 601);
+  EXPECT_EQ(now.rewinds, 1);
+
+  // Again, further back: all that either line of steps has seen is left out.
+  TrainingCounters failed = now;
+  failed.step = 450;
+  TrainingCounters earlier = at(300);
+  leave_out(earlier, failed, 10);
+  EXPECT_EQ(earlier.left_out, (std::vector<DataWindow>{{300, 300, 362}}));
+  EXPECT_EQ(earlier.batches(), failed.batches() + 11);
+  EXPECT_EQ(earlier.rewinds, 2);
+}
+
+TEST(TrainingCounters, KnowWhatARunHasPassed) {
+  const TrainingCounters now = at(520, {{400, 400, 101}});
+  EXPECT_TRUE(has_passed(now, at(300)));
+  EXPECT_TRUE(has_passed(now, at(400)));
+  EXPECT_FALSE(has_passed(now, at(480))) << "it was left behind by the rewind";
+  EXPECT_TRUE(has_passed(now, at(480, {{400, 400, 101}})));
+  EXPECT_FALSE(has_passed(now, at(480, {{400, 400, 102}})));
+  EXPECT_FALSE(has_passed(now, at(480, {{400, 400, 101}, {450, 551, 5}})));
+  EXPECT_FALSE(has_passed(now, at(521, {{400, 400, 101}})));
+}
+
+}  // namespace
+}  // namespace trireme
