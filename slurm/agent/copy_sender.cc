@@ -18,7 +18,6 @@ constexpr std::int64_t kMostManifestBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kManifestVersion = 1;
 constexpr std::string_view kWantsCopy = "WANTS_COPY";
 constexpr std::string_view kCopied = "COPIED";
-
 constexpr std::int64_t kMostListBytes = std::int64_t{1} << 20;
 
 bool is_wanted(const fs::path& step) {
@@ -136,10 +135,22 @@ void CopySender::work() {
       } catch (const std::exception& error) {
         trouble = error.what();
       }
+      tell(trouble, partner);
       lock.lock();
       trouble_ = trouble;
     }
     changed_.wait_for(lock, std::chrono::duration<double>(kLookSeconds), [this] { return stop_; });
+  }
+}
+
+// Once where copies begin to fail, and once where they come about again.
+void CopySender::tell(const std::string& trouble, const Partner& partner) {
+  if (trouble.empty() == told_) {
+    told_ = !told_;
+    fmt::print(stderr,
+               "trireme launch agent on {}: {} has {} of the newest checkpoint in memory{}{}\n",
+               node_, partner.node, trouble.empty() ? "a copy again" : "no copy",
+               trouble.empty() ? "" : ": ", trouble);
   }
 }
 

@@ -36,6 +36,7 @@ class CopySender {
 
  private:
   void work();
+  void tell(const std::string& trouble, const Partner& partner);
   void copy_newest(const Partner& partner);
   void copy(const std::filesystem::path& step, const Partner& partner) const;
   void send_file(Connection& to, const std::filesystem::path& path, std::uint64_t digest) const;
@@ -55,6 +56,7 @@ class CopySender {
   std::atomic<int> orders_ = 0;  // another partner, or none, or the end
   // The thread's own.
   int followed_ = 0;  // of the orders
+  bool told_ = false;  // of trouble
   std::string done_step_;
   std::string done_partner_;
   std::thread thread_;

@@ -100,9 +100,11 @@ TEST_F(Copies, AStepThatHasLostAShardIsNotKept) {
   const fs::path step = a_.path() / "memory" / "own" / ".tmp-20-1";
   fs::rename(make_step(a_.path() / "b", 20), step);
   fs::remove(step / "shard-00000.safetensors");
+  testing::internal::CaptureStderr();
   fs::rename(step, a_.path() / "memory" / "own" / "step-00000020-g000001");
   ASSERT_TRUE(becomes_true([&] { return !sender_.trouble().empty(); }));
   EXPECT_NE(sender_.trouble().find("shard-00000"), std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("nb has no copy"), std::string::npos);
   EXPECT_FALSE(fs::exists(there(20)));
   EXPECT_TRUE(fs::exists(there(10)));
 }
@@ -118,10 +120,10 @@ TEST_F(Copies, AStepThatIsWantedOnceMoreIsCopiedOnceMore) {
 }
 
 TEST_F(Copies, ACopyOfAnotherNodeIsRefused) {
-  const std::string answer = say(receiver_.port(), secret_,
-                                 {to_json(CopyBegin{"nx", "step-00000010-g000001"}),
-                                  to_json(CopyFile{"manifest.json", 4, xxh3("good", 4)}), "good",
-                                  to_json(CopyEnd{})});
+  const std::string answer =
+      say(receiver_.port(), secret_,
+          {to_json(CopyBegin{"nx", "step-00000010-g000001"}),
+           to_json(CopyFile{"manifest.json", 4, xxh3("good", 4)}), "good", to_json(CopyEnd{})});
   EXPECT_NE(answer.find("na sends a copy of nx"), std::string::npos);
   EXPECT_FALSE(fs::exists(b_.path() / "memory" / "partner" / "nx"));
 }
