@@ -235,6 +235,50 @@ class MemoryCheckpoints(unittest.TestCase):
         finally:
             subprocess.run(["umount", nodes[0]], check=False)
 
+    def snapshot_bytes(self, config):
+        """What the snapshots of rank 0 are predicted to take."""
+        lines = (harness.run_dir(config) / "logs" / "rank-00000.jsonl").read_text().splitlines()
+        told = [line for line in map(json.loads, lines) if line.get("event") == "memory_predicted"]
+        return told[-1]["ranks"][0]["snapshot"]
+
+    def test_copies_are_counted_where_there_is_a_partner(self):
+        bytes_on = {}
+        for nodes, ranks in ((1, 2), (2, 1)):
+            config = self.make_config(f"counted{nodes}", train__steps=4)
+            harness.must(run(node_folders(nodes), ranks, "train", config))
+            bytes_on[nodes] = self.snapshot_bytes(config)
+        self.assertEqual(5 * bytes_on[1], 3 * bytes_on[2])
+
+    # Every shard is there, and damaged; the disk never had any.
+    def test_damage_in_memory_alone_is_no_fresh_start(self):
+        nodes = node_folders(1)
+        config = self.make_config("ruined")
+        self.kill_amidst(config, nodes)
+        for shard in nodes[0].glob("memory/own/step-*/shard-*"):
+            data = bytearray(shard.read_bytes())
+            data[len(data) // 2] ^= 1
+            shard.write_bytes(data)
+        result = run(nodes, 2, "train", config)
+        self.assertEqual(result.returncode, 65, result.stderr[-2000:])
+        self.assertIn("the nodes' memory holds checkpoints, but none is valid", result.stderr)
+        # What a new launch finds.
+        harness.must(run(node_folders(1), 2, "train", config))
+        self.assert_same_as_reference(config)
+
+    # Ranks of one host read what they share once: here all of it, for they are replicas.
+    def test_replicas_read_the_disk_once(self):
+        config = self.make_config("once", checkpoint__memory_every=0, checkpoint__every=20)
+        harness.must(harness.run("train", config, ranks=2))
+        steps = harness.run_dir(config) / "checkpoints"
+        whole = sum(p.stat().st_size for p in (steps / "step-00000020").glob("shard-*"))
+        shutil.rmtree(steps / f"step-{STEPS:08}")
+        harness.must(harness.run("train", config, ranks=4))
+        lines = (harness.run_dir(config) / "logs" / "rank-00000.jsonl").read_text().splitlines()
+        told = [line for line in map(json.loads, lines) if line.get("event") == "resumed"]
+        self.assertEqual(told[-1]["step"], 20)
+        self.assertLessEqual(sum(told[-1]["bytes"]), whole)
+        self.assert_same_as_reference(config)
+
     def test_intervals_of_their_own(self):
         nodes = node_folders(1)
         config = self.make_config("auto", checkpoint__every="auto",
