@@ -208,9 +208,10 @@ class Divergence(unittest.TestCase):
 
     def test_launch_leaves_no_data_out_for_the_hardware(self):
         config = self.config("launch", divergence__not_finite="rewind", divergence__rewind_steps=4)
-        with Launch(config, env={"TRIREME_FAULTS": "step.loss@1:1:21:nan"}) as launch:
+        with Launch(config, options=("--local", 2, "--ranks-per-node", 1),
+                    env={"TRIREME_FAULTS": "step.loss@1:1:21:nan"}) as launch:
             self.assertEqual(launch.wait(), 0, launch.text())
-            self.assertEqual(launch.causes(), ["device"], launch.text())
+            self.assertEqual(launch.causes(), ["device", "finished"], launch.text())
             ended = launch.events("attempt_end")[0]
             self.assertEqual(ended["code"], 76)
             self.assertRegex(ended["what"], "^rank 1 on .*the loss of micro-batch 4 was nan")

@@ -23,7 +23,7 @@ std::uint64_t digest(std::vector<float> values, bool turned) {
   store.allocate();
   std::vector<float> flat(static_cast<std::size_t>(store.flat_elements()), 0);
   std::vector<ParameterId> announced;
-  FlatGradients to(store, {flat.data(), store.flat_elements(), DType::f32},
+  FlatGradients to(store, {flat.data(), store.flat_elements(), DType::f32, {}},
                    [&](ParameterId id) { announced.push_back(id); });
   std::uint64_t digest = 0;
   GradientWatch watch(store, to, &digest);
