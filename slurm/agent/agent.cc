@@ -138,16 +138,11 @@ class Agent {
   // Whether there is news.
   bool look() {
     const AgentReport before = report_;
-    if (report_.cleared < wanted_clear_) {
-      constexpr std::chrono::milliseconds kToWriteStacks{500};
-      if (ranks_.ask_overdue(wanted_clear_)) {
-        kill_from_ = Clock::now() + kToWriteStacks;
-      }
-      if (Clock::now() >= kill_from_ && clear(wanted_clear_)) {
-        report_.cleared = wanted_clear_;
-      }
+    if (report_.cleared < wanted_clear_ && clear(wanted_clear_)) {
+      report_.cleared = wanted_clear_;
     }
     report_.ranks = ranks_.look();
+    ranks_.ask_late(report_.ranks);
     report_.oom_kills = out_of_memory_kills();
     report_.memory_step = newest_memory_step();
     return report_.cleared != before.cleared || is_news(before.ranks, report_.ranks);
@@ -185,7 +180,6 @@ class Agent {
   RankWatch ranks_;
   AgentReport report_;
   std::int64_t wanted_clear_ = 0;
-  Clock::time_point kill_from_{};  // not before
   bool over_ = false;
   bool launch_over_ = true;  // as long as nobody says otherwise
   std::optional<CopyReceiver> receiver_;

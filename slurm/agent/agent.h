@@ -15,7 +15,7 @@ struct AgentPlan {
   int port = 0;
   std::string secret = {};
   std::string health = {};      // a command of the shell, 0: fit; empty: none
-  double health_seconds = 60;   // at most
+  double health_seconds = 50;   // at most; the supervisor waits 60 for the agent
   double connect_seconds = 20;  // until the supervisor has answered
   double silence_seconds = 10;  // of the supervisor, until it counts as gone
 };

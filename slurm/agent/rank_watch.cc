@@ -59,18 +59,14 @@ std::vector<RankState> RankWatch::look() {
   return ranks;
 }
 
-bool RankWatch::ask_overdue(std::int64_t generation) {
-  bool some = false;
-  for (const RankState& rank : look()) {
+void RankWatch::ask_late(const std::vector<RankState>& ranks) {
+  for (const RankState& rank : ranks) {
     const Progress& page = rank.page;
-    const bool overdue = page.deadline_seconds > 0 && rank.age > page.deadline_seconds;
-    if (overdue && !rank.gone && page.generation < generation && rank.state != 'T' &&
-        rank.state != 't' && asked_.insert(page.pid).second) {
+    const bool late = page.deadline_seconds > 0 && rank.age > page.deadline_seconds;
+    if (late && !rank.gone && asked_.emplace(page.pid, page.changes).second) {
       ask_for_stacks(static_cast<pid_t>(page.pid));
-      some = true;
     }
   }
-  return some;
 }
 
 bool RankWatch::clear(std::int64_t generation) {

@@ -20,9 +20,9 @@ class RankWatch {
 
   // Every rank that has a page, by rank.
   std::vector<RankState> look();
-  // Asks those ranks of generations below this one that have not kept their deadline for their
-  // stacks, each once. Whether some are given the time to write them; the stopped ones can't.
-  bool ask_overdue(std::int64_t generation);
+  // Asks those of these ranks that have not kept their deadline for their stacks, once each time:
+  // others that wait for them give up about now, and then mpirun ends them all.
+  void ask_late(const std::vector<RankState>& ranks);
   // Kills the ranks of generations below this one, whether they have a page or not. Whether none is
   // left.
   bool clear(std::int64_t generation);
@@ -33,7 +33,7 @@ class RankWatch {
   std::filesystem::path folder_;
   std::string launch_;
   std::string node_;
-  std::set<std::int64_t> asked_;  // processes
+  std::set<std::pair<std::int64_t, std::int64_t>> asked_;  // process, change of its page
   // When the process behind a page was started: its number may be given to another.
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> started_;  // by pid, page's birth
 };

@@ -201,9 +201,11 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   used_ = chosen;
   std::vector<NodeSpec> specs;
   nlohmann::json names = nlohmann::json::array();
+  nlohmann::json groups = nlohmann::json::array();
   for (const std::size_t i : used_) {
     specs.push_back(nodes_[i].spec);
     names.push_back(nodes_[i].spec.name);
+    groups.push_back(nodes_[i].spec.group);
     nodes_[i].agent_deaths = 0;
     nodes_[i].oom_kills_before = nodes_[i].report.oom_kills;
   }
@@ -214,13 +216,13 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   ranks_over_since_ = -1;
   detected_ = -1;
   killing_ = false;
-  kill_at_ = -1;
   first_step_seen_ = false;
   first_rank_ = nullptr;
   best_step_ = durable_step_;
   stage_ = Stage::run;
   const std::size_t ranks = used_.size() * static_cast<std::size_t>(plan_.ranks_a_node);
-  note("launch", {{"generation", generation_}, {"nodes", names}, {"ranks", ranks}},
+  note("launch",
+       {{"generation", generation_}, {"nodes", names}, {"groups", groups}, {"ranks", ranks}},
        fmt::format("attempt {}: {} ranks on {}{}", generation_, ranks, names.dump(),
                    static_cast<int>(used_.size()) < plan_.nodes_wanted
                        ? fmt::format(", {} fewer nodes than asked for",

@@ -38,7 +38,6 @@ struct CoursePlan {
   double silence = 10;          // of an agent, until its node counts as lost
   double hang_slack = 5;        // beyond a rank's own deadline: its own alarm comes first
   double ranks_start = 120;     // until every rank has a page
-  double write_stacks = 1;      // of ranks without progress, before the launcher is killed
   double launcher_grace = 1.5;  // of a launcher whose rank is gone, to end by itself
   double launcher_end = 10;     // of a launcher whose ranks have all come to their end
   double enough_nodes = 2;      // how long spares may keep those waiting that are enough
@@ -159,7 +158,6 @@ class Course {
   void exclude(Node& node, const std::string& why);
   void lose(Node& node, const std::string& why);
   void end_attempt(const std::string& why);
-  void kill_when_due();
   void note_attempt(const Verdict& verdict);
   void finish(int code, const std::string& text);
   void note(std::string event, nlohmann::json fields, std::string text = "");
@@ -189,7 +187,6 @@ class Course {
   double ranks_over_since_ = -1;
   double detected_ = -1;  // when it was first known to be over
   bool killing_ = false;
-  double kill_at_ = -1;  // the launcher, if that is still to be done
   bool first_step_seen_ = false;
   nlohmann::json first_rank_;  // rank 0's page as last seen, for the account
 

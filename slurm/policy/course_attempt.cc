@@ -103,7 +103,6 @@ void Course::watch_attempt() {
   evidence_.all_ranks_seen = evidence_.all_ranks_seen || ranks_seen() >= expected;
   note_status();
   if (killing_) {
-    kill_when_due();
     return;
   }
   if (!evidence_.all_ranks_seen && now_ - launched_ > plan_.ranks_start) {
@@ -136,8 +135,7 @@ void Course::watch_launcher() {
   }
 }
 
-// The launcher dies; the agents end the ranks. Its end comes as an event. Ranks without progress
-// first write their stacks, and would not if they lost the launcher meanwhile.
+// The launcher dies; the agents end the ranks. Its end comes as an event.
 void Course::end_attempt(const std::string& why) {
   killing_ = true;
   detected_ = detected_ < 0 ? now_ : detected_;
@@ -146,18 +144,7 @@ void Course::end_attempt(const std::string& why) {
   for (const Node* node : used_nodes()) {
     out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
   }
-  const bool can_write =
-      std::any_of(evidence_.stale.begin(), evidence_.stale.end(),
-                  [](const StaleRank& rank) { return rank.state != 'T' && rank.state != 't'; });
-  kill_at_ = can_write ? now_ + plan_.write_stacks : now_;
-  kill_when_due();
-}
-
-void Course::kill_when_due() {
-  if (kill_at_ >= 0 && now_ >= kill_at_) {
-    kill_at_ = -1;
-    out_.emplace_back(KillRanks{});
-  }
+  out_.emplace_back(KillRanks{});
 }
 
 void Course::on_launcher_ended(const LauncherEnded& event) {

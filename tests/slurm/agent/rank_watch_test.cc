@@ -92,21 +92,22 @@ TEST(NodeFolder, HasOneAgentAtATimeAndOutlivesIt) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// A rank that spins tells where, once, before it is killed; one that keeps its deadline is not
-// asked.
+// A rank that spins tells where, once; one that keeps its deadline is not asked.
 TEST(RankWatch, AsksRanksThatAreLateForTheirStacks) {
   const TempFolder folder;
   RankWatch watch(folder.path(), "aa-test", "n1");
   const StackDump dump(folder.path() / "stack");
   ProgressPage page(progress_file(folder.path(), 3), 3, 2);
   page.note(ProgressPhase::train, 9, 3600);
-  EXPECT_FALSE(watch.ask_overdue(3));
+  watch.ask_late(watch.look());
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "stack"));
   page.note(ProgressPhase::train, 9, 0.001);
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_FALSE(watch.ask_overdue(2));  // of its own generation
-  EXPECT_TRUE(watch.ask_overdue(3));
-  EXPECT_FALSE(watch.ask_overdue(3));
-  EXPECT_NE(read_file(folder.path() / "stack").find("process "), std::string::npos);
+  watch.ask_late(watch.look());
+  watch.ask_late(watch.look());
+  const std::string text = read_file(folder.path() / "stack");
+  EXPECT_EQ(text.find("process "), 0U);
+  EXPECT_EQ(text.find("process ", 1), std::string::npos) << text;
 }
 
 // Another launch has just taken it for an abandoned one, and removes it.
