@@ -1,5 +1,7 @@
 #include "slurm/journal/journal.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <deque>

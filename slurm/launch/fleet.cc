@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostStrangers = 256;
 constexpr double kStrangerSeconds = 5;
+constexpr int kMostTold = 20;  // who scans ports does not fill the log
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -191,7 +192,9 @@ void Fleet::hear_strangers() {
         continue;
       }
     } catch (const DataError& error) {
-      fmt::print(stderr, "trireme launch: a caller is sent away: {}\n", error.what());
+      if (sent_away_++ < kMostTold) {
+        fmt::print(stderr, "trireme launch: a caller is sent away: {}\n", error.what());
+      }
       stranger.connection.reset();
       continue;
     }
@@ -210,7 +213,7 @@ void Fleet::admit(Stranger& stranger, const std::string& text) {
                          : hello.role == "agent" && found != members_.end() ? &found->second
                                                                             : nullptr;
   if (member == nullptr) {
-    throw DataError(fmt::format("nobody waits for a {} of {}", hello.role, hello.node));
+    throw DataError(fmt::format("nobody waits for the {} of {}", hello.role, hello.node));
   }
   member->connection = std::move(stranger.connection);
   member->connection->trust();

@@ -80,6 +80,7 @@ class Fleet {
   std::map<std::string, Member> members_;
   Member deputy_;
   std::vector<Stranger> strangers_;
+  int sent_away_ = 0;
   std::vector<FleetNews> failures_;  // of starts
   // Told to end, and given time to clean up; with the moment at which that is over.
   std::vector<std::pair<std::unique_ptr<Child>, double>> leaving_;

@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kTickMilliseconds = 100;
 constexpr double kPingSeconds = 1;
-constexpr double kFarewellSeconds = 8;
+constexpr double kFarewellSeconds = 12;  // agents take up to 10 to end ranks
 constexpr std::array kSignals = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
 
 template <class... Handlers>
