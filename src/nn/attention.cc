@@ -4,7 +4,6 @@
 #include <numbers>
 
 #include "src/nn/key_value_cache.h"
-#include "src/nn/shared_rows.h"
 
 namespace trireme {
 namespace {
@@ -155,7 +154,8 @@ Tensor Attention::forward(const Tensor& x, Saved& saved, Run& run) const {
   return y;
 }
 
-Tensor Attention::backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const {
+BranchGradient Attention::backward(const Tensor& dy, const GatheredRows& x, Saved& saved,
+                                   Run& run) const {
   Tensor dpacked;
   {
     Output output;
@@ -212,20 +212,23 @@ void sum_copies(const View& gradient, int copies, Run& run) {
 
 }  // namespace
 
-Tensor Attention::input_gradient(const Tensor& dpacked, const Tensor& x, Run& run) const {
+BranchGradient Attention::input_gradient(const Tensor& dpacked, const GatheredRows& x,
+                                         Run& run) const {
   if (shape_.kv_copies == 1) {
     return project_in_.backward_entry(dpacked, x, run);
   }
-  Tensor dx(run.shared_pool(), x.shape(), x.dtype());
-  project_in_.backward_input(dpacked.view(), dx.view(), run);
-  start_row_sum(dx, run);
+  const Shape& rows = dpacked.shape();
+  BranchGradient result;
+  result.dx = Tensor(run.shared_pool(), {rows[0], rows[1], project_in_.in}, dpacked.dtype());
+  project_in_.backward_input(dpacked.view(), result.dx.view(), run);
+  result.sum = start_row_sum(result.dx, run);
   run.weight_gradient([this, dpacked, x](Run& then) {
-    project_in_.backward_weight(dpacked.view(), x.view(), then);
+    project_in_.backward_weight(dpacked.view(), x.whole(then).view(), then);
     // The parameters behind the queries are keys and values.
     sum_copies(then.gradients->gradient(project_in_.weight + 1, 2), shape_.kv_copies, then);
     project_in_.announce(then);
   });
-  return dx;
+  return result;
 }
 
 }  // namespace trireme

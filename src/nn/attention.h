@@ -33,7 +33,8 @@ class Attention : public Branch {
             Tensor frequencies, bool lean);
 
   Tensor forward(const Tensor& x, Saved& saved, Run& run) const override;
-  Tensor backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const override;
+  BranchGradient backward(const Tensor& dy, const GatheredRows& x, Saved& saved,
+                          Run& run) const override;
 
  private:
   struct Span;  // which tokens a pass works on, and where their packed rows lie
@@ -45,7 +46,7 @@ class Attention : public Branch {
   Output attend(const Span& span, DType dtype, bool for_backward, Run& run) const;
   Tensor packed_gradient(const Tensor& dy, const Tensor& packed, const Output& output,
                          Run& run) const;
-  Tensor input_gradient(const Tensor& dpacked, const Tensor& x, Run& run) const;
+  BranchGradient input_gradient(const Tensor& dpacked, const GatheredRows& x, Run& run) const;
 
   AttentionHeads shape_;
   Linear project_in_;

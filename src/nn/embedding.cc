@@ -2,7 +2,6 @@
 
 #include "src/nn/key_value_cache.h"
 #include "src/nn/residual_layer.h"
-#include "src/nn/shared_rows.h"
 
 namespace trireme {
 
@@ -47,26 +46,32 @@ EmbeddingBackward arguments(const MicroBatch& micro_batch, const Tensor& d) {
 
 }  // namespace
 
-void Embedding::backward(const MicroBatch& micro_batch, const Tensor& d, Run& run) const {
+void Embedding::backward_dropout(const Tensor& d, Run& run) const {
   const ResidualDropout drop{dropout, 0};
   if (drops(drop, run)) {
     apply_dropout(drop, d, d, run);
   }
+}
+
+void Embedding::backward_positions(const MicroBatch& micro_batch, const GatheredRows& d,
+                                   Run& run) const {
   if (position == kNoParameter) {
     return;
   }
-  run.weight_gradient([this, micro_batch, all = gather_rows(d, run)](Run& then) {
-    EmbeddingBackward call = arguments(micro_batch, all);
+  d.start_for_weights(run);
+  run.weight_gradient([this, micro_batch, d](Run& then) {
+    EmbeddingBackward call = arguments(micro_batch, d.whole(then));
     call.dposition = then.gradients->gradient(position);
     then.kernels.embedding_backward(then.stream, call);
     then.gradients->ready(position);
   });
 }
 
-void Embedding::backward_tokens(const MicroBatch& micro_batch, const Tensor& d, bool first,
+void Embedding::backward_tokens(const MicroBatch& micro_batch, const GatheredRows& d, bool first,
                                 Run& run) const {
-  run.weight_gradient([this, micro_batch, all = gather_rows(d, run), first](Run& then) {
-    EmbeddingBackward call = arguments(micro_batch, all);
+  d.start_for_weights(run);
+  run.weight_gradient([this, micro_batch, d, first](Run& then) {
+    EmbeddingBackward call = arguments(micro_batch, d.whole(then));
     call.dtoken = then.gradients->gradient(token);
     call.partial = !then.alone();
     call.first_id = vocabulary.first;

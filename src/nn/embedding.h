@@ -15,10 +15,13 @@ struct Embedding {
 
   // Positions start at the length of run.cache, if there is one.
   Residual forward(const MicroBatch& micro_batch, Run& run) const;
-  // d: of the stream; dropped out in place, and what the positions make of it.
-  void backward(const MicroBatch& micro_batch, const Tensor& d, Run& run) const;
+  // d: of the stream, and in its place of what was embedded.
+  void backward_dropout(const Tensor& d, Run& run) const;
+  // The gradient of `position`, of that d.
+  void backward_positions(const MicroBatch& micro_batch, const GatheredRows& d, Run& run) const;
   // Adds the tokens' part, of that d, to the gradient of `token`, or, with `first`, makes it alone.
-  void backward_tokens(const MicroBatch& micro_batch, const Tensor& d, bool first, Run& run) const;
+  void backward_tokens(const MicroBatch& micro_batch, const GatheredRows& d, bool first,
+                       Run& run) const;
 };
 
 }  // namespace trireme

@@ -77,6 +77,7 @@ Head::Result Head::forward_backward(Residual stream, const ConstView& targets, f
   // Alone, rows that have served their last purpose give their place to their gradient.
   const Tensor dy = run.alone() ? y : Tensor(run.group->pool(), y.shape(), y.dtype());
   double loss = 0;
+  TensorGroup::Exchange sum = 0;
   {
     const Chunks chunks(*this, y, run);
     CrossEntropy call;
@@ -87,19 +88,24 @@ Head::Result Head::forward_backward(Residual stream, const ConstView& targets, f
       const View logits = chunks.logits_of(first);
       output.forward(rows, logits, run);
       entropy(chunks, first, call, run);
-      output.backward_weight(logits, rows, run, first > 0);
+      if (run.alone()) {
+        output.backward_weight(logits, rows, run, first > 0);
+      }
       output.backward_input(logits, chunks.rows_of(dy, first), run);
+      if (!run.alone()) {
+        sum = first + chunks.at_once < chunks.rows ? 0 : start_row_sum(dy, run);
+        output.backward_weight(logits, rows, run, first > 0);
+      }
     }
     loss = sum_of(chunks.losses.view());
   }
-  start_row_sum(dy, run);
   if (!tied) {
     output.announce(run);
   }
   // At once, as the rest of the head: its bucket of gradients need not stay open.
   Run now = run;
   now.later = nullptr;
-  return {loss, norm.backward(finish_row_sum(dy, run), {}, normalized.kept, now)};
+  return {loss, norm.backward(finish_row_sum(dy, sum, run), {}, normalized.kept, now)};
 }
 
 double Head::loss(Residual stream, const ConstView& targets, Run& run) const {

@@ -10,6 +10,7 @@
 
 #include "src/nn/run.h"
 #include "src/nn/saved.h"
+#include "src/nn/shared_rows.h"
 
 namespace trireme {
 
@@ -28,14 +29,20 @@ class Layer {
   virtual Tensor backward(Tensor d, Saved& saved, Run& run) const = 0;
 };
 
+// dx [B,T,C]; in a group a summand, of which the sum has been started.
+struct BranchGradient {
+  Tensor dx;
+  TensorGroup::Exchange sum = 0;
+};
+
 class Branch {
  public:
   virtual ~Branch() = default;
   // x [B,T,C] -> [B,T,C], from the run's shared pool
   virtual Tensor forward(const Tensor& x, Saved& saved, Run& run) const = 0;
-  // dy [B,T,C] and the x of forward, which may be used up -> dx [B,T,C]. In a group the sum of dx
-  // over the ranks has been started and not finished.
-  virtual Tensor backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const = 0;
+  // dy [B,T,C] and the x of forward, which may be used up.
+  virtual BranchGradient backward(const Tensor& dy, const GatheredRows& x, Saved& saved,
+                                  Run& run) const = 0;
 };
 
 }  // namespace trireme

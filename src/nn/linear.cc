@@ -1,7 +1,5 @@
 #include "src/nn/linear.h"
 
-#include "src/nn/shared_rows.h"
-
 namespace trireme {
 
 // All weights of W at once: they lie joined.
@@ -89,22 +87,23 @@ void Linear::announce(Run& run) const {
   }
 }
 
-Tensor Linear::backward_entry(const Tensor& dy, const Tensor& x, Run& run) const {
-  const bool at_once = run.alone() && run.later == nullptr;
-  Tensor dx = x;
-  if (!at_once) {
-    dx = Tensor(run.shared_pool(), x.shape(), x.dtype());
-    backward_input(dy.view(), dx.view(), run);
+BranchGradient Linear::backward_entry(const Tensor& dy, const GatheredRows& x, Run& run) const {
+  BranchGradient result;
+  const bool in_place = run.alone() && !run.puts_off_weights();
+  if (!in_place) {
+    result.dx = Tensor(run.shared_pool(), {dy.shape()[0], dy.shape()[1], in}, dy.dtype());
+    backward_input(dy.view(), result.dx.view(), run);
+    result.sum = start_row_sum(result.dx, run);
   }
-  start_row_sum(dx, run);
   run.weight_gradient([this, dy, x](Run& then) {
-    backward_weight(dy.view(), x.view(), then);
+    backward_weight(dy.view(), x.whole(then).view(), then);
     announce(then);
   });
-  if (at_once) {
-    backward_input(dy.view(), dx.view(), run);
+  if (in_place) {
+    result.dx = x.whole(run);
+    backward_input(dy.view(), result.dx.view(), run);
   }
-  return dx;
+  return result;
 }
 
 }  // namespace trireme

@@ -4,8 +4,7 @@
 // the rows of the whole.
 #pragma once
 
-#include "src/nn/run.h"
-#include "src/tensor/tensor.h"
+#include "src/nn/layer.h"
 
 namespace trireme {
 
@@ -34,7 +33,7 @@ struct Linear {
   void announce(Run& run) const;
   // The end of a branch's backward: the gradients of W and bias, and that of x, which may take x's
   // place. In a group its sum is started, and goes on while W's is computed.
-  Tensor backward_entry(const Tensor& dy, const Tensor& x, Run& run) const;
+  BranchGradient backward_entry(const Tensor& dy, const GatheredRows& x, Run& run) const;
 
  private:
   View product_weight(const ParameterStore& store) const;

@@ -1,7 +1,5 @@
 #include "src/nn/mlp.h"
 
-#include "src/nn/shared_rows.h"
-
 namespace trireme {
 namespace {
 
@@ -29,18 +27,19 @@ Tensor GeluMlp::forward(const Tensor& x, Saved& saved, Run& run) const {
 }
 
 // Each tensor that has served its last purpose gives its place to its own gradient.
-Tensor GeluMlp::backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const {
+BranchGradient GeluMlp::backward(const Tensor& dy, const GatheredRows& x, Saved& saved,
+                                 Run& run) const {
   Tensor after = lean_ ? Tensor() : saved.pop();
   const Tensor before = saved.pop();
   if (lean_) {
-    after = like(x, expand_.out, run);
+    after = like(dy, expand_.out, run);
     run.kernels.gelu_forward(run.stream, after.view(), before.view());
   }
   run.weight_gradient([this, dy, after](Run& then) {
     project_.backward_weight(dy.view(), after.view(), then);
     project_.announce(then);
   });
-  const Tensor dbefore = run.later == nullptr ? std::move(after) : like(x, expand_.out, run);
+  const Tensor dbefore = run.puts_off_weights() ? like(dy, expand_.out, run) : std::move(after);
   project_.backward_input(dy.view(), dbefore.view(), run, before.view());
   return expand_.backward_entry(dbefore, x, run);
 }
@@ -62,40 +61,44 @@ Tensor SwigluMlp::forward(const Tensor& x, Saved& saved, Run& run) const {
   return y;
 }
 
-Tensor SwigluMlp::backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const {
+BranchGradient SwigluMlp::backward(const Tensor& dy, const GatheredRows& x, Saved& saved,
+                                   Run& run) const {
   Tensor product = lean_ ? Tensor() : saved.pop();
   const Tensor up = saved.pop();
   const Tensor gate = saved.pop();
   if (lean_) {
-    product = like(x, gate_.out, run);
+    product = like(dy, gate_.out, run);
     run.kernels.swiglu_forward(run.stream, product.view(), gate.view(), up.view());
   }
   run.weight_gradient([this, dy, product](Run& then) {
     down_.backward_weight(dy.view(), product.view(), then);
     down_.announce(then);
   });
-  const Tensor dproduct = run.later == nullptr ? std::move(product) : like(x, gate_.out, run);
+  const Tensor dproduct = run.puts_off_weights() ? like(dy, gate_.out, run) : std::move(product);
   down_.backward_input(dy.view(), dproduct.view(), run);
 
-  const Tensor dgate = like(x, gate_.out, run);
-  const Tensor dup = like(x, up_.out, run);
+  const Tensor dgate = like(dy, gate_.out, run);
+  const Tensor dup = like(dy, up_.out, run);
   run.kernels.swiglu_backward(run.stream, dgate.view(), dup.view(), dproduct.view(), gate.view(),
                               up.view());
-  const bool at_once = run.alone() && run.later == nullptr;
-  Tensor dx;
-  if (!at_once) {
-    dx = input_gradient(dgate, dup, shared_like(x, gate_.in, run), run);
+  BranchGradient result;
+  const bool in_place = run.alone() && !run.puts_off_weights();
+  if (!in_place) {
+    result.dx = input_gradient(dgate, dup, shared_like(dy, gate_.in, run), run);
+    result.sum = start_row_sum(result.dx, run);
   }
-  if (!at_once) {
-    start_row_sum(dx, run);
-  }
-  run.weight_gradient([this, dgate, dup, x](Run& then) {
-    up_.backward_weight(dup.view(), x.view(), then);
+  run.weight_gradient([this, dup, x](Run& then) {
+    up_.backward_weight(dup.view(), x.whole(then).view(), then);
     up_.announce(then);
-    gate_.backward_weight(dgate.view(), x.view(), then);
+  });
+  run.weight_gradient([this, dgate, x](Run& then) {
+    gate_.backward_weight(dgate.view(), x.whole(then).view(), then);
     gate_.announce(then);
   });
-  return at_once ? input_gradient(dgate, dup, x, run) : dx;
+  if (in_place) {
+    result.dx = input_gradient(dgate, dup, x.whole(run), run);
+  }
+  return result;
 }
 
 // The sum of two products, in f32, then in the type and place given.

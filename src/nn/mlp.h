@@ -13,7 +13,8 @@ class GeluMlp : public Branch {
   GeluMlp(const Linear& expand, const Linear& project, bool lean)
       : expand_(expand), project_(project), lean_(lean) {}
   Tensor forward(const Tensor& x, Saved& saved, Run& run) const override;
-  Tensor backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const override;
+  BranchGradient backward(const Tensor& dy, const GatheredRows& x, Saved& saved,
+                          Run& run) const override;
 
  private:
   Linear expand_;
@@ -27,7 +28,8 @@ class SwigluMlp : public Branch {
   SwigluMlp(const Linear& gate, const Linear& up, const Linear& down, bool lean)
       : gate_(gate), up_(up), down_(down), lean_(lean) {}
   Tensor forward(const Tensor& x, Saved& saved, Run& run) const override;
-  Tensor backward(const Tensor& dy, Tensor x, Saved& saved, Run& run) const override;
+  BranchGradient backward(const Tensor& dy, const GatheredRows& x, Saved& saved,
+                          Run& run) const override;
 
  private:
   Tensor input_gradient(const Tensor& dgate, const Tensor& dup, const Tensor& place,

@@ -133,6 +133,9 @@ Model::Backward Model::backward(const MicroBatch& micro_batch, Tensor d, float g
   check(parts_.head.has_value() == d.empty(), "a slice takes the gradient of the one behind");
   run.batch = micro_batch.batch;
   run.time = micro_batch.time;
+  // Ranks that share the rows exchange them between any two branches.
+  WeightGradients waiting;
+  run.waiting = run.shares_rows() && run.later == nullptr ? &waiting : nullptr;
   Backward result{0, std::move(d)};
   if (parts_.head) {
     Head::Result head = head_backward(micro_batch, gradient_scale, saved, run);
@@ -145,14 +148,17 @@ Model::Backward Model::backward(const MicroBatch& micro_batch, Tensor d, float g
   }
   check(saved.empty(), "backward pops all that forward pushed");
   if (parts_.embedding) {
-    parts_.embedding->backward(micro_batch, result.d, run);
-    if (parts_.embedding_is_copy) {
-      return result;
+    parts_.embedding->backward_dropout(result.d, run);
+    const GatheredRows rows(result.d, run);
+    parts_.embedding->backward_positions(micro_batch, rows, run);
+    if (!parts_.embedding_is_copy) {
+      const bool joins_head = parts_.head && parts_.head->tied;
+      parts_.embedding->backward_tokens(micro_batch, rows, !joins_head, run);
+      result.d = {};
     }
-    const bool joins_head = parts_.head && parts_.head->tied;
-    parts_.embedding->backward_tokens(micro_batch, result.d, !joins_head, run);
-    result.d = {};
   }
+  run.work_off();
+  run.waiting = nullptr;
   return result;
 }
 
@@ -166,7 +172,7 @@ void Model::add_tied_gradient(const MicroBatch& micro_batch, const Tensor& d, Ru
   run.batch = micro_batch.batch;
   run.time = micro_batch.time;
   check_ids(micro_batch.ids);
-  parts_.tied_gradient->backward_tokens(micro_batch, d, false, run);
+  parts_.tied_gradient->backward_tokens(micro_batch, GatheredRows(d, run), false, run);
 }
 
 Model::Evaluated Model::evaluate(const MicroBatch& micro_batch, Tensor input, Run& run) const {

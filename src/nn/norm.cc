@@ -89,15 +89,12 @@ NormBackward Norm::arguments(const Tensor& dy, const Tensor& dresidual, const Ke
 }
 
 // Of ranks that share the rows each has a summand.
-void Norm::sum_shares(Run& run) const {
+TensorGroup::Exchange Norm::start_sums(Run& run) const {
   if (!run.shares_rows()) {
-    return;
+    return 0;
   }
-  run.group->start_sum(run.gradients->gradient(weight));
-  if (bias != kNoParameter) {
-    run.group->start_sum(run.gradients->gradient(bias));
-  }
-  run.group->finish();
+  const TensorGroup::Exchange sum = run.group->start_sum(run.gradients->gradient(weight));
+  return bias == kNoParameter ? sum : run.group->start_sum(run.gradients->gradient(bias));
 }
 
 // The kernel makes all gradients at once: those of weight and bias wait in tensors of their own if
@@ -120,14 +117,18 @@ Tensor Norm::backward(const Tensor& dy, const Tensor& dresidual, const Kept& kep
   }
   norm.dx = dx.view();
   (layer_norm ? run.kernels.layer_norm_backward : run.kernels.rms_norm_backward)(run.stream, norm);
-  run.weight_gradient([this, dweight, dbias](Run& then) {
-    if (!dweight.empty()) {
-      then.kernels.cast(then.stream, then.gradients->gradient(weight), dweight.view());
-    }
+  TensorGroup::Exchange sums = dweight.empty() ? start_sums(run) : 0;
+  run.weight_gradient([this, dweight, dbias, sums](Run& then) mutable {
     if (!dbias.empty()) {
       then.kernels.cast(then.stream, then.gradients->gradient(bias), dbias.view());
     }
-    sum_shares(then);
+    if (!dweight.empty()) {
+      then.kernels.cast(then.stream, then.gradients->gradient(weight), dweight.view());
+      sums = start_sums(then);
+    }
+    if (sums != 0) {
+      then.group->finish(sums);
+    }
     if (bias != kNoParameter) {
       then.gradients->ready(bias);
     }

@@ -34,7 +34,7 @@ struct Norm {
   Tensor backward(const Tensor& dy, const Tensor& dresidual, const Kept& kept, Run& run) const;
 
  private:
-  void sum_shares(Run& run) const;
+  TensorGroup::Exchange start_sums(Run& run) const;
   NormForward arguments(const ConstView& x, const View& y, const Run& run) const;
   NormBackward arguments(const Tensor& dy, const Tensor& dresidual, const Kept& kept,
                          const Run& run) const;

@@ -1,7 +1,5 @@
 #include "src/nn/residual_layer.h"
 
-#include "src/nn/shared_rows.h"
-
 namespace trireme {
 
 void apply_dropout(const ResidualDropout& dropout, const Tensor& x, const Tensor& y, Run& run) {
@@ -42,12 +40,16 @@ Tensor ResidualLayer::backward(Tensor d, Saved& saved, Run& run) const {
     apply_dropout(dropout_, d, dy, run);
   }
   const Norm::Kept kept = norm_.pop(saved);
-  Tensor dnormalized;
+  BranchGradient gradient;
   {
-    const Tensor normalized = lean_ ? norm_.again(kept, run) : saved.pop();
-    dnormalized = branch_->backward(gather_rows(dy, run), gather_rows(normalized, run), saved, run);
+    const GatheredRows all_dy(dy, run);
+    all_dy.start(run);
+    const GatheredRows normalized(lean_ ? norm_.again(kept, run) : saved.pop(), run);
+    normalized.start_for_weights(run);
+    run.work_off();
+    gradient = branch_->backward(all_dy.whole(run), normalized, saved, run);
   }
-  return norm_.backward(finish_row_sum(dnormalized, run), d, kept, run);
+  return norm_.backward(finish_row_sum(gradient.dx, gradient.sum, run), d, kept, run);
 }
 
 }  // namespace trireme

@@ -1,8 +1,8 @@
 // What a forward or backward pass runs with: passed down, never global.
 #pragma once
 
+#include <deque>
 #include <functional>
-#include <vector>
 
 #include "src/kernels/kernels.h"
 #include "src/nn/gradient_sink.h"
@@ -20,9 +20,8 @@ struct DropoutKey {
   std::uint32_t step = 0;
 };
 
-// Weight gradients put off: what backward_input leaves to backward_weight, in order. They keep the
-// tensors that they need alive.
-using WeightGradients = std::vector<std::function<void(Run&)>>;
+// Weight gradients put off, in order. They keep the tensors that they need alive.
+using WeightGradients = std::deque<std::function<void(Run&)>>;
 
 struct Run {
   const Kernels& kernels;
@@ -36,8 +35,11 @@ struct Run {
   // Where backward leaves gradients.
   GradientSink* gradients = nullptr;
   // If given, backward computes the gradients of activations alone, and puts those of weights off
-  // to here.
+  // to here: what backward_input leaves to backward_weight.
   WeightGradients* later = nullptr;
+  // If given, they wait here for the next exchange between the ranks of the group, to be computed
+  // while that is under way. Ignored with `later`.
+  WeightGradients* waiting = nullptr;
   // Who brings parameters into memory before a layer runs; none: they are always there.
   ParameterResidence* residence = nullptr;
   // Ranks that hold the other parts of this one's layers; none: the layers are whole.
@@ -57,12 +59,21 @@ struct Run {
   // For a tensor that the group sums or gathers.
   Pool& shared_pool() { return alone() ? pool : group->pool(); }
 
+  bool puts_off_weights() const { return later != nullptr || waiting != nullptr; }
   // Runs `work`, which makes gradients of weights: now, or later.
   template <class Work>
   void weight_gradient(Work work) {
-    if (later != nullptr) {
-      later->emplace_back(std::move(work));
+    if (puts_off_weights()) {
+      (later != nullptr ? later : waiting)->emplace_back(std::move(work));
     } else {
+      work(*this);
+    }
+  }
+  // Computes the weight gradients that wait, but for the last `keep`.
+  void work_off(std::size_t keep = 0) {
+    while (waiting != nullptr && waiting->size() > keep) {
+      const std::function<void(Run&)> work = std::move(waiting->front());
+      waiting->pop_front();
       work(*this);
     }
   }

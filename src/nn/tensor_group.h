@@ -4,6 +4,8 @@
 // computes alone. One thread.
 #pragma once
 
+#include <cstdint>
+
 #include "src/device/device.h"
 #include "src/device/pool.h"
 
@@ -17,21 +19,22 @@ class TensorGroup {
   // For tensors that go through the calls below: they move without a copy.
   virtual Pool& pool() = 0;
 
-  // Starts replacing data (f32, bf16, f64) by the sum over the ranks, in tree order. The data must
-  // stay alive and untouched until finish().
-  virtual void start_sum(View data) = 0;
+  // The number of an exchange that was started, from 1 on; 0 is none. They end in this order. Until
+  // it has ended its data must stay alive and untouched.
+  using Exchange = std::int64_t;
+
+  // Replaces data (f32, bf16, f64) by the sum over the ranks, in tree order.
+  virtual Exchange start_sum(View data) = 0;
   // The same of size() equal blocks: this rank's own block becomes the sum, the others end
   // undefined.
-  virtual void start_scatter_sum(View data) = 0;
-  // Returns when all that was started has been summed.
-  virtual void finish() = 0;
+  virtual Exchange start_scatter_sum(View data) = 0;
   // data holds size() equal blocks: every rank's own is given, all are filled.
-  virtual void gather(View data) = 0;
+  virtual Exchange start_gather(View data) = 0;
+  // Returns when that exchange, and with it all before, has ended.
+  virtual void finish(Exchange exchange) = 0;
 
-  void sum(View data) {
-    start_sum(data);
-    finish();
-  }
+  void sum(View data) { finish(start_sum(data)); }
+  void gather(View data) { finish(start_gather(data)); }
 };
 
 }  // namespace trireme

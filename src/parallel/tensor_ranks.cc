@@ -6,30 +6,38 @@ namespace trireme {
 
 // An error passes through: nobody will wait for what is under way, and its buffers go away.
 TensorRanks::~TensorRanks() {
-  for (Pending& pending : started_) {
+  for (Pending& pending : under_way_) {
     pending.abandon();
   }
 }
 
-void TensorRanks::start_sum(View data) { started_.push_back(tp_.all_reduce(data, ReduceOp::sum)); }
-
-void TensorRanks::start_scatter_sum(View data) {
-  started_.push_back(tp_.reduce_scatter(data, ReduceOp::sum));
+TensorGroup::Exchange TensorRanks::add(Pending pending) {
+  under_way_.push_back(std::move(pending));
+  return ++started_;
 }
 
-void TensorRanks::finish() {
-  const Stopwatch watch;
-  const SpanTimer span(started_.empty() ? nullptr : spans_, SpanKind::tensor, "tensor-parallel");
-  for (Pending& pending : started_) {
-    pending.wait();
+TensorGroup::Exchange TensorRanks::start_sum(View data) {
+  return add(tp_.all_reduce(data, ReduceOp::sum));
+}
+
+TensorGroup::Exchange TensorRanks::start_scatter_sum(View data) {
+  return add(tp_.reduce_scatter(data, ReduceOp::sum));
+}
+
+TensorGroup::Exchange TensorRanks::start_gather(View data) { return add(tp_.all_gather(data)); }
+
+void TensorRanks::finish(Exchange exchange) {
+  const auto ended = [this] { return started_ - static_cast<Exchange>(under_way_.size()); };
+  if (exchange <= ended()) {
+    return;
   }
-  started_.clear();
+  const Stopwatch watch;
+  const SpanTimer span(spans_, SpanKind::tensor, "tensor-parallel");
+  while (ended() < exchange) {
+    under_way_.front().wait();
+    under_way_.pop_front();
+  }
   waited_seconds_ += watch.seconds();
-}
-
-void TensorRanks::gather(View data) {
-  started_.push_back(tp_.all_gather(data));
-  finish();
 }
 
 double TensorRanks::take_waited_seconds() { return std::exchange(waited_seconds_, 0.0); }

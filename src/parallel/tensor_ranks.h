@@ -3,7 +3,7 @@
 // the communicator and the pool, which should be of its memory(), outlive it.
 #pragma once
 
-#include <vector>
+#include <deque>
 
 #include "mpi/communicator.h"
 #include "src/base/stopwatch.h"
@@ -24,19 +24,22 @@ class TensorRanks : public TensorGroup {
   int rank() const override { return tp_.rank(); }
   int size() const override { return tp_.size(); }
   Pool& pool() override { return pool_; }
-  void start_sum(View data) override;
-  void start_scatter_sum(View data) override;
-  void finish() override;
-  void gather(View data) override;
+  Exchange start_sum(View data) override;
+  Exchange start_scatter_sum(View data) override;
+  Exchange start_gather(View data) override;
+  void finish(Exchange exchange) override;
 
   // How long calls have waited since the last take: exposed communication.
   double take_waited_seconds();
 
  private:
+  Exchange add(Pending pending);
+
   Communicator& tp_;
   Pool& pool_;
   SpanLog* spans_;
-  std::vector<Pending> started_;
+  std::deque<Pending> under_way_;  // the last one is number started_
+  Exchange started_ = 0;
   double waited_seconds_ = 0;
 };
 

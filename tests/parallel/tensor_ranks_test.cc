@@ -2,6 +2,7 @@
 // together from the ranks' parts, agree to rounding, and what all ranks hold is the same on all.
 #include "src/parallel/tensor_ranks.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -76,9 +77,13 @@ void run_rank(const Case& c, DType compute, TensorGroup* group, Outcome& outcome
   tiny.model.forward(tokens.micro_batch, {}, saved, tiny.run);
   tiny.run.later = c.later ? &later : nullptr;
   const double loss = tiny.model.backward(tokens.micro_batch, {}, 0.125F, saved, tiny.run).loss;
-  tiny.run.later = nullptr;
+  // What is put off runs in a pass of its own.
+  Run then = tiny.run;
+  then.later = nullptr;
+  then.batch = 0;
+  then.time = 0;
   for (const auto& work : later) {
-    work(tiny.run);
+    work(then);
   }
   const std::lock_guard lock(mutex);
   outcome.losses.push_back(loss);
@@ -181,6 +186,126 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"llama_rows_copies", llama(4, 2, true), 4, {}, false, true},
         Case{"llama_rows_odd", llama(3, 3, false), 3, {}, true, true}),
     [](const auto& named) { return named.param.name; });
+
+// What a rank exchanged, and how many gradients of weights it began to compute meanwhile.
+struct Exchanged {
+  bool gathers = false;
+  int begun_before = 0;
+  int begun_meanwhile = 0;
+};
+
+class WatchedRanks : public TensorRanks {
+ public:
+  using TensorRanks::TensorRanks;
+  Exchange start_sum(View data) override {
+    const Exchange exchange = TensorRanks::start_sum(data);
+    return data.count < smallest ? exchange : note(false, exchange);
+  }
+  Exchange start_scatter_sum(View data) override {
+    return note(false, TensorRanks::start_scatter_sum(data));
+  }
+  Exchange start_gather(View data) override { return note(true, TensorRanks::start_gather(data)); }
+  void finish(Exchange exchange) override {
+    TensorRanks::finish(exchange);
+    for (auto at = open_.begin(); at != open_.end() && at->first <= exchange;) {
+      ended.push_back({at->second.gathers, 0, begun - at->second.begun_before});
+      at = open_.erase(at);
+    }
+  }
+
+  std::int64_t smallest = 0;  // sums of fewer elements, of norms' gradients, are not noted
+  int begun = 0;
+  std::vector<Exchanged> ended;  // in the order of their starts
+
+ private:
+  Exchange note(bool gathers, Exchange exchange) {
+    open_[exchange] = {gathers, begun, 0};
+    return exchange;
+  }
+  std::map<Exchange, Exchanged> open_;
+};
+
+// Counts what asks for the place of a matrix' gradient: that is when its product starts.
+class CountingSink : public GradientSink {
+ public:
+  CountingSink(GradientSink& sink, const ParameterStore& store, WatchedRanks& ranks)
+      : sink_(sink), store_(store), ranks_(ranks) {}
+  View gradient(ParameterId first, int count) override {
+    ranks_.begun += store_[first].place.whole.rank() == 2 ? 1 : 0;
+    return sink_.gradient(first, count);
+  }
+  void ready(ParameterId id) override { sink_.ready(id); }
+
+ private:
+  GradientSink& sink_;
+  const ParameterStore& store_;
+  WatchedRanks& ranks_;
+};
+
+std::vector<Exchanged> exchanges_of_backward(const ModelConfig& config, bool sequence_parallel) {
+  std::vector<Exchanged> result;
+  ThreadWorld world(2);
+  world.run([&](Communicator& comm) {
+    comm.set_deadline(std::chrono::seconds(60));
+    Pool pool({}, comm.memory());
+    WatchedRanks group(comm, pool);
+    ModelSlice slice = ModelSlice::whole(config);
+    slice.tensor_rank = comm.rank();
+    slice.tensor_ranks = comm.size();
+    TinyModel tiny(config, slice, DType::f32, kernels_for({}));
+    CountingSink sink(tiny.sink, tiny.store, group);
+    tiny.run.group = &group;
+    group.smallest = 2 * config.hidden;
+    tiny.run.sequence_parallel = sequence_parallel;
+    tiny.run.training = true;
+    tiny.run.gradients = &sink;
+    const Tokens tokens(2, 12, config.vocab, 1);
+    Saved saved;
+    tiny.model.forward(tokens.micro_batch, {}, saved, tiny.run);
+    group.ended.clear();
+    tiny.model.backward(tokens.micro_batch, {}, 1, saved, tiny.run);
+    if (comm.rank() == 0) {
+      result = group.ended;
+    }
+  });
+  return result;
+}
+
+// Backward gathers what enters the head, statistics of its logits, and then rows of the streams and
+// of their gradients; in between it sums rows.
+TEST(TensorRanksOverlap, RowsTravelWhileGradientsOfWeightsAreComputed) {
+  for (const ModelConfig& config : {gpt2(0), llama(4, 2, false)}) {
+    const std::vector<Exchanged> all = exchanges_of_backward(config, true);
+    const auto head =
+        std::find_if(all.begin(), all.end(), [](const Exchanged& e) { return !e.gathers; });
+    ASSERT_NE(head, all.end());
+    EXPECT_GE(head->begun_meanwhile, 1) << "the head's sum";
+    // The gradient that leaves the head is gathered when all the head's products are done.
+    ASSERT_TRUE((head + 1)->gathers);
+    int sums = 1;
+    int gathers = 0;
+    for (auto e = head + 2; e != all.end(); ++e) {
+      EXPECT_GE(e->begun_meanwhile, 1) << "exchange " << e - all.begin();
+      (e->gathers ? gathers : sums) += 1;
+    }
+    const int branches = 2 * static_cast<int>(config.layers);
+    EXPECT_EQ(sums, 1 + branches);
+    EXPECT_EQ(gathers, 2 * branches);  // two a branch, one for the embedding
+  }
+}
+
+TEST(TensorRanksOverlap, SumsTravelWhileGradientsOfWeightsAreComputed) {
+  for (const ModelConfig& config : {gpt2(0), llama(4, 2, false)}) {
+    int sums = 0;
+    for (const Exchanged& e : exchanges_of_backward(config, false)) {
+      if (!e.gathers) {
+        EXPECT_GE(e.begun_meanwhile, 1) << "sum " << sums;
+        ++sums;
+      }
+    }
+    EXPECT_EQ(sums, 1 + 2 * static_cast<int>(config.layers));
+  }
+}
 
 TEST(TensorShare, RefusesHeadsThatDoNotDivide) {
   const ModelConfig config = llama(6, 2, false);
