@@ -183,8 +183,13 @@ void show(const CkptOptions& options) {
   fmt::print("{}\n  step {}, {} samples, run {}, {} in {} shards, {} by {}\n", step.path.string(),
              step.step, m.meta.samples, m.generation, format_bytes(m.bytes()), m.shards.size(),
              m.created, m.software);
+  nlohmann::json extra = m.meta.extra;
+  if (const auto counters = extra.find("counters");
+      counters != extra.end() && counters->is_object()) {
+    counters->erase("history");  // two numbers a step, for programs (--json)
+  }
   fmt::print("  config   {}\n  numerics {}\n  extra    {}\n", m.meta.config.dump(),
-             m.meta.numerics.dump(), m.meta.extra.dump());
+             m.meta.numerics.dump(), extra.dump());
   for (const StoredTensor& tensor : m.tensors) {
     fmt::print("  {:<5} {:<20} {:>4} block{}  {}\n", dtype_name(tensor.dtype),
                tensor.shape.to_string(), tensor.blocks.size(),

@@ -187,6 +187,7 @@ void add_train_command(CLI::App& app, AppContext& context) {
   command->footer(
       "Example:\n"
       "  mpirun -n 2 trireme train configs/run/demo.yaml train.steps=100\n"
+      "  mpirun -n 2 trireme train configs/run/demo.yaml --replay 50\n"
       "Started again, it goes on from the newest valid checkpoint. SIGTERM, SIGUSR1 and SIGUSR2\n"
       "save and end with exit code 75 at the next step.");
   command->callback([options, &context] { train(*options, context); });

@@ -217,6 +217,27 @@ class Divergence(unittest.TestCase):
             self.assertRegex(ended["what"], "^rank 1 on .*the loss of micro-batch 4 was nan")
         self.assertEqual(harness.digest(config), self.clean_digest())
 
+    def test_a_rewind_beside_copies_in_memory(self):
+        """The step gone back to is in memory too, and what memory holds beyond it is given up."""
+        plain, copies = (self.config(name, self.noisy, **POLICY, **keys) for name, keys in
+                         [("on-disk", {}), ("in-memory", {"checkpoint__memory_every": 2})])
+        self.ends_with(0, plain)
+        options = ("--local", 2, "--ranks-per-node", 1)
+        with Launch(copies, options=options) as launch:
+            self.assertEqual(launch.wait(), 0, launch.text())
+            self.assertEqual(launch.causes(), ["finished"], launch.text())
+        self.assertEqual(len(self.events(copies, "rewind")), 1)
+        self.assertEqual(harness.digest(plain), harness.digest(copies))
+        self.assertEqual(harness.loss_bits(plain), harness.loss_bits(copies))
+        # Killed some steps after the rewind, with steps of the new line in memory alone.
+        shutil.rmtree(harness.run_dir(copies))
+        with Launch(copies, options=options,
+                    env={"TRIREME_FAULTS": "step.end@1:1:27:kill"}) as launch:
+            self.assertEqual(launch.wait(), 0, launch.text())
+            self.assertEqual(launch.causes(), ["process_death", "finished"], launch.text())
+        self.assertEqual(len(self.events(copies, "rewind")), 1)
+        self.assertEqual(harness.digest(plain), harness.digest(copies))
+
     def test_replay_of_what_was_logged(self):
         config = self.config("logged")
         self.ends_with(0, config, plan="step.gradient:1:82:scale=20")

@@ -1,0 +1,80 @@
+#include "src/train/recovery.h"
+
+#include <gtest/gtest.h>
+
+#include "io/checkpoint/writer.h"
+#include "mpi/thread/thread_world.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using Steps = std::vector<std::int64_t>;
+
+TrainingCounters at(std::int64_t step, std::vector<DataWindow> left_out = {}) {
+  TrainingCounters counters;
+  counters.step = step;
+  counters.rewinds = static_cast<std::int64_t>(left_out.size());
+  counters.left_out = std::move(left_out);
+  return counters;
+}
+
+// One start of a run that saves these.
+void save(const TempFolder& folder, const std::vector<TrainingCounters>& all) {
+  ThreadWorld(1).run([&](Communicator& comm) {
+    const std::vector<float> values = {1, 2, 3};
+    const ConstView view{values.data(), 3, DType::f32, {}};
+    CheckpointWriter writer(comm, {.folder = folder.path(), .retention = {.keep = 100}});
+    for (const TrainingCounters& counters : all) {
+      CheckpointMeta meta;
+      meta.step = counters.step;
+      meta.extra["counters"] = to_json(counters);
+      const std::vector<TensorBlock> blocks = {{"w", DType::f32, {3}, Extent::whole({3}), view}};
+      writer.save(meta, blocks);
+      EXPECT_TRUE(writer.finish()->durable);
+    }
+  });
+}
+
+TEST(RewindSteps, AreMultiplesFarEnoughBackNewestFirst) {
+  const TempFolder folder;
+  save(folder, {at(10), at(20), at(27), at(30), at(40)});
+  EXPECT_EQ(rewind_steps(folder.path(), at(45), 10, 5), (Steps{40, 30, 20, 10}));
+  EXPECT_EQ(rewind_steps(folder.path(), at(45), 10, 6), (Steps{30, 20, 10}));
+  // Step 27 was saved by a signal: a run that nobody interrupted does not have it.
+  EXPECT_EQ(rewind_steps(folder.path(), at(39), 10, 10), (Steps{20, 10}));
+  EXPECT_EQ(rewind_steps(folder.path(), at(40), 10, 0), (Steps{40, 30, 20, 10}));
+}
+
+TEST(RewindSteps, BeginAnewWithinTheFirstInterval) {
+  const TempFolder folder;
+  save(folder, {at(10), at(20)});
+  EXPECT_EQ(rewind_steps(folder.path(), at(12), 10, 5), (Steps{0}));
+  EXPECT_EQ(rewind_steps(folder.path(), at(3), 10, 5), (Steps{0}));
+  EXPECT_EQ(rewind_steps(folder.path() / "none", at(0), 10, 0), (Steps{0}));
+}
+
+TEST(RewindSteps, AreNoneWhereNothingIsLeft) {
+  const TempFolder folder;
+  save(folder, {at(90), at(100)});
+  EXPECT_EQ(rewind_steps(folder.path(), at(95), 10, 20), Steps{});
+}
+
+TEST(RewindSteps, PassOverALineThatWasGivenUp) {
+  const TempFolder folder;
+  save(folder, {at(10), at(20), at(30), at(40)});
+  // The run went back from 45 to 20 and has come to 43 again, but could not save step 30.
+  const std::vector<DataWindow> window = {{20, 20, 26}};
+  save(folder, {at(20, window), at(40, window)});
+  EXPECT_EQ(rewind_steps(folder.path(), at(43, window), 10, 3), (Steps{40, 20, 10}));
+}
+
+TEST(RewindSteps, PassOverWhatIsDamaged) {
+  const TempFolder folder;
+  save(folder, {at(10), at(20)});
+  std::filesystem::remove(folder.path() / "step-00000020" / "manifest.json");
+  EXPECT_EQ(rewind_steps(folder.path(), at(29), 10, 5), (Steps{10}));
+}
+
+}  // namespace
+}  // namespace trireme
