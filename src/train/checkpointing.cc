@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <numeric>
 
 #include <fmt/ranges.h>
 #include <linux/magic.h>
@@ -128,9 +129,10 @@ void TrainingCheckpoints::tell_resumed(const Resumed& resumed) const {
                                {"from_memory", resumed.from_memory},
                                {"bytes", resumed.bytes},
                                {"seconds", resumed.load.seconds}});
-  parts_.log.info(fmt::format("resumed from {}: {} in {}", resumed.source(),
-                              format_bytes(resumed.load.read_bytes),
-                              format_seconds(resumed.load.seconds)));
+  parts_.log.info(fmt::format(
+      "resumed from {}: {} in {}", resumed.source(),
+      format_bytes(std::accumulate(resumed.bytes.begin(), resumed.bytes.end(), std::int64_t{0})),
+      format_seconds(resumed.load.seconds)));
 }
 
 void TrainingCheckpoints::accept(const Manifest& manifest) const {

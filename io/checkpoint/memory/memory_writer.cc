@@ -64,7 +64,7 @@ std::string MemoryWriter::open(const std::optional<MemoryStepName>& resumed) {
   } catch (const Error& e) {
     fault = e.what();
   }
-  const std::string faults = gather_faults(comm_, fault);
+  std::string faults = gather_faults(comm_, fault);
   kept = all_reduce_value(comm_, kept, ReduceOp::max);
   copied = all_reduce_value(comm_, copied, ReduceOp::min);
   if (kept != 0) {
@@ -278,6 +278,7 @@ Manifest MemoryWriter::join(const std::vector<std::string>& tables) {
   manifest.meta = meta_;
   manifest.meta.extra[kRunField] = options_.run;
   std::vector<ShardTable> parsed;
+  parsed.reserve(tables.size());
   for (const std::string& text : tables) {
     parsed.push_back(
         parse_shard_table(std::string_view(text).substr(text.find('\n') + 1), "a rank's table"));

@@ -141,7 +141,11 @@ std::string NearestLoader::read_turn(const ReadingTurn& turn, std::byte* buffer)
   std::string fault;
   try {
     if (reader) {
-      (void)read_blocks_of(*reader, turn.piece.number, turn.piece.blocks, buffer);
+      parallel_for(io_.threads, kPieceBlocks, [&](std::int64_t i) {
+        PieceBlocks block;
+        block.set(static_cast<std::size_t>(i));
+        (void)read_blocks_of(*reader, turn.piece.number, turn.piece.blocks & block, buffer);
+      });
       return "";
     }
     const auto why = faults_.find(key);
