@@ -3,6 +3,7 @@ happens, the bits are those of the uninterrupted run, and nothing is left behind
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -13,7 +14,25 @@ import harness
 from launch_harness import Launch, eventually, processes
 
 STEPS = 40
+FAULTY = pathlib.Path(harness.PROGRAM).resolve().parent / "tests/support/libtrireme_faulty_calls.so"
 SLOW = "step.forward:*:*:sleep=0.02"  # long enough to be hurt meanwhile
+
+
+def memory_group(folder, most_bytes):
+    """A control group of version 1 or 2 that takes so much memory, or None."""
+    for top, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                       ("/sys/fs/cgroup", "memory.max")):
+        group = pathlib.Path(top) / f"{folder.name}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / limit).write_text(str(most_bytes))
+            return group
+        except OSError:
+            group.rmdir()
+    return None
 
 
 class LaunchTest(unittest.TestCase):
@@ -98,7 +117,7 @@ class LaunchTest(unittest.TestCase):
         names = subprocess.run(["addr2line", "-Cfe", harness.PROGRAM, *frames],
                                capture_output=True, text=True, check=False)
         if names.returncode == 0:
-            self.assertIn("backward", names.stdout)
+            self.assertIn("trireme::meet_fault", names.stdout)  # where it spins
 
     def test_a_killed_agent(self):
         config = self.make_config("agent")
@@ -162,6 +181,52 @@ class LaunchTest(unittest.TestCase):
             second = harness.run("launch", "--", "train", config)
             self.assertEqual(second.returncode, 77, second.stderr)
             self.assertIn("another trireme launch", second.stderr)
+            self.assert_good_end(launch, config, ["finished"])
+
+    # A killed kernel's victim is told from any other kill by the kernel's own count.
+    def test_the_kernel_kills_for_want_of_memory(self):
+        group = memory_group(self.folder, 200 << 20)
+        if group is None:
+            self.skipTest("no memory cgroup can be made here")
+        self.addCleanup(group.rmdir)
+        enter = self.folder / "enter.sh"
+        enter.write_text(f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec "$@"\n')
+        enter.chmod(0o755)
+        config = self.make_config("oom")
+        with self.start(config, "model.hidden=1536", "model.heads=12", "run.memory_check=off",
+                        options=("--ranks-per-node", 1, "--launcher-arg", enter)) as launch:
+            self.assertEqual(launch.wait(), 2, launch.text())
+            self.assertEqual(launch.causes(), ["out_of_memory"] * 3)
+            self.assertIn("the kernel killed for want of memory", launch.text())
+            launch.assert_nothing_left()
+
+    # The run's file system takes nothing for longer than agents wait for a supervisor's word.
+    def test_a_file_system_that_hangs_under_the_journal(self):
+        config = self.make_config("hangs")
+        env = {"LD_PRELOAD": str(FAULTY), "TRIREME_FAULTS": SLOW,
+               "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
+               "TRIREME_FAULTY_CALLS": "*/journal.jsonl|write|5|delay=15"}
+        with Launch(config, "train.steps=400", "checkpoint.every=100", env=env) as launch:
+            self.assertEqual(launch.wait(), 0, launch.text())
+            self.assertEqual(launch.causes(), ["finished"])
+            self.assertEqual(len(launch.events("agent_ready")), 2)
+            launch.assert_nothing_left()
+
+    def test_root_is_told_at_once_what_mpirun_wants(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root is refused")
+        config = self.make_config("root")
+        result = harness.run("launch", "--", "train", config, env={"OMPI_ALLOW_RUN_AS_ROOT": ""})
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", result.stderr)
+        doctor = harness.run("doctor", config, env={"OMPI_ALLOW_RUN_AS_ROOT": ""})
+        self.assertIn("mpirun does not start anything for root", doctor.stdout)
+
+    # Some daemons ignore SIGCHLD, and so does what they start.
+    def test_where_sigchld_is_ignored(self):
+        config = self.make_config("sigchld")
+        ignoring = ("/bin/sh", "-c", 'trap "" CHLD; exec "$@"', "sh")
+        with self.start(config, prefix=ignoring) as launch:
             self.assert_good_end(launch, config, ["finished"])
 
     def test_what_only_a_person_can_mend_is_not_repeated(self):
