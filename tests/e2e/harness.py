@@ -79,11 +79,12 @@ def run_on_full_output(*arguments):
                               check=False)
 
 
-def start(*arguments, ranks, log, env=None):
-    """Starts in a process group of its own, writing to the file `log`."""
+def start(*arguments, ranks, log, env=None, prefix=()):
+    """Starts in a process group of its own, writing to the file `log`; the words of `prefix` come
+    before the launcher."""
     with open(log, "ab") as out:
         return subprocess.Popen(
-            command(arguments, ranks),
+            [*prefix, *command(arguments, ranks)],
             env={**ENVIRONMENT, **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=out,
