@@ -107,7 +107,7 @@ class LaunchNodesTest(unittest.TestCase):
         with self.start(config) as launch:
             launch.wait_for("first_step")
             def copied():
-                memory = pathlib.Path(f"/proc/{self.hosts.pid('host0')}/root/dev/shm")
+                memory = pathlib.Path("/proc", str(self.hosts.pid("host0")), "root", "dev", "shm")
                 return list(memory.glob("trireme-*/memory/partner/host1/step-*"))
             eventually(copied, 60, "a copy at the partner")
             self.kill_host("host1")
