@@ -7,7 +7,7 @@
 
 #include "mpi/agreement.h"
 #include "src/base/digest.h"
-#include "src/base/error.h"
+#include "src/train/rank_fault.h"
 
 namespace trireme {
 namespace {
@@ -79,8 +79,14 @@ struct Held {
   std::int64_t digest = 0;
 };
 
+// What differs, and the rank of the world that differs from most others; -1: nothing, or a tie.
+struct Fault {
+  std::string text;
+  int rank = -1;
+};
+
 // "rank 2 (host b)", or of a tie "one of rank 0 (host a), rank 1 (host b)".
-std::string culprits(const std::vector<Held>& held, const Axis& axis) {
+Fault culprits(const std::vector<Held>& held, const Axis& axis) {
   std::map<std::int64_t, std::size_t> votes;
   for (const Held& each : held) {
     ++votes[each.digest];
@@ -89,22 +95,24 @@ std::string culprits(const std::vector<Held>& held, const Axis& axis) {
       votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   const bool decided = 2 * most->second > held.size();
   std::vector<std::string> named;
+  Fault fault;
   for (const Held& each : held) {
     if (!decided || each.digest != most->first) {
-      named.push_back(fmt::format("rank {} (host {})",
-                                  axis.world_ranks[static_cast<std::size_t>(each.rank)],
-                                  axis.group.host(each.rank)));
+      const int rank = axis.world_ranks[static_cast<std::size_t>(each.rank)];
+      named.push_back(fmt::format("rank {} (host {})", rank, axis.group.host(each.rank)));
+      fault.rank = decided && fault.rank < 0 ? rank : fault.rank;
     }
   }
-  return fmt::format("{}{}", decided ? "" : "one of ", fmt::join(named, ", "));
+  fault.text = fmt::format("{}{}", decided ? "" : "one of ", fmt::join(named, ", "));
+  return fault;
 }
 
-// What differs between the ranks of the axis that hold the same; empty if nothing does.
-std::string fault_in(const Axis& axis, const std::vector<NamedDigest>& own) {
+// What differs between the ranks of the axis that hold the same.
+Fault fault_in(const Axis& axis, const std::vector<NamedDigest>& own) {
   Communicator& group = axis.group;
   const std::size_t count = 2 * own.size();
   if (group.size() == 1 || count == 0) {
-    return "";
+    return {};
   }
   std::vector<std::int64_t> all(count * static_cast<std::size_t>(group.size()));
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -122,12 +130,14 @@ std::string fault_in(const Axis& axis, const std::vector<NamedDigest>& own) {
     for (const auto& [place, held] : by_place) {
       if (std::any_of(held.begin(), held.end(),
                       [&](const Held& each) { return each.digest != held.front().digest; })) {
-        return fmt::format("{} of the {} group differs in {}", culprits(held, axis), axis.name,
-                           own[i].name);
+        Fault fault = culprits(held, axis);
+        fault.text =
+            fmt::format("{} of the {} group differs in {}", fault.text, axis.name, own[i].name);
+        return fault;
       }
     }
   }
-  return "";
+  return {};
 }
 
 Axis dp_axis(Engine& engine) {
@@ -155,19 +165,28 @@ Axis tp_axis(Engine& engine) {
 void compare_replicas(Engine& engine, std::int64_t step) {
   const std::vector<NamedDigest> digests = digests_of(engine);
   // Along both axes on every rank: neighbours along one may find different things along the other.
-  const std::string along_dp = fault_in(dp_axis(engine), digests);
-  const std::string along_tp = fault_in(tp_axis(engine), digests);
+  const Fault along_dp = fault_in(dp_axis(engine), digests);
+  const Fault along_tp = fault_in(tp_axis(engine), digests);
   // One of a group speaks for all.
-  const std::string fault = engine.dp().rank() == 0 && !along_dp.empty()   ? along_dp
-                            : engine.tp().rank() == 0 && !along_tp.empty() ? along_tp
-                                                                           : "";
-  if (const std::string faults = gather_faults(engine.world(), fault); !faults.empty()) {
-    throw DeviceError(fmt::format(
-        "ranks that should hold the same parameters do not, after step {}: {}. A processor, its "
-        "memory or the network changed bits: drain the node, check it, and go on from a "
-        "checkpoint of an earlier step",
-        step, faults));
+  const Fault fault = engine.dp().rank() == 0 && !along_dp.text.empty()   ? along_dp
+                      : engine.tp().rank() == 0 && !along_tp.text.empty() ? along_tp
+                                                                          : Fault{};
+  const std::string faults = gather_faults(engine.world(), fault.text);
+  if (faults.empty()) {
+    return;
   }
+  const std::string what = fmt::format(
+      "ranks that should hold the same parameters do not, after step {}: {}. A processor, its "
+      "memory or the network changed bits: drain the node, check it, and go on from a "
+      "checkpoint of an earlier step",
+      step, faults);
+  const std::int64_t ranks = engine.world().size();
+  const std::int64_t rank =
+      all_reduce_value(engine.world(), fault.rank < 0 ? ranks : fault.rank, ReduceOp::min);
+  if (rank == ranks) {
+    throw DeviceError(what);
+  }
+  throw RankFault(what, static_cast<int>(rank));
 }
 
 }  // namespace trireme

@@ -12,7 +12,8 @@
 namespace trireme {
 
 // DeviceError on every rank, with the parameter and the rank and host that differ from most others
-// (of two ranks, both). step: of the last update, for the message.
+// (of two ranks, both); where most others decide it is a RankFault (rank_fault.h). step: of the
+// last update, for the message.
 void compare_replicas(Engine& engine, std::int64_t step);
 
 }  // namespace trireme

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/train/rank_fault.h"
 #include "tests/train/layouts/tiny_runs.h"
 
 namespace trireme {
@@ -67,6 +68,9 @@ std::vector<std::string> compare(const Choice& choice, const Flip& flip,
     }
     try {
       compare_replicas(engine, 2);
+    } catch (const RankFault& fault) {
+      told[static_cast<std::size_t>(comm.rank())] =
+          fmt::format("{}; blames {}", fault.what(), fault.rank);
     } catch (const DeviceError& error) {
       told[static_cast<std::size_t>(comm.rank())] = error.what();
     }
@@ -81,6 +85,7 @@ TEST(ReplicaGuard, NamesTheReplicaThatDiffers) {
       EXPECT_THAT(text, HasSubstr("rank 2 (host")) << zero;
       EXPECT_THAT(text, HasSubstr("of the dp group differs in transformer.h.1.attn.c_attn.weight"));
       EXPECT_THAT(text, HasSubstr("after step 2"));
+      EXPECT_THAT(text, HasSubstr("; blames 2"));
     }
   }
 }
@@ -90,6 +95,7 @@ TEST(ReplicaGuard, NamesBothOfTwo) {
     EXPECT_THAT(text, HasSubstr("one of rank 2 (host"));
     EXPECT_THAT(text, HasSubstr("rank 3 (host"));
     EXPECT_THAT(text, HasSubstr("transformer.ln_f.weight"));
+    EXPECT_THAT(text, Not(HasSubstr("blames")));
   }
 }
 
@@ -97,6 +103,7 @@ TEST(ReplicaGuard, ComparesWhatATensorParallelGroupHoldsAlike) {
   for (const std::string& text : compare({{1, 4, 1}, 0}, {1, "transformer.h.0.ln_1.weight"})) {
     EXPECT_THAT(text, HasSubstr("rank 1 (host"));
     EXPECT_THAT(text, HasSubstr("of the tp group differs in transformer.h.0.ln_1.weight"));
+    EXPECT_THAT(text, HasSubstr("; blames 1"));
   }
 }
 
