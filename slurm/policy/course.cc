@@ -211,6 +211,7 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   }
   ++generation_;
   evidence_ = {};
+  stopped_since_.clear();
   launched_ = status_at_ = now_;
   first_gone_ = -1;
   ranks_over_since_ = -1;

@@ -37,6 +37,7 @@ struct CoursePlan {
   double agent_restart = 5;     // of a node whose agent died while the node may live
   double silence = 10;          // of an agent, until its node counts as lost
   double hang_slack = 5;        // beyond a rank's own deadline: its own alarm comes first
+  double stopped = 60;          // of a rank that is stopped, whatever its deadline
   double ranks_start = 120;     // until every rank has a page
   double launcher_grace = 1.5;  // of a launcher whose rank is gone, to end by itself
   double launcher_end = 10;     // of a launcher whose ranks have all come to their end
@@ -146,6 +147,7 @@ class Course {
   void look_at_first_rank(const RankState& rank);
   void note_gone(const Node& node, const RankState& rank);
   void end_if_stale();
+  bool stays_stopped(const RankState& rank);
   void look_at_limits();
   void watch_attempt();
   void watch_launcher();
@@ -181,6 +183,7 @@ class Course {
   std::int64_t generation_ = 0;
   std::vector<std::size_t> used_;  // indices of nodes_, in the order of the ranks
   Evidence evidence_;
+  std::map<int, double> stopped_since_;  // by rank, while it is
   double launched_ = 0;
   double first_gone_ = -1;
   double status_at_ = 0;

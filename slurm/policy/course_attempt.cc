@@ -78,6 +78,18 @@ void Course::note_gone(const Node& node, const RankState& rank) {
   }
 }
 
+// A stopped rank waits for no disk and no peer. When a suspended job comes back, an agent may find
+// its ranks still stopped for a moment, and long without progress: so they have to stay so.
+bool Course::stays_stopped(const RankState& rank) {
+  constexpr double kStaysSeconds = 5;
+  if (rank.state != 'T') {
+    stopped_since_.erase(rank.page.rank);
+    return false;
+  }
+  const double since = stopped_since_.try_emplace(rank.page.rank, now_).first->second;
+  return rank.age > plan_.stopped && now_ - since > kStaysSeconds;
+}
+
 void Course::end_if_stale() {
   if (stage_ != Stage::run || killing_) {
     return;
@@ -85,8 +97,9 @@ void Course::end_if_stale() {
   for (const Node* node : used_nodes()) {
     for (const RankState& rank : node->report.ranks) {
       const Progress& page = rank.page;
+      const bool is_late = rank.age > page.deadline_seconds + plan_.hang_slack;
       if (page.generation == generation_ && !rank.gone && page.deadline_seconds > 0 &&
-          rank.age > page.deadline_seconds + plan_.hang_slack) {
+          (is_late || stays_stopped(rank))) {
         evidence_.stale.push_back({node->spec.name, page.rank, page.step,
                                    std::string(name_of(page.phase)), rank.age,
                                    page.deadline_seconds, rank.state});

@@ -112,6 +112,27 @@ TEST(Course, AHangIsEndedBeyondItsDeadlineAndSlack) {
   EXPECT_EQ(play.all<LaunchRanks>().size(), 2U);
 }
 
+// Around a save the others may wait for half an hour: for a disk, not for who is stopped.
+TEST(Course, AStoppedRankIsNotGivenALongDeadline) {
+  Play play = at_work();
+  RankState& rank = play.ranks["n2"][1];
+  rank.page.deadline_seconds = 1800;
+  rank.state = 'T';
+  rank.age = 30;
+  play.pass(20);
+  EXPECT_TRUE(play.all<KillRanks>().empty());
+  rank.age = 70;
+  rank.state = 'S';  // goes on, and does not touch its page yet
+  play.pass(20);
+  rank.state = 'T';
+  play.pass(4);
+  EXPECT_TRUE(play.all<KillRanks>().empty());
+  play.pass(4);
+  ASSERT_EQ(play.all<KillRanks>().size(), 1U);
+  play.ends(137);
+  EXPECT_EQ(play.last_cause(), "hang");
+}
+
 TEST(Course, APhaseWithoutADeadlineNeverHangs) {
   Play play = at_work();
   play.ranks["n1"][0].age = 1e6;
