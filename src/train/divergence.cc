@@ -34,7 +34,7 @@ Judgement judge(const DivergenceConfig& config, const TrainingCounters& counters
   judgement.finite = std::isfinite(loss) && std::isfinite(grad_norm);
   if (!judgement.finite) {
     judgement.response = response_of(config.not_finite);
-    judgement.what = fmt::format("loss {}, gradient norm {}", loss, grad_norm);
+    judgement.what = fmt::format("loss {:.6g}, gradient norm {:.6g}", loss, grad_norm);
     return judgement;
   }
   if (config.spike == "ignore") {
