@@ -55,7 +55,7 @@ class CopySender {
   bool stop_ = false;
   std::atomic<int> orders_ = 0;  // another partner, or none, or the end
   // The thread's own.
-  int followed_ = 0;  // of the orders
+  int followed_ = 0;   // of the orders
   bool told_ = false;  // of trouble
   std::string done_step_;
   std::string done_partner_;
