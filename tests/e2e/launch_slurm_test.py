@@ -98,7 +98,10 @@ class LaunchSlurmTest(unittest.TestCase):
         eventually(lambda: list(job.run.glob("checkpoints/step-*")), 60, "a checkpoint")
 
     def assert_good_end(self, job, config, causes, seconds=200):
-        state, code, _ = self.cluster.wait_job(job.job, seconds)
+        try:
+            state, code, _ = self.cluster.wait_job(job.job, seconds)
+        except TimeoutError as error:
+            self.fail(f"{error}\n{job.text()}")
         self.assertEqual((state, code), ("COMPLETED", 0), job.text())
         self.assertEqual(job.causes(), causes, job.text())
         self.assertEqual(int(self.cluster.show("job", job.job)["Restarts"]),
