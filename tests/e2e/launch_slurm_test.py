@@ -58,9 +58,9 @@ class Job(Launch):
         return self.events(name)[count - 1]
 
     def causes(self):
-        """Under srun without one attempt whose rank died in MPI's start, which is not what is tested:
-        now and then Slurm's PMIx lets a rank out of MPI_Init early, and what that sends kills one
-        that is not ready (docs/slurm.md)."""
+        """Under srun without one attempt whose rank died in MPI's start, which is not tested here:
+        now and then Slurm's PMIx lets a rank out of MPI_Init early, and what that sends kills
+        one that is not ready (docs/slurm.md)."""
         ends = self.events("attempt_end")
         early = [e for e in ends if self.launcher == "srun" and e["cause"] == "process_death"
                  and e.get("rank0", {}).get("phase") == "start"]
