@@ -7,7 +7,7 @@
 #include <string>
 
 #include "mpi/session/mpi_session.h"
-#include "src/train/run_directory.h"
+#include "src/train/run/run_directory.h"
 
 namespace trireme {
 

@@ -12,7 +12,7 @@
 #include "src/base/fault_sites.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
-#include "src/train/run_config.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 namespace {

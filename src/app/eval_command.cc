@@ -11,7 +11,7 @@
 #include "mpi/agreement.h"
 #include "src/app/number_check.h"
 #include "src/app/standard_output.h"
-#include "src/train/evaluate.h"
+#include "src/train/engine/evaluate.h"
 #include "src/train/load_model.h"
 #include "src/train/open_dataset.h"
 

@@ -24,7 +24,7 @@
 #include "src/app/train_command.h"
 #include "src/app/version.h"
 #include "src/base/log.h"
-#include "src/train/rank_fault.h"
+#include "src/train/watch/rank_fault.h"
 
 namespace trireme {
 namespace {

@@ -10,7 +10,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/line_plot.h"
-#include "src/train/run_directory.h"
+#include "src/train/run/run_directory.h"
 
 namespace trireme {
 namespace {

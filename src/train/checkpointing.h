@@ -15,11 +15,11 @@
 #include "io/checkpoint/writer.h"
 #include "src/base/log.h"
 #include "src/base/stopwatch.h"
-#include "src/train/engine.h"
-#include "src/train/memory_report.h"
-#include "src/train/run_config.h"
+#include "src/train/engine/engine.h"
+#include "src/train/engine/training_state.h"
+#include "src/train/memory/memory_report.h"
+#include "src/train/run/run_config.h"
 #include "src/train/save_schedule.h"
-#include "src/train/training_state.h"
 
 namespace trireme {
 

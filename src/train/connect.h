@@ -5,7 +5,7 @@
 
 #include "mpi/session/mpi_session.h"
 #include "src/base/log.h"
-#include "src/train/run_config.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 

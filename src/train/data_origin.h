@@ -7,7 +7,7 @@
 
 #include "io/data/dataset.h"
 #include "io/data/sampler.h"
-#include "src/train/run_config.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 

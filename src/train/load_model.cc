@@ -2,8 +2,8 @@
 
 #include "io/checkpoint/reader.h"
 #include "io/checkpoint/store.h"
-#include "src/train/fingerprint.h"
-#include "src/train/training_state.h"
+#include "src/train/engine/training_state.h"
+#include "src/train/run/fingerprint.h"
 
 namespace trireme {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "src/train/run_directory.h"
+#include "src/train/run/run_directory.h"
 
 namespace trireme {
 

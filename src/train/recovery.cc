@@ -8,7 +8,7 @@
 #include "mpi/agreement.h"
 #include "src/base/json_fields.h"
 #include "src/train/data_origin.h"
-#include "src/train/rank_fault.h"
+#include "src/train/watch/rank_fault.h"
 
 namespace trireme {
 namespace {

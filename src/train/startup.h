@@ -8,7 +8,7 @@
 #include "mpi/communicator.h"
 #include "mpi/topology.h"
 #include "src/base/log.h"
-#include "src/train/run_config.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 

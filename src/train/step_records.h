@@ -6,7 +6,7 @@
 #include <deque>
 #include <string>
 
-#include "src/train/replica.h"
+#include "src/train/engine/replica.h"
 
 namespace trireme {
 

@@ -6,8 +6,8 @@
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"
 #include "src/train/recovery.h"
-#include "src/train/replica_guard.h"
 #include "src/train/training_parts.h"
+#include "src/train/watch/replica_guard.h"
 
 namespace trireme {
 namespace {

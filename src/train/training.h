@@ -12,8 +12,8 @@
 #include "mpi/watch/flight_recorder.h"
 #include "src/base/log.h"
 #include "src/base/progress_page.h"
-#include "src/train/run_config.h"
-#include "src/train/run_directory.h"
+#include "src/train/run/run_config.h"
+#include "src/train/run/run_directory.h"
 #include "src/train/stop_flag.h"
 #include "src/train/time_limit.h"
 

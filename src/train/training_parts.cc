@@ -8,8 +8,8 @@
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"
 #include "src/train/ceiling.h"
-#include "src/train/fingerprint.h"
 #include "src/train/open_dataset.h"
+#include "src/train/run/fingerprint.h"
 #include "src/train/startup.h"
 
 namespace trireme {

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "src/train/checkpointing.h"
-#include "src/train/layout.h"
-#include "src/train/memory_report.h"
+#include "src/train/engine/train_step.h"
+#include "src/train/memory/memory_report.h"
 #include "src/train/metrics.h"
-#include "src/train/step_trace.h"
-#include "src/train/straggler_watch.h"
-#include "src/train/train_step.h"
+#include "src/train/run/layout.h"
 #include "src/train/training.h"
+#include "src/train/watch/step_trace.h"
+#include "src/train/watch/straggler_watch.h"
 
 namespace trireme {
 

@@ -14,9 +14,10 @@ NN = DEVICE + ["src/kernels", "src/tensor"]
 PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
 DATA = DEVICE + ["src/tensor", "io/h5"]
 CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
-TRAIN = PARALLEL + ["mpi/watch", "mpi/session", "src/parallel", "src/parallel/pipeline", "io/h5",
-                    "io/data", "io/checkpoint", "io/checkpoint/memory", "slurm",
-                    "slurm/job"]
+RUN = PARALLEL + ["mpi/session", "src/parallel", "src/parallel/pipeline", "io/data"]
+ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
+WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
+TRAIN = WATCHED + ["src/train/memory", "src/train/watch", "io/h5", "slurm", "slurm/job"]
 LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/journal",
           "slurm/agent"]
 SITE = ["slurm/render", "slurm/doctor", "slurm/health", "slurm/launch"] + LAUNCH
@@ -53,6 +54,10 @@ ROOMS = {
     "slurm/journal": ["src/base"],
     "slurm/agent": ["src/base", "slurm/process", "slurm/wire", "slurm/policy"],
     "slurm/launch": ["src/base"] + LAUNCH,
+    "src/train/run": RUN,
+    "src/train/engine": ENGINE,
+    "src/train/memory": WATCHED,
+    "src/train/watch": WATCHED,
     "src/train": TRAIN,
     "src/app": TRAIN + SITE + ["src/train"],
     "benchmarks": TRAIN + ["src/train", "src/app"],

@@ -1,4 +1,4 @@
-#include "src/train/available_memory.h"
+#include "src/train/memory/available_memory.h"
 
 #include <fstream>
 

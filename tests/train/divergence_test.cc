@@ -1,4 +1,4 @@
-#include "src/train/divergence.h"
+#include "src/train/engine/divergence.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "src/train/gradient_watch.h"
+#include "src/train/engine/gradient_watch.h"
 
 #include <gtest/gtest.h>
 

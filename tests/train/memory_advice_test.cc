@@ -1,6 +1,6 @@
 // Advice is the first change, in the order of what changes cost, under which the ranks of every
 // host fit; it is true: the plan of the advised configuration fits.
-#include "src/train/memory_advice.h"
+#include "src/train/memory/memory_advice.h"
 
 #include <algorithm>
 #include <numeric>

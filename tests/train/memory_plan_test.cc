@@ -1,14 +1,14 @@
 // What is predicted of a rank's memory is what its pools and its counters say after steps, over
 // families, recomputing, tensor and pipeline parallelism, ZeRO and schedules. Ranks are threads.
-#include "src/train/memory_plan.h"
+#include "src/train/memory/memory_plan.h"
 
 #include <numeric>
 
 #include <gtest/gtest.h>
 
 #include "mpi/thread/thread_world.h"
-#include "src/train/dry_step.h"
-#include "src/train/train_step.h"
+#include "src/train/engine/train_step.h"
+#include "src/train/memory/dry_step.h"
 
 namespace trireme {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/run_config.h"
+#include "src/train/run/run_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/nn/model_size.h"
-#include "src/train/model_presets.h"
+#include "src/train/run/model_presets.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 

@@ -1,4 +1,4 @@
-#include "src/train/spike_detector.h"
+#include "src/train/engine/spike_detector.h"
 
 #include <cmath>
 

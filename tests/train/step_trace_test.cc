@@ -1,4 +1,4 @@
-#include "src/train/step_trace.h"
+#include "src/train/watch/step_trace.h"
 
 #include <filesystem>
 

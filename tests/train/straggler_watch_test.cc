@@ -1,4 +1,4 @@
-#include "src/train/straggler_watch.h"
+#include "src/train/watch/straggler_watch.h"
 
 #include <functional>
 

@@ -1,4 +1,4 @@
-#include "src/train/training_state.h"
+#include "src/train/engine/training_state.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include "src/app/version.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/train/run_directory.h"
+#include "src/train/run/run_directory.h"
 
 namespace trireme {
 

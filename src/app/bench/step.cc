@@ -11,9 +11,9 @@
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"
 #include "src/train/ceiling.h"
-#include "src/train/memory_report.h"
-#include "src/train/model_presets.h"
-#include "src/train/train_step.h"
+#include "src/train/engine/train_step.h"
+#include "src/train/memory/memory_report.h"
+#include "src/train/run/model_presets.h"
 
 namespace trireme {
 namespace {

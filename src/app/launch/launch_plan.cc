@@ -14,8 +14,8 @@
 #include "slurm/job/topology.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/train/layout.h"
-#include "src/train/run_config.h"
+#include "src/train/run/layout.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 namespace {

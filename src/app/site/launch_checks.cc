@@ -13,8 +13,8 @@
 #include "src/base/file.h"
 #include "src/kernels/kernels.h"
 #include "src/nn/model_size.h"
-#include "src/train/memory_report.h"
-#include "src/train/shared_clock.h"
+#include "src/train/memory/memory_report.h"
+#include "src/train/watch/shared_clock.h"
 
 namespace trireme {
 namespace {

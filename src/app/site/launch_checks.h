@@ -9,8 +9,8 @@
 #include "mpi/topology.h"
 #include "slurm/doctor/comparisons.h"
 #include "slurm/doctor/finding.h"
-#include "src/train/memory_plan.h"
-#include "src/train/run_config.h"
+#include "src/train/memory/memory_plan.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 

@@ -16,7 +16,7 @@
 #include "src/base/command.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/train/layout.h"
+#include "src/train/run/layout.h"
 
 namespace trireme {
 namespace {

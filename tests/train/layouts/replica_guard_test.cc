@@ -1,12 +1,12 @@
 // One flipped bit in what ranks hold alike is found, and its rank named.
-#include "src/train/replica_guard.h"
+#include "src/train/watch/replica_guard.h"
 
 #include <mutex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/train/rank_fault.h"
+#include "src/train/watch/rank_fault.h"
 #include "tests/train/layouts/tiny_runs.h"
 
 namespace trireme {

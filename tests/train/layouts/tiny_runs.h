@@ -9,7 +9,7 @@
 
 #include "mpi/thread/thread_world.h"
 #include "src/base/philox.h"
-#include "src/train/train_step.h"
+#include "src/train/engine/train_step.h"
 
 namespace trireme {
 

@@ -1,0 +1,66 @@
+#include "src/train/engine/divergence.h"
+
+#include <cmath>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+// Words that the configuration has checked.
+Response response_of(const std::string& word) {
+  if (word == "ignore") {
+    return Response::update;
+  }
+  if (word == "warn") {
+    return Response::warn;
+  }
+  if (word == "skip") {
+    return Response::skip;
+  }
+  return word == "rewind" ? Response::rewind : Response::stop;
+}
+
+std::string text_of(double value, double score, double most) {
+  return score > most ? fmt::format("{:.6g}, {:.1f} deviations above the median", value, score)
+                      : fmt::format("{:.6g}", value);
+}
+
+}  // namespace
+
+Judgement judge(const DivergenceConfig& config, const TrainingCounters& counters, double loss,
+                double grad_norm) {
+  Judgement judgement;
+  judgement.finite = std::isfinite(loss) && std::isfinite(grad_norm);
+  if (!judgement.finite) {
+    judgement.response = response_of(config.not_finite);
+    judgement.what = fmt::format("loss {:.6g}, gradient norm {:.6g}", loss, grad_norm);
+    return judgement;
+  }
+  if (config.spike == "ignore") {
+    return judgement;
+  }
+  judgement.scores = spike_scores(counters.history, config.window, loss, grad_norm);
+  if (judgement.scores.loss > config.threshold || judgement.scores.norm > config.threshold) {
+    judgement.response = response_of(config.spike);
+    judgement.what = fmt::format("loss {}; gradient norm {}",
+                                 text_of(loss, judgement.scores.loss, config.threshold),
+                                 text_of(grad_norm, judgement.scores.norm, config.threshold));
+  }
+  return judgement;
+}
+
+void note_judged(const DivergenceConfig& config, const Judgement& judgement, double loss,
+                 double grad_norm, TrainingCounters& counters) {
+  if (!judgement.updates()) {
+    ++counters.skipped_steps;
+    ++counters.skipped_in_a_row;
+    return;
+  }
+  counters.skipped_in_a_row = 0;
+  if (config.spike != "ignore") {
+    remember(counters.history, config.window, loss, grad_norm);
+  }
+}
+
+}  // namespace trireme

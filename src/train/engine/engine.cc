@@ -1,0 +1,93 @@
+#include "src/train/engine/engine.h"
+
+#include <omp.h>
+
+#include "src/train/engine/tied_embedding.h"
+
+namespace trireme {
+
+Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
+    : config_(config),
+      layout_(std::move(layout)),
+      tools_(tools),
+      shared_state_pool_({}, tools.world.memory()),
+      dp_(group_along(layout_.grid.dp_color(tools.world.rank()),
+                      layout_.grid.dp_rank(tools.world.rank()), "dp")),
+      tp_(group_along(layout_.grid.tp_color(tools.world.rank()),
+                      layout_.grid.tp_rank(tools.world.rank()), "tp")),
+      pp_(group_along(layout_.grid.pp_color(tools.world.rank()),
+                      layout_.grid.pp_rank(tools.world.rank()), "pp")),
+      siblings_(
+          group_along(layout_.grid.dp_rank(tools.world.rank()), tools.world.rank(), "replica")),
+      group_(*tp_, tools.shared_pool, tools.spans),
+      chunks_(make_chunks()),
+      replica_({config, layout_, chunks_, *pp_, group_, tools.recorder, tools.kernels, tools.stream,
+                tools.pool, tools.shared_pool, tools.spans}) {
+  // Loops outside the kernel table (initial values, masters to computes) take this thread's number:
+  // more than the rank has cores for would spin in each other's way.
+  omp_set_num_threads(tools.stream.threads());
+}
+
+std::unique_ptr<Communicator> Engine::group_along(int color, int key, const char* name) {
+  std::unique_ptr<Communicator> along = tools_.world.split(color, key, name);
+  if (layout_.reproducibility == Reproducibility::fast) {
+    along->set_sum_order(SumOrder::any);
+  }
+  return along;
+}
+
+ModelChunks Engine::make_chunks() {
+  const OptimizerConfig& o = config_.optimizer;
+  const ZeroTools tools{*dp_,        tools_.kernels,     tools_.stream,
+                        state_pool_, shared_state_pool_, tools_.spans};
+  const ZeroState::Options options{.level = layout_.zero,
+                                   .micro_batches = config_.micro_batches(),
+                                   .reproducibility = layout_.reproducibility,
+                                   .bucket_bytes = config_.parallel.bucket_bytes,
+                                   .borders = {},
+                                   .adamw = {.beta1 = static_cast<float>(o.betas[0]),
+                                             .beta2 = static_cast<float>(o.betas[1]),
+                                             .epsilon = o.eps,
+                                             .weight_decay = o.weight_decay}};
+  ModelChunks chunks;
+  for (int chunk = 0; chunk < layout_.shape.chunks; ++chunk) {
+    chunks.push_back(std::make_unique<ModelChunk>(config_.model,
+                                                  layout_.slice(tools_.world.rank(), chunk),
+                                                  config_.compute_dtype(), tools, options));
+  }
+  return chunks;
+}
+
+void Engine::set_deadline(std::chrono::duration<double> deadline) {
+  for (Communicator* along : {&tools_.world, dp_.get(), tp_.get(), pp_.get(), siblings_.get()}) {
+    along->set_deadline(deadline);
+  }
+}
+
+void Engine::initialize(std::uint64_t seed) {
+  for (const auto& chunk : chunks_) {
+    chunk->state.initialize(seed);
+  }
+  refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_);
+}
+
+void Engine::masters_changed() {
+  for (const auto& chunk : chunks_) {
+    chunk->state.masters_changed();
+  }
+  refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_);
+}
+
+// The last stages have the losses.
+double Engine::evaluate(const Dataset& dataset, const EvaluationPlan& plan) {
+  double loss = trireme::evaluate(
+                    dataset, plan, *dp_,
+                    [this](Loader& loader, std::int64_t batch, std::int64_t count, double* losses) {
+                      replica_.evaluate([&] { return loader.next(); }, batch, count, losses);
+                    })
+                    .loss;
+  pp_->broadcast({&loss, 1, DType::f64, {}}, layout_.grid.pp() - 1).wait();
+  return loss;
+}
+
+}  // namespace trireme

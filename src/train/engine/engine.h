@@ -1,0 +1,85 @@
+// Engine: what computes steps on this rank: the groups it belongs to, its chunks of the model with
+// their gradients and optimizer state, and its part of a replica at work. Collective to build; all
+// that it is given outlives it. Owned by whoever trains (TrainingParts, a benchmark, a test); one
+// thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mpi/communicator.h"
+#include "mpi/watch/flight_recorder.h"
+#include "src/parallel/tensor_ranks.h"
+#include "src/train/engine/evaluate.h"
+#include "src/train/engine/model_chunk.h"
+#include "src/train/engine/replica.h"
+#include "src/train/run/layout.h"
+
+namespace trireme {
+
+class Engine {
+ public:
+  struct Tools {
+    Communicator& world;
+    FlightRecorder& recorder;
+    const Kernels& kernels;
+    Stream& stream;
+    Pool& pool;                // of activations
+    Pool& shared_pool;         // of those that move between ranks; of world.memory()
+    SpanLog* spans = nullptr;  // of what is traced; null: nothing is
+  };
+  Engine(const RunConfig& config, Layout layout, const Tools& tools);
+
+  const RunConfig& config() const { return config_; }
+  const Layout& layout() const { return layout_; }
+  Communicator& world() const { return tools_.world; }
+  // Equal parts of all replicas; the parts of a layer; the stages of a pipeline; all ranks of a
+  // replica.
+  Communicator& dp() const { return *dp_; }
+  Communicator& tp() const { return *tp_; }
+  Communicator& pp() const { return *pp_; }
+  Communicator& siblings() const { return *siblings_; }
+  TensorRanks& group() { return group_; }
+  const ModelChunks& chunks() const { return chunks_; }
+  const Pool& activation_pool() const { return tools_.pool; }
+  const Pool& exchange_pool() const { return tools_.shared_pool; }
+  // What of this rank's memory lies where other ranks may map it.
+  std::int64_t shared_bytes() const {
+    return tools_.shared_pool.reserved_bytes() + shared_state_pool_.reserved_bytes();
+  }
+  Replica& replica() { return replica_; }
+  SpanLog* spans() const { return tools_.spans; }
+
+  // Of a step, this rank's micro-batches.
+  const std::vector<std::int64_t>& micro_batches() const {
+    return chunks_.front()->state.reducer().micro_batches();
+  }
+  // Of all groups.
+  void set_deadline(std::chrono::duration<double> deadline);
+  // Every parameter as the seed says.
+  void initialize(std::uint64_t seed);
+  // After masters were loaded.
+  void masters_changed();
+  // Nats a token; the same on all ranks.
+  double evaluate(const Dataset& dataset, const EvaluationPlan& plan);
+
+ private:
+  std::unique_ptr<Communicator> group_along(int color, int key, const char* name);
+  ModelChunks make_chunks();
+
+  const RunConfig& config_;
+  Layout layout_;
+  Tools tools_;
+  // Of parameters, moments and gradients, and of those that move between ranks.
+  Pool state_pool_{Device{}};
+  Pool shared_state_pool_;
+  std::unique_ptr<Communicator> dp_;
+  std::unique_ptr<Communicator> tp_;
+  std::unique_ptr<Communicator> pp_;
+  std::unique_ptr<Communicator> siblings_;
+  TensorRanks group_;
+  ModelChunks chunks_;
+  Replica replica_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,260 @@
+#include "src/train/engine/replica.h"
+
+#include <utility>
+
+#include "src/base/fault.h"
+#include "src/base/stopwatch.h"
+#include "src/train/engine/gradient_watch.h"
+
+namespace trireme {
+namespace {
+
+// A micro-batch in flight, and how many passes still need its tokens.
+struct Tokens {
+  std::vector<std::int32_t> ids;      // [B,T]
+  std::vector<std::int32_t> targets;  // [B,T]
+  MicroBatch micro_batch;
+
+  explicit Tokens(const LoadedMicroBatch& loaded)
+      : ids(as<std::int32_t>(loaded.ids), as<std::int32_t>(loaded.ids) + loaded.ids.count),
+        targets(as<std::int32_t>(loaded.targets),
+                as<std::int32_t>(loaded.targets) + loaded.targets.count),
+        micro_batch{loaded.batch,
+                    loaded.time,
+                    {ids.data(), loaded.ids.count, DType::i32},
+                    {targets.data(), loaded.targets.count, DType::i32}} {}
+  Tokens(const Tokens&) = delete;
+  Tokens& operator=(const Tokens&) = delete;
+};
+
+// A micro-batch in a chunk, between its forward and the end of its backward.
+struct Flight {
+  Saved saved;
+  GradientSink* gradients = nullptr;
+  WeightGradients later;
+};
+
+}  // namespace
+
+// One step, or one evaluation.
+class Replica::Work : public StageWork {
+ public:
+  // tokens: null where no chunk reads any.
+  Work(const Parts& parts, const TokenSource* tokens, std::int64_t batch)
+      : parts_(parts), source_(tokens), batch_(batch) {}
+
+  // Of a step; without, nothing is trained.
+  void train(std::int64_t step, const std::vector<std::int64_t>& numbers) {
+    step_ = step;
+    numbers_ = &numbers;
+  }
+
+  Tensor forward(int chunk, std::int64_t m, Tensor input) override {
+    ModelChunk& c = *parts_.chunks[static_cast<std::size_t>(chunk)];
+    const MicroBatch micro_batch = tokens_of(m);
+    Run run = run_of(chunk, m);
+    if (!is_training()) {
+      Model::Evaluated evaluated = c.model.evaluate(micro_batch, std::move(input), run);
+      note_loss(m, evaluated.loss);
+      if (&c == parts_.chunks.back().get()) {
+        tokens_.erase(m);
+      }
+      return std::move(evaluated.stream);
+    }
+    fault("step.forward");
+    return c.model.forward(micro_batch, std::move(input), flights_[{chunk, m}].saved, run);
+  }
+
+  Tensor backward(int chunk, std::int64_t m, Tensor doutput) override {
+    Tensor d = backward_pass(chunk, m, std::move(doutput), nullptr);
+    end_flight(chunk, m);
+    return d;
+  }
+
+  Tensor backward_input(int chunk, std::int64_t m, Tensor doutput) override {
+    return backward_pass(chunk, m, std::move(doutput), &flights_.at({chunk, m}).later);
+  }
+
+  void backward_weight(int chunk, std::int64_t m) override {
+    Flight& flight = flights_.at({chunk, m});
+    Run run = run_of(chunk, m);
+    run.gradients = flight.gradients;
+    // Each lets go of its tensors as soon as it is done.
+    for (auto& work : flight.later) {
+      std::exchange(work, {})(run);
+    }
+    end_flight(chunk, m);
+  }
+
+  Tensor embedding_gradient(std::int64_t m) override {
+    return std::move(embedding_gradients_.extract(m).mapped());
+  }
+
+  void tie(std::int64_t m, Tensor d) override {
+    const int chunk = static_cast<int>(parts_.chunks.size()) - 1;
+    Run run = run_of(chunk, m);
+    run.gradients = tied_.extract(m).mapped();
+    parts_.chunks.back()->model.add_tied_gradient(tokens_of(m), d, run);
+    tokens_.erase(m);
+  }
+
+  std::vector<double> losses;          // by micro-batch of the replica
+  std::vector<std::uint64_t> digests;  // the same, where they are kept
+  double data_wait_seconds = 0;
+
+ private:
+  Run run_of(int chunk, std::int64_t m) const {
+    ModelChunk& c = *parts_.chunks[static_cast<std::size_t>(chunk)];
+    Run run{.kernels = parts_.kernels,
+            .stream = parts_.stream,
+            .pool = parts_.pool,
+            .parameters = c.parameters,
+            .residence = c.state.layout().level() > 0 ? &c.state.parameters() : nullptr,
+            .group = &parts_.group,
+            .sequence_parallel = parts_.layout.sequence_parallel};
+    if (is_training()) {
+      run.training = true;
+      run.dropout = {parts_.config.train.seed, static_cast<std::uint32_t>(step_)};
+      run.first_sample = number_of(m) * parts_.config.train.micro_batch;
+    }
+    return run;
+  }
+
+  bool is_training() const { return numbers_ != nullptr; }
+
+  std::int64_t number_of(std::int64_t m) const { return (*numbers_)[static_cast<std::size_t>(m)]; }
+
+  // Loads up to there, if this rank sees tokens at all.
+  MicroBatch tokens_of(std::int64_t m) {
+    if (source_ == nullptr) {
+      return {batch_, parts_.config.data.sequence, {}, {}};
+    }
+    for (; loaded_ <= m; ++loaded_) {
+      const char* const phase = parts_.recorder.enter_phase("data_load");
+      const Stopwatch waiting;
+      const SpanTimer span(parts_.spans, SpanKind::data, "tokens");
+      tokens_.try_emplace(loaded_, (*source_)());
+      data_wait_seconds += waiting.seconds();
+      parts_.recorder.enter_phase(phase);
+    }
+    return tokens_.at(m).micro_batch;
+  }
+
+  Tensor backward_pass(int chunk, std::int64_t m, Tensor doutput, WeightGradients* later) {
+    fault("step.backward");
+    ModelChunk& c = *parts_.chunks[static_cast<std::size_t>(chunk)];
+    Flight& flight = flights_.at({chunk, m});
+    flight.gradients = &sink_of(c, m);
+    Run run = run_of(chunk, m);
+    run.gradients = flight.gradients;
+    run.later = later;
+    const auto scale = static_cast<float>(1 / static_cast<double>(parts_.config.tokens_a_step()));
+    Model::Backward back =
+        c.model.backward(tokens_of(m), std::move(doutput), scale, flight.saved, run);
+    note_loss(m, back.loss);
+    if (c.model.is_tied_last()) {
+      tied_[m] = flight.gradients;
+    }
+    if (c.model.is_tied_first()) {
+      embedding_gradients_[m] = std::exchange(back.d, {});
+    }
+    return std::move(back.d);
+  }
+
+  // The reducer's, mostly at first hand.
+  GradientSink& sink_of(ModelChunk& chunk, std::int64_t m) {
+    GradientSink& sink = chunk.state.reducer().open(number_of(m));
+    if (!parts_.config.divergence.digests && !faults_armed()) {
+      return sink;
+    }
+    std::uint64_t* digest = nullptr;
+    if (parts_.config.divergence.digests) {
+      digests.resize(numbers_->size(), 0);
+      digest = &digests[static_cast<std::size_t>(m)];
+    }
+    watches_.push_back(std::make_unique<GradientWatch>(chunk.parameters, sink, digest));
+    return *watches_.back();
+  }
+
+  void note_loss(std::int64_t m, double loss) {
+    if (faults_armed() && is_training() && m == 0) {
+      float factor = 1;
+      fault("step.loss", &factor, sizeof factor);
+      loss *= static_cast<double>(factor);
+    }
+    if (parts_.chunks.back()->model.slice().has_head(parts_.config.model)) {
+      losses.resize(std::max(losses.size(), static_cast<std::size_t>(m) + 1), 0.0);
+      losses[static_cast<std::size_t>(m)] += loss;
+    }
+  }
+
+  // The tokens stay for the chunk that goes through its backward last, the first one of the rank,
+  // and for the embedding's part of a tied gradient.
+  void end_flight(int chunk, std::int64_t m) {
+    flights_.erase({chunk, m});
+    if (chunk == 0 && !tied_.contains(m)) {
+      tokens_.erase(m);
+    }
+  }
+
+  const Parts& parts_;
+  const TokenSource* source_;
+  std::int64_t batch_;
+  std::int64_t step_ = 0;
+  const std::vector<std::int64_t>* numbers_ = nullptr;
+  std::int64_t loaded_ = 0;
+  std::map<std::int64_t, Tokens> tokens_;
+  std::map<std::pair<int, std::int64_t>, Flight> flights_;
+  std::map<std::int64_t, GradientSink*> tied_;
+  std::map<std::int64_t, Tensor> embedding_gradients_;
+  std::vector<std::unique_ptr<GradientWatch>> watches_;  // of the step
+};
+
+Replica::Replica(Parts parts)
+    : parts_(std::move(parts)),
+      steps_(make_schedule(parts_.layout.schedule, parts_.layout.shape, parts_.pp.rank())) {}
+
+Replica::~Replica() = default;
+
+// Of what goes from stage to stage.
+Shape Replica::activation_shape(std::int64_t batch) const {
+  const RunConfig& config = parts_.config;
+  const std::int64_t channels = config.model.hidden;
+  if (parts_.layout.sequence_parallel) {
+    return {1, batch * config.data.sequence / parts_.group.size(), channels};
+  }
+  return {batch, config.data.sequence, channels};
+}
+
+bool Replica::reads_tokens() const {
+  return parts_.pp.rank() == 0 || parts_.pp.rank() == parts_.pp.size() - 1;
+}
+
+MicroBatchBits Replica::train(std::int64_t step, const std::vector<std::int64_t>& micro_batches,
+                              const TokenSource& tokens) {
+  const RunConfig& config = parts_.config;
+  Work work(parts_, reads_tokens() ? &tokens : nullptr, config.train.micro_batch);
+  work.train(step, micro_batches);
+  PipelineRunner runner(parts_.pp, parts_.shared_pool, parts_.layout.shape,
+                        activation_shape(config.train.micro_batch), config.compute_dtype(),
+                        parts_.spans);
+  runner.run(steps_, work);
+  timings_ = runner.timings();
+  data_wait_seconds_ = work.data_wait_seconds;
+  work.losses.resize(micro_batches.size(), 0.0);
+  return {std::move(work.losses), std::move(work.digests)};
+}
+
+void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count,
+                       double* losses) {
+  Work work(parts_, reads_tokens() ? &tokens : nullptr, batch);
+  PipelineShape shape = parts_.layout.shape;
+  shape.micro_batches = count;
+  PipelineRunner runner(parts_.pp, parts_.shared_pool, shape, activation_shape(batch),
+                        parts_.config.compute_dtype(), parts_.spans);
+  const std::vector<PipelineStep> steps = make_forward_schedule(shape);
+  runner.run(steps, work);
+  std::copy(work.losses.begin(), work.losses.end(), losses);
+}
+
+}  // namespace trireme

@@ -1,0 +1,23 @@
+#include "src/train/engine/tied_embedding.h"
+
+namespace trireme {
+namespace {
+
+// Nothing else is under way between steps.
+constexpr int kTag = 0;
+
+}  // namespace
+
+void refresh_tied_embedding(ModelChunk& first, ModelChunk& last, Communicator& pp) {
+  if (last.model.is_tied_last()) {
+    const ParameterId matrix = last.model.tied_matrix();
+    last.state.parameters().need(matrix, matrix + 1);
+    pp.send(last.parameters.compute(matrix), 0, kTag).wait();
+    last.state.parameters().release(matrix, matrix + 1);
+  }
+  if (first.model.is_tied_first()) {
+    pp.recv(first.parameters.compute(first.model.tied_matrix()), pp.size() - 1, kTag).wait();
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,15 @@
+// The copy of a tied embedding that the first pipeline stage holds
+// (docs/decisions/0010-the-last-stage-owns-a-tied-embedding.md).
+#pragma once
+
+#include "mpi/communicator.h"
+#include "src/train/engine/model_chunk.h"
+
+namespace trireme {
+
+// Sends the matrix, as the layers multiply with it, from the last stage to the first; nothing
+// elsewhere, or where embedding and head are not one matrix on two stages. first, last: the first
+// and the last chunk of this rank; pp: its pipeline.
+void refresh_tied_embedding(ModelChunk& first, ModelChunk& last, Communicator& pp);
+
+}  // namespace trireme

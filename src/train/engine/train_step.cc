@@ -1,0 +1,188 @@
+#include "src/train/engine/train_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "src/base/fault.h"
+#include "src/base/stopwatch.h"
+#include "src/optim/gradient_norm.h"
+#include "src/train/engine/tied_embedding.h"
+
+namespace trireme {
+
+double sum_in_order(const double* values, std::int64_t count) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    sum += values[i];
+  }
+  return sum;
+}
+
+std::int64_t resident_bytes() {
+  std::FILE* file = std::fopen("/proc/self/statm", "re");
+  long long pages = 0;
+  if (file != nullptr) {
+    if (std::fscanf(file, "%*s %lld", &pages) != 1) {
+      pages = 0;
+    }
+    std::fclose(file);
+  }
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+std::int64_t peak_resident_bytes() {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+namespace {
+
+// The sign of a NaN says nothing, but it would be printed.
+double without_sign_of_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
+
+// Lets a planned fault flip a bit of a master weight, as a processor that errs would.
+void expose_weights(const ModelChunk& chunk) {
+  const std::vector<StatePiece> pieces = chunk.state.pieces_to_load();
+  if (!pieces.empty()) {
+    fault("step.weights", pieces.front().value.data, pieces.front().value.bytes());
+  }
+}
+
+}  // namespace
+
+StepResult TrainStep::run(TrainingCounters& counters, int signal) {
+  StepResult result;
+  result.lr = learning_rate(engine_.config().optimizer.schedule, counters.step);
+  run_micro_batches(counters.step, result);
+  // The small exchange queues up behind the gradients: together they are what computing waits for.
+  const Stopwatch exposed;
+  share(signal, result);
+  for (const auto& chunk : engine_.chunks()) {
+    chunk->state.reducer().finish_step();
+  }
+  result.comm_exposed_ms += exposed.milliseconds();
+  const SpanTimer span(engine_.spans(), SpanKind::optimizer, "optimizer");
+  update(counters, result);
+  return result;
+}
+
+void TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
+  engine_.group().take_waited_seconds();
+  for (const auto& chunk : engine_.chunks()) {
+    chunk->state.reducer().begin_step();
+  }
+  Replica& replica = engine_.replica();
+  const double exposed_before = exposed_seconds();
+  const Stopwatch watch;
+  result.bits = replica.train(step, engine_.micro_batches(), tokens_);
+  result.data_wait_ms = 1e3 * replica.data_wait_seconds();
+  result.tensor_wait_ms = 1e3 * engine_.group().take_waited_seconds();
+  result.pipeline_wait_ms = 1e3 * replica.timings().wait_seconds;
+  result.comm_exposed_ms = 1e3 * (exposed_seconds() - exposed_before);
+  result.compute_ms = watch.milliseconds() - result.data_wait_ms - result.tensor_wait_ms -
+                      result.pipeline_wait_ms - result.comm_exposed_ms;
+}
+
+// Waited for other replicas within this step's backwards, and for gathered parameters ever.
+double TrainStep::exposed_seconds() const {
+  double seconds = 0;
+  for (const auto& chunk : engine_.chunks()) {
+    seconds += chunk->state.reducer().timings().exposed_seconds;
+    seconds += chunk->state.parameters().exposed_seconds();
+  }
+  return seconds;
+}
+
+// One small all-gather a step carries all that ranks have to tell each other. The losses are those
+// of the last stages; ranks of a tensor-parallel group have the same ones.
+void TrainStep::share(int signal, StepResult& result) {
+  constexpr std::size_t kExtra = 2;
+  const std::vector<double>& losses = result.bits.losses;
+  const std::size_t a_rank = losses.size() + kExtra;
+  Communicator& world = engine_.world();
+  const RunConfig& config = engine_.config();
+  const Layout& layout = engine_.layout();
+  const int ranks = world.size();
+  std::vector<double> all(a_rank * static_cast<std::size_t>(ranks), 0.0);
+  double* own = all.data() + a_rank * static_cast<std::size_t>(world.rank());
+  std::copy(losses.begin(), losses.end(), own);
+  own[losses.size()] = signal;
+  own[losses.size() + 1] = static_cast<double>(resident_bytes());
+  SpanTimer meeting(engine_.spans(), SpanKind::meet, "losses");
+  world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64, {}}).wait();
+  meeting.end();
+
+  const ProcessGrid& grid = layout.grid;
+  const GradientRounds rounds =
+      gradient_rounds(config.micro_batches(), grid.dp(), layout.zero, layout.reproducibility);
+  std::vector<double>& in_order = result.micro_losses;
+  in_order.assign(static_cast<std::size_t>(config.micro_batches()), 0.0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const double* from = all.data() + a_rank * static_cast<std::size_t>(rank);
+    if (layout.has_head(rank) && grid.tp_rank(rank) == 0) {
+      for (const std::int64_t number : rounds.numbers(grid.dp_rank(rank), grid.dp())) {
+        in_order[static_cast<std::size_t>(number)] = *from++;
+      }
+    } else {
+      from += losses.size();
+    }
+    result.stop_signal = std::max(result.stop_signal, static_cast<int>(from[0]));
+    result.memory_bytes = std::max(result.memory_bytes, static_cast<std::int64_t>(from[1]));
+  }
+  const auto tokens = static_cast<double>(config.tokens_a_step());
+  result.loss = without_sign_of_nan(
+      sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size())) / tokens);
+}
+
+// Of waiting for all ranks of the replica.
+SpanKind TrainStep::kind_within_replica() const {
+  return engine_.pp().size() > 1 ? SpanKind::stages : SpanKind::tensor;
+}
+
+// Where every replica has the whole gradient each finds the norm for itself.
+double TrainStep::norm() {
+  ExactSum squares;
+  for (const auto& chunk : engine_.chunks()) {
+    chunk->state.add_squares(squares);
+  }
+  const bool sharded = engine_.chunks().front()->state.layout().level() > 0;
+  const SpanTimer span(engine_.spans(), sharded ? SpanKind::replicas : kind_within_replica(),
+                       "gradient norm");
+  return gradient_norm(squares, sharded ? engine_.world() : engine_.siblings());
+}
+
+void TrainStep::update(TrainingCounters& counters, StepResult& result) {
+  result.grad_norm = without_sign_of_nan(norm());
+  const DivergenceConfig& policy = engine_.config().divergence;
+  result.judgement = judge(policy, counters, result.loss, result.grad_norm);
+  if (result.judgement.breaks_off()) {
+    return;
+  }
+  ++counters.step;
+  note_judged(policy, result.judgement, result.loss, result.grad_norm, counters);
+  if (!result.judgement.updates()) {
+    return;
+  }
+  const AdamWUpdate step{
+      .step = ++counters.updates,
+      .lr = static_cast<float>(result.lr),
+      .gradient_scale = static_cast<float>(
+          clip_factor(result.grad_norm, static_cast<double>(engine_.config().optimizer.clip)))};
+  fault("step.optimizer");
+  for (const auto& chunk : engine_.chunks()) {
+    chunk->state.start_update(step);
+  }
+  if (faults_armed()) {
+    expose_weights(*engine_.chunks().front());
+  }
+  const SpanTimer span(engine_.pp().size() > 1 ? engine_.spans() : nullptr, SpanKind::stages,
+                       "tied embedding");
+  refresh_tied_embedding(*engine_.chunks().front(), *engine_.chunks().back(), engine_.pp());
+}
+
+}  // namespace trireme

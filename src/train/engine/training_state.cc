@@ -1,0 +1,160 @@
+#include "src/train/engine/training_state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "src/base/json_fields.h"
+
+namespace trireme {
+namespace {
+
+// f32 data of the held elements [first, first + data.count) of a parameter.
+struct NamedPiece {
+  std::string name;
+  ParameterId id;
+  std::int64_t first;
+  View data;
+};
+
+std::vector<NamedPiece> name_pieces(const ParameterStore& parameters,
+                                    const std::vector<StatePiece>& pieces) {
+  std::vector<NamedPiece> named;
+  for (const StatePiece& piece : pieces) {
+    const std::string& name = parameters[piece.id].name;
+    named.push_back({name, piece.id, piece.first, piece.value});
+    named.push_back({"optimizer.m." + name, piece.id, piece.first, piece.m});
+    named.push_back({"optimizer.v." + name, piece.id, piece.first, piece.v});
+  }
+  return named;
+}
+
+// Of a run, with all that is left out; far from 2^63 when they are counted in tokens.
+constexpr std::int64_t kMostBatches = std::int64_t{1} << 40;
+
+void check_fits(std::int64_t batches) {
+  if (batches > kMostBatches) {
+    throw DataError(fmt::format("left_out: {} batches are more than a run can have", batches));
+  }
+}
+
+// Finite numbers.
+std::vector<double> values_field(const nlohmann::json& object, const char* name) {
+  std::vector<double> values;
+  for (const nlohmann::json& value : array_field(object, name)) {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) {
+      throw DataError(fmt::format("{}: expected finite numbers", name));
+    }
+    values.push_back(value.get<double>());
+  }
+  return values;
+}
+
+// Calls f(place, block, the block's data with the gaps between its rows) for each of its blocks.
+template <class F>
+void each_block(const ParameterStore& parameters, const NamedPiece& piece, F f) {
+  const Place& place = parameters[piece.id].place;
+  for (const HeldBlock& block : blocks_of(place, piece.first, piece.data.count)) {
+    const BlockRows rows = block_rows(block.extent, block.pitch);
+    f(place, block,
+      piece.data.slice(block.first - piece.first, rows.span(block.extent.elements())));
+  }
+}
+
+}  // namespace
+
+std::vector<TensorBlock> blocks_to_save(const ParameterStore& parameters,
+                                        const std::vector<StatePiece>& pieces) {
+  std::vector<TensorBlock> blocks;
+  for (const NamedPiece& piece : name_pieces(parameters, pieces)) {
+    each_block(parameters, piece, [&](const Place& place, const HeldBlock& block, const View& x) {
+      blocks.push_back({piece.name, DType::f32, place.whole, block.extent, x, block.pitch});
+    });
+  }
+  return blocks;
+}
+
+std::vector<BlockRequest> blocks_to_load(const ParameterStore& parameters,
+                                         const std::vector<StatePiece>& pieces) {
+  std::vector<BlockRequest> requests;
+  for (const NamedPiece& piece : name_pieces(parameters, pieces)) {
+    each_block(parameters, piece, [&](const Place& place, const HeldBlock& block, const View& x) {
+      requests.push_back({piece.name, place.whole, block.extent, x, block.pitch});
+    });
+  }
+  return requests;
+}
+
+std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters) {
+  std::vector<BlockRequest> requests;
+  for (ParameterId id = 0; id < masters.store().count(); ++id) {
+    const Parameter& p = masters.store()[id];
+    requests.push_back({p.name, p.place.whole, Extent::whole(p.place.whole), masters.value(id)});
+  }
+  return requests;
+}
+
+std::int64_t TrainingCounters::batches() const {
+  std::int64_t batches = step;
+  for (const DataWindow& window : left_out) {
+    batches += window.count;
+  }
+  return batches;
+}
+
+void leave_out(TrainingCounters& now, const TrainingCounters& failed, std::int64_t more) {
+  const std::int64_t first = now.batches();
+  const std::int64_t count = failed.batches() + 1 + more - first;
+  check(count > 0, "a run goes back, not ahead");
+  now.left_out.push_back({now.step, first, count});
+  now.rewinds = failed.rewinds + 1;
+}
+
+bool has_passed(const TrainingCounters& now, const TrainingCounters& earlier) {
+  const std::size_t known = earlier.left_out.size();
+  return earlier.step <= now.step && known <= now.left_out.size() &&
+         std::equal(earlier.left_out.begin(), earlier.left_out.end(), now.left_out.begin()) &&
+         std::all_of(now.left_out.begin() + static_cast<std::ptrdiff_t>(known), now.left_out.end(),
+                     [&](const DataWindow& window) { return window.step >= earlier.step; });
+}
+
+nlohmann::json to_json(const TrainingCounters& c) {
+  nlohmann::json json = {{"step", c.step},
+                         {"updates", c.updates},
+                         {"skipped_steps", c.skipped_steps},
+                         {"skipped_in_a_row", c.skipped_in_a_row}};
+  if (c.rewinds > 0) {
+    json["rewinds"] = c.rewinds;
+    for (const DataWindow& window : c.left_out) {
+      json["left_out"].push_back(
+          {{"step", window.step}, {"first", window.first}, {"count", window.count}});
+    }
+  }
+  if (!c.history.losses.empty()) {
+    json["history"] = {{"losses", c.history.losses}, {"grad_norms", c.history.norms}};
+  }
+  return json;
+}
+
+TrainingCounters counters_from_json(const nlohmann::json& json) {
+  TrainingCounters c{count_field(json, "step"), count_field(json, "updates"),
+                     count_field(json, "skipped_steps"), count_field(json, "skipped_in_a_row")};
+  if (json.contains("rewinds")) {
+    c.rewinds = count_field(json, "rewinds");
+    for (const nlohmann::json& window : array_field(json, "left_out")) {
+      c.left_out.push_back({count_field(window, "step"), count_field(window, "first"),
+                            count_field(window, "count", 1, kMostBatches)});
+      check_fits(c.batches());
+    }
+  }
+  if (json.contains("history")) {
+    const nlohmann::json& history = object_field(json, "history");
+    c.history = {values_field(history, "losses"), values_field(history, "grad_norms")};
+    if (c.history.losses.size() != c.history.norms.size()) {
+      throw DataError("history: there are not as many losses as gradient norms");
+    }
+  }
+  return c;
+}
+
+}  // namespace trireme

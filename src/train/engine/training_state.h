@@ -1,0 +1,58 @@
+// The state of a training run as logical tensors: every parameter under its name, AdamW's moments
+// as optimizer.m.<name> and optimizer.v.<name>; and the counters.
+#pragma once
+
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint/types.h"
+#include "src/optim/optimizer_state.h"
+#include "src/train/engine/spike_detector.h"
+
+namespace trireme {
+
+// Global batches that a run has left out when it went back to `step`: the data that step would have
+// had, and what follows it.
+struct DataWindow {
+  std::int64_t step = 0;
+  std::int64_t first = 0;  // of the data order, in global batches
+  std::int64_t count = 0;  // global batches
+  friend bool operator==(const DataWindow&, const DataWindow&) = default;
+};
+
+// What of a run changes from step to step, beside weights and moments; stored in checkpoints. The
+// fields below the line are missing in older ones, and then empty.
+struct TrainingCounters {
+  std::int64_t step = 0;           // steps done, skipped ones included
+  std::int64_t updates = 0;        // AdamW updates done
+  std::int64_t skipped_steps = 0;  // of the whole run
+  std::int64_t skipped_in_a_row = 0;
+  // ----
+  std::int64_t rewinds = 0;               // of the whole run
+  std::vector<DataWindow> left_out = {};  // in the order of time
+  SpikeHistory history = {};              // of this line of steps
+
+  // Global batches of the data order that come before the next step's, left out or not.
+  std::int64_t batches() const;
+};
+
+// `now` stands where a run goes back to from the step after `failed`: leaves the batches of all
+// steps from now's to that one out, and `more`.
+void leave_out(TrainingCounters& now, const TrainingCounters& failed, std::int64_t more);
+// Whether a run that stands at `now` has passed `earlier`: only then is that a place to go back to.
+bool has_passed(const TrainingCounters& now, const TrainingCounters& earlier);
+
+// The blocks that a rank saves, and those that it needs to go on.
+std::vector<TensorBlock> blocks_to_save(const ParameterStore& parameters,
+                                        const std::vector<StatePiece>& pieces);
+std::vector<BlockRequest> blocks_to_load(const ParameterStore& parameters,
+                                         const std::vector<StatePiece>& pieces);
+// What generating and evaluating need: the parameters alone, all of them.
+std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters);
+
+nlohmann::json to_json(const TrainingCounters& counters);
+// DataError if a field is missing, of another type, or impossible.
+TrainingCounters counters_from_json(const nlohmann::json& json);
+
+}  // namespace trireme

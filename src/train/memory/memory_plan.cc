@@ -1,0 +1,140 @@
+#include "src/train/memory/memory_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint/memory/holding.h"
+#include "src/base/units.h"
+#include "src/train/memory/dry_step.h"
+
+namespace trireme {
+namespace {
+
+// What libraries, threads and the transports take after the start, measured
+// (docs/parallelism.md, Memory).
+constexpr std::int64_t kLaterProgramBytes = std::int64_t{24} << 20;
+// Buffers through which a checkpoint is read back once it is written.
+constexpr std::int64_t kReadBackBytes = std::int64_t{32} << 20;
+constexpr std::size_t kMostLines = 16;
+
+// Attention packs keys and values of all heads before it goes over them; the products' library
+// packs an operand.
+std::int64_t kernel_workspace(const RunConfig& config, int tensor_ranks) {
+  const std::int64_t rows = config.train.micro_batch * config.data.sequence;
+  const std::int64_t width = config.model.kv_heads * config.model.head_dim / tensor_ranks;
+  return 2 * rows * width * size_of(config.compute_dtype());
+}
+
+// Copies of a rank's blocks. On the node's memory: those of kMemorySlots, of which one is on its
+// way to disk; and with partners the newest of another node, and the next as it comes in.
+std::int64_t snapshot_copies(const CheckpointConfig& checkpoint) {
+  const std::int64_t partners = checkpoint.partner ? 2 : 0;
+  return checkpoint.uses_memory() ? static_cast<std::int64_t>(kMemorySlots) + partners : 1;
+}
+
+constexpr const char* kRow = "{:>6} {:>11} {:>11} {:>11} {:>11} {:>13} {:>11} {:>11} {:>11}";
+
+std::string table_row(const std::string& first, const MemoryPlan& plan) {
+  return fmt::format(kRow, first, format_bytes(plan.parameters), format_bytes(plan.gradients),
+                     format_bytes(plan.optimizer), format_bytes(plan.activations),
+                     format_bytes(plan.communication), format_bytes(plan.snapshot),
+                     format_bytes(plan.program), format_bytes(plan.total()));
+}
+
+}  // namespace
+
+const std::array<const char*, MemoryPlan::kParts>& MemoryPlan::names() {
+  static constexpr std::array<const char*, kParts> kNames = {
+      "parameters",    "gradients", "optimizer", "activations",
+      "communication", "snapshot",  "program"};
+  return kNames;
+}
+
+std::array<std::int64_t, MemoryPlan::kParts> MemoryPlan::parts() const {
+  return {parameters, gradients, optimizer, activations, communication, snapshot, program};
+}
+
+MemoryPlan MemoryPlan::of(const std::array<std::int64_t, kParts>& p) {
+  return {p[0], p[1], p[2], p[3], p[4], p[5], p[6]};
+}
+
+std::int64_t MemoryPlan::total() const {
+  const auto all = parts();
+  return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+}
+
+MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
+                       std::int64_t resident_at_start) {
+  const StepMemory step = step_memory(config, layout, rank);
+  MemoryPlan plan;
+  plan.parameters = step.computes + step.masters;
+  plan.gradients = step.gradients;
+  plan.optimizer = step.moments;
+  plan.activations = step.activations;
+  plan.communication = step.exchanged + step.gathered;
+  plan.snapshot = step.snapshot * snapshot_copies(config.checkpoint);
+  plan.program = resident_at_start + kLaterProgramBytes +
+                 kernel_workspace(config, layout.grid.tp()) +
+                 std::min(kReadBackBytes, step.snapshot);
+  return plan;
+}
+
+std::vector<MemoryPlan> plan_memory_of_all(const RunConfig& config, const Layout& layout,
+                                           const std::vector<std::int64_t>& resident_at_start) {
+  const ProcessGrid& grid = layout.grid;
+  std::map<std::pair<int, int>, MemoryPlan> of_first;
+  std::vector<MemoryPlan> plans;
+  for (int rank = 0; rank < grid.world_size(); ++rank) {
+    const std::pair place{grid.pp_rank(rank), grid.tp_rank(rank)};
+    if (!of_first.contains(place)) {
+      of_first[place] = plan_memory(config, layout, grid.rank_at(0, place.second, place.first), 0);
+    }
+    plans.push_back(of_first[place]);
+    plans.back().program += resident_at_start.at(static_cast<std::size_t>(rank));
+  }
+  return plans;
+}
+
+std::vector<std::string> memory_table(const std::vector<MemoryPlan>& ranks) {
+  std::vector<std::string> lines = {fmt::format(kRow, "rank", "parameters", "gradients",
+                                                "optimizer", "activations", "communication",
+                                                "snapshot", "program", "total")};
+  const auto by_total = [](const MemoryPlan& a, const MemoryPlan& b) {
+    return a.total() < b.total();
+  };
+  if (ranks.size() <= kMostLines) {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      lines.push_back(table_row(fmt::format("{}", rank), ranks[rank]));
+    }
+    return lines;
+  }
+  const auto most = std::max_element(ranks.begin(), ranks.end(), by_total);
+  const auto least = std::min_element(ranks.begin(), ranks.end(), by_total);
+  std::int64_t sum = 0;
+  for (const MemoryPlan& plan : ranks) {
+    sum += plan.total();
+  }
+  lines.push_back(table_row(fmt::format("{}", most - ranks.begin()), *most));
+  lines.push_back(fmt::format("{} ranks: {} together, {} (rank {}) to {} (rank {}) each",
+                              ranks.size(), format_bytes(sum), format_bytes(least->total()),
+                              least - ranks.begin(), format_bytes(most->total()),
+                              most - ranks.begin()));
+  return lines;
+}
+
+nlohmann::json to_json(const MemoryPlan& plan) {
+  nlohmann::json json = nlohmann::json::object();
+  const auto parts = plan.parts();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    json[MemoryPlan::names()[i]] = parts[i];
+  }
+  json["total"] = plan.total();
+  return json;
+}
+
+}  // namespace trireme

@@ -1,0 +1,147 @@
+#include "src/train/memory/memory_report.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "mpi/agreement.h"
+#include "src/train/engine/train_step.h"
+#include "src/train/memory/available_memory.h"
+#include "src/train/memory/dry_step.h"
+#include "src/train/memory/memory_advice.h"
+
+namespace trireme {
+
+std::int64_t shared_resident_bytes() {
+  std::ifstream file("/proc/self/status");
+  for (std::string name; file >> name;) {
+    std::int64_t kib = 0;
+    if (name == "RssShmem:" && file >> kib) {
+      return kib * 1024;
+    }
+  }
+  return 0;
+}
+
+namespace {
+
+// Equally many numbers of every rank, by rank.
+std::vector<std::int64_t> gather_numbers(Communicator& world,
+                                         const std::vector<std::int64_t>& own) {
+  std::vector<std::int64_t> all(own.size() * static_cast<std::size_t>(world.size()), 0);
+  std::copy(own.begin(), own.end(),
+            all.begin() + static_cast<std::ptrdiff_t>(own.size()) * world.rank());
+  world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::i64, {}}).wait();
+  return all;
+}
+
+std::vector<MemoryPlan> gather_plans(Communicator& world, const MemoryPlan& own) {
+  const auto parts = own.parts();
+  const std::vector<std::int64_t> all = gather_numbers(world, {parts.begin(), parts.end()});
+  std::vector<MemoryPlan> plans;
+  for (auto at = all.begin(); at != all.end(); at += MemoryPlan::kParts) {
+    auto of_rank = parts;
+    std::copy_n(at, MemoryPlan::kParts, of_rank.begin());
+    plans.push_back(MemoryPlan::of(of_rank));
+  }
+  return plans;
+}
+
+// Of each host, what its first rank finds. Before any rank goes on to allocate.
+std::vector<HostShare> gather_hosts(Communicator& world, const std::vector<RankPlace>& places) {
+  const AvailableMemory here = available_memory();
+  const std::vector<std::int64_t> available = gather_numbers(world, {here.bytes});
+  const std::vector<std::string> sources = all_gather_text(world, here.source);
+  std::vector<HostShare> hosts;
+  for (const RankPlace& place : places) {
+    auto host = std::find_if(hosts.begin(), hosts.end(),
+                             [&](const HostShare& known) { return known.host == place.host; });
+    const auto rank = static_cast<std::size_t>(place.rank);
+    if (host == hosts.end()) {
+      host = hosts.insert(hosts.end(), {place.host, {}, available[rank], sources[rank]});
+    } else if (available[rank] < host->available) {
+      host->available = available[rank];
+      host->source = sources[rank];
+    }
+    host->ranks.push_back(place.rank);
+  }
+  return hosts;
+}
+
+nlohmann::json to_json(const std::vector<MemoryPlan>& ranks) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const MemoryPlan& plan : ranks) {
+    json.push_back(trireme::to_json(plan));
+  }
+  return json;
+}
+
+double ratio(std::int64_t measured, std::int64_t predicted) {
+  return predicted == 0 ? 0 : static_cast<double>(measured) / static_cast<double>(predicted);
+}
+
+}  // namespace
+
+MemoryReport::MemoryReport(const RunConfig& config, const Layout& layout,
+                           const std::vector<RankPlace>& places, Communicator& world)
+    : world_(world) {
+  const std::int64_t resident = resident_bytes() - shared_resident_bytes();
+  predicted_ = gather_plans(world, plan_memory(config, layout, world.rank(), resident));
+  const std::vector<std::int64_t> at_start = gather_numbers(world, {resident});
+  const std::vector<HostShare> hosts = gather_hosts(world, places);
+  if (config.memory_check == "off") {
+    return;
+  }
+  run_on_root(world, [&] {
+    if (const auto fault = memory_fault(config, layout, hosts, predicted_, at_start)) {
+      throw ConfigError(*fault);
+    }
+    return std::string();
+  });
+}
+
+void MemoryReport::log_predicted(Log& log) const {
+  if (world_.rank() != 0) {
+    return;
+  }
+  log.info("memory, predicted:");
+  for (const std::string& line : memory_table(predicted_)) {
+    log.info(line);
+  }
+  log.event("memory_predicted", {{"ranks", to_json(predicted_)}});
+}
+
+void MemoryReport::log_measured(const Engine& engine, const SnapshotMemory& snapshots,
+                                Log& log) const {
+  const StepMemory step = taken_memory(engine);
+  MemoryPlan own;
+  own.parameters = step.computes + step.masters;
+  own.gradients = step.gradients;
+  own.optimizer = step.moments;
+  own.activations = step.activations;
+  own.communication = step.exchanged + step.gathered;
+  own.snapshot = snapshots.bytes;
+  const bool maps_own = &world_.memory() != &host_memory();
+  const std::int64_t resident = peak_resident_bytes() - shared_resident_bytes() +
+                                snapshots.shared_bytes + (maps_own ? engine.shared_bytes() : 0);
+  own.program = resident - own.total();
+  const std::vector<MemoryPlan> measured = gather_plans(world_, own);
+  if (world_.rank() != 0) {
+    return;
+  }
+  log.info("memory, the most that was resident:");
+  for (const std::string& line : memory_table(measured)) {
+    log.info(line);
+  }
+  std::vector<double> ratios;
+  for (std::size_t rank = 0; rank < measured.size(); ++rank) {
+    ratios.push_back(ratio(measured[rank].total(), predicted_[rank].total()));
+  }
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+  log.info(fmt::format("memory, measured over predicted: {:.3f} to {:.3f}", *least, *most));
+  log.event("memory_measured", {{"ranks", to_json(measured)}, {"over_predicted", ratios}});
+}
+
+}  // namespace trireme

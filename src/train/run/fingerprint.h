@@ -1,0 +1,25 @@
+// Fingerprints: what a checkpoint remembers of the run that wrote it, as JSON objects of fields, so
+// that a difference at resume can be told field by field.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "src/train/run/run_config.h"
+
+namespace trireme {
+
+// What decides which weights come out: model, data, batch, optimizer. A resumed run must agree in
+// all of it, but for fields that checkpoint.allow_change names.
+nlohmann::json config_fingerprint(const RunConfig& config, const std::string& dataset_digest);
+
+// What decides the bits of the same computation: kernels and instruction set, promise, layout.
+nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp,
+                                    int tp, bool sequence_parallel);
+
+// The model's part of a config fingerprint, read back: how `generate` and `eval` know what to
+// build.
+ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint);
+
+}  // namespace trireme

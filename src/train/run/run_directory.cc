@@ -1,0 +1,80 @@
+#include "src/train/run/run_directory.h"
+
+#include <chrono>
+#include <exception>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+double wall_clock_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+fs::path RunDirectory::log(int rank) const {
+  return root_ / "logs" / fmt::format("rank-{:05}.jsonl", rank);
+}
+
+std::optional<FileLock> RunDirectory::take() const {
+  make_directories(root_);
+  std::optional<FileLock> lock = FileLock::try_take(root_ / ".lock");
+  if (!lock) {
+    throw PolicyError(fmt::format(
+        "another run is at work in {}: wait for it, end its process, or choose another run.dir",
+        root_.string()));
+  }
+  make_directories(root_ / "logs");
+  make_directories(tensorboard());
+  forget_exit_reason();
+  return lock;
+}
+
+void RunDirectory::forget_exit_reason() const {
+  std::error_code ignored;
+  fs::remove(root_ / "exit_reason.json", ignored);
+}
+
+std::optional<std::int64_t> RunDirectory::done_step() const {
+  const fs::path path = root_ / "DONE";
+  if (!fs::exists(path)) {
+    return std::nullopt;
+  }
+  const auto done = nlohmann::json::parse(read_file(path, 1 << 16), nullptr, false);
+  if (!done.is_object() || !done.contains("step") || !done["step"].is_number_integer()) {
+    throw DataError(fmt::format("{} is damaged: remove it if the run is to go on", path.string()));
+  }
+  return done["step"].get<std::int64_t>();
+}
+
+void RunDirectory::mark_done(std::int64_t step) const {
+  const nlohmann::json done = {{"step", step}, {"time", wall_clock_seconds()}};
+  write_file_durably(root_ / "DONE", done.dump() + "\n");
+}
+
+void RunDirectory::clear_done() const {
+  std::error_code ignored;
+  fs::remove(root_ / "DONE", ignored);
+}
+
+void RunDirectory::write_exit_reason(const ExitReason& reason) const noexcept {
+  try {
+    const nlohmann::json json = {
+        {"code", reason.code}, {"kind", reason.kind},   {"message", reason.message},
+        {"rank", reason.rank}, {"host", reason.host},   {"signal", reason.signal},
+        {"step", reason.step}, {"phase", reason.phase}, {"time", wall_clock_seconds()}};
+    const std::string text =
+        json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    // O_EXCL decides who was first.
+    File file = File::create_new(root_ / "exit_reason.json");
+    file.write(text.data(), static_cast<std::int64_t>(text.size()));
+    file.close();
+  } catch (const std::exception&) {
+    // Another rank was first, or the disk is gone; the message on stderr remains.
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,192 @@
+#include "src/train/watch/replica_guard.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "mpi/agreement.h"
+#include "src/base/digest.h"
+#include "src/train/watch/rank_fault.h"
+
+namespace trireme {
+namespace {
+
+// Of what a rank holds. Ranks whose places are equal hold the same elements.
+struct NamedDigest {
+  std::string name;
+  std::int64_t place = 0;
+  std::int64_t digest = 0;
+};
+
+std::int64_t digest_of(const Place& place) {
+  std::vector<std::int64_t> numbers = {place.rows.first, place.rows.count};
+  for (const IndexRange& columns : place.columns) {
+    numbers.insert(numbers.end(), {columns.first, columns.count});
+  }
+  return static_cast<std::int64_t>(
+      xxh3(numbers.data(), static_cast<std::int64_t>(numbers.size() * sizeof numbers[0])));
+}
+
+// What a chunk multiplies with, and, where each replica has all of them, masters and moments.
+void name_what_is_held(ModelChunk& chunk, std::vector<NamedDigest>& named,
+                       std::vector<View>& views) {
+  const int level = chunk.state.layout().level();
+  const ParameterStore& store = chunk.parameters;
+  const auto add = [&](const std::string& what, ParameterId id, const View& values) {
+    named.push_back({what + store[id].name, digest_of(store[id].place), 0});
+    views.push_back(values);
+  };
+  if (level < 3) {
+    chunk.state.parameters().settle();
+    for (ParameterId id = 0; id < store.count(); ++id) {
+      add("", id, store.compute(id));
+    }
+  }
+  if (level == 0) {
+    for (const StatePiece& piece : chunk.state.pieces_to_load()) {
+      add("", piece.id, piece.value);
+      add("optimizer.m.", piece.id, piece.m);
+      add("optimizer.v.", piece.id, piece.v);
+    }
+  }
+}
+
+// In the same order on the ranks of a group.
+std::vector<NamedDigest> digests_of(Engine& engine) {
+  std::vector<NamedDigest> digests;
+  std::vector<View> views;
+  for (const auto& chunk : engine.chunks()) {
+    name_what_is_held(*chunk, digests, views);
+  }
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    digests[i].digest = static_cast<std::int64_t>(xxh3(views[i].data, views[i].bytes()));
+  }
+  return digests;
+}
+
+// Ranks that hold the same, and what they are called in the world.
+struct Axis {
+  Communicator& group;
+  std::string_view name;
+  std::vector<int> world_ranks;
+};
+
+// One that a rank of the axis holds.
+struct Held {
+  int rank = 0;
+  std::int64_t digest = 0;
+};
+
+// What differs, and the rank of the world that differs from most others; -1: nothing, or a tie.
+struct Fault {
+  std::string text;
+  int rank = -1;
+};
+
+// "rank 2 (host b)", or of a tie "one of rank 0 (host a), rank 1 (host b)".
+Fault culprits(const std::vector<Held>& held, const Axis& axis) {
+  std::map<std::int64_t, std::size_t> votes;
+  for (const Held& each : held) {
+    ++votes[each.digest];
+  }
+  const auto most = std::max_element(
+      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const bool decided = 2 * most->second > held.size();
+  std::vector<std::string> named;
+  Fault fault;
+  for (const Held& each : held) {
+    if (!decided || each.digest != most->first) {
+      const int rank = axis.world_ranks[static_cast<std::size_t>(each.rank)];
+      named.push_back(fmt::format("rank {} (host {})", rank, axis.group.host(each.rank)));
+      fault.rank = decided && fault.rank < 0 ? rank : fault.rank;
+    }
+  }
+  fault.text = fmt::format("{}{}", decided ? "" : "one of ", fmt::join(named, ", "));
+  return fault;
+}
+
+// What differs between the ranks of the axis that hold the same.
+Fault fault_in(const Axis& axis, const std::vector<NamedDigest>& own) {
+  Communicator& group = axis.group;
+  const std::size_t count = 2 * own.size();
+  if (group.size() == 1 || count == 0) {
+    return {};
+  }
+  std::vector<std::int64_t> all(count * static_cast<std::size_t>(group.size()));
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    std::int64_t* at = all.data() + static_cast<std::size_t>(group.rank()) * count + 2 * i;
+    at[0] = own[i].place;
+    at[1] = own[i].digest;
+  }
+  group.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::i64, {}}).wait();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    std::map<std::int64_t, std::vector<Held>> by_place;
+    for (int rank = 0; rank < group.size(); ++rank) {
+      const std::int64_t* at = all.data() + static_cast<std::size_t>(rank) * count + 2 * i;
+      by_place[at[0]].push_back({rank, at[1]});
+    }
+    for (const auto& [place, held] : by_place) {
+      if (std::any_of(held.begin(), held.end(),
+                      [&](const Held& each) { return each.digest != held.front().digest; })) {
+        Fault fault = culprits(held, axis);
+        fault.text =
+            fmt::format("{} of the {} group differs in {}", fault.text, axis.name, own[i].name);
+        return fault;
+      }
+    }
+  }
+  return {};
+}
+
+Axis dp_axis(Engine& engine) {
+  const ProcessGrid& grid = engine.layout().grid;
+  const int own = engine.world().rank();
+  Axis axis{engine.dp(), "dp", {}};
+  for (int i = 0; i < grid.dp(); ++i) {
+    axis.world_ranks.push_back(grid.rank_at(i, grid.tp_rank(own), grid.pp_rank(own)));
+  }
+  return axis;
+}
+
+Axis tp_axis(Engine& engine) {
+  const ProcessGrid& grid = engine.layout().grid;
+  const int own = engine.world().rank();
+  Axis axis{engine.tp(), "tp", {}};
+  for (int i = 0; i < grid.tp(); ++i) {
+    axis.world_ranks.push_back(grid.rank_at(grid.dp_rank(own), i, grid.pp_rank(own)));
+  }
+  return axis;
+}
+
+}  // namespace
+
+void compare_replicas(Engine& engine, std::int64_t step) {
+  const std::vector<NamedDigest> digests = digests_of(engine);
+  // Along both axes on every rank: neighbours along one may find different things along the other.
+  const Fault along_dp = fault_in(dp_axis(engine), digests);
+  const Fault along_tp = fault_in(tp_axis(engine), digests);
+  // One of a group speaks for all.
+  const Fault fault = engine.dp().rank() == 0 && !along_dp.text.empty()   ? along_dp
+                      : engine.tp().rank() == 0 && !along_tp.text.empty() ? along_tp
+                                                                          : Fault{};
+  const std::string faults = gather_faults(engine.world(), fault.text);
+  if (faults.empty()) {
+    return;
+  }
+  const std::string what = fmt::format(
+      "ranks that should hold the same parameters do not, after step {}: {}. A processor, its "
+      "memory or the network changed bits: drain the node, check it, and go on from a "
+      "checkpoint of an earlier step",
+      step, faults);
+  const std::int64_t ranks = engine.world().size();
+  const std::int64_t rank =
+      all_reduce_value(engine.world(), fault.rank < 0 ? ranks : fault.rank, ReduceOp::min);
+  if (rank == ranks) {
+    throw DeviceError(what);
+  }
+  throw RankFault(what, static_cast<int>(rank));
+}
+
+}  // namespace trireme
