@@ -14,6 +14,8 @@ constexpr std::chrono::milliseconds kPeerCheckInterval{10};
 
 }  // namespace
 
+Backoff::Backoff(const Transport& transport) : longest_(transport.wakes() ? 5000 : 200) {}
+
 std::chrono::microseconds Backoff::next() {
   const auto now = Clock::now();
   if (spin_until_ == Clock::time_point{}) {
@@ -24,7 +26,7 @@ std::chrono::microseconds Backoff::next() {
     return std::chrono::microseconds(0);
   }
   const auto sleep = sleep_;
-  sleep_ = std::min(sleep_ * 3 / 2, std::chrono::microseconds(200));
+  sleep_ = std::min(sleep_ * 3 / 2, longest_);
   return sleep;
 }
 
@@ -60,7 +62,7 @@ void Exchange::wait(TransferId id) {
                                      [id](const Transfer& t) { return t.id == id; });
   check(transfer != transfers_.end(), "a transfer is waited for once, by who started it");
   fault("comm.wait");
-  Backoff backoff;
+  Backoff backoff(transport_);
   while (!finished(id)) {
     check_deadline([this] { return describe_transfers(); });
     rest(backoff);

@@ -13,6 +13,8 @@ namespace trireme {
 // Polls cost a core, sleeps cost latency: a short while of the first, then ever longer sleeps.
 class Backoff {
  public:
+  explicit Backoff(const Transport& transport);
+
   // Zero while polling should go on at once.
   std::chrono::microseconds next();
 
@@ -20,6 +22,7 @@ class Backoff {
   using Clock = std::chrono::steady_clock;
   Clock::time_point spin_until_{};  // set when it is first asked: many waits end before
   std::chrono::microseconds sleep_{50};
+  std::chrono::microseconds longest_;
 };
 
 class Exchange {
@@ -71,7 +74,7 @@ class Exchange {
       }
       __builtin_ia32_pause();
     }
-    Backoff backoff;
+    Backoff backoff(transport_);
     while (!ready()) {
       check_deadline([&] { return describe_awaited(awaited()); });
       rest(backoff);

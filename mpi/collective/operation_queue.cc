@@ -199,13 +199,13 @@ void OperationQueue::fail(const std::exception_ptr& error) noexcept {
 // in between for a caller that waits.
 void OperationQueue::run() {
   prepare_thread();
-  Backoff backoff;
+  Backoff backoff(transport_);
   std::unique_lock lock(mutex_);
   while (failure_ == nullptr) {
     const bool fresh = !waiting_.empty() || given_up_.load();
     if (driven_ || (!fresh && !busy_)) {
       changed_.wait_for(lock, kRound);
-      backoff = Backoff();
+      backoff = Backoff(transport_);
       continue;
     }
     (void)take_seat(lock);
@@ -227,7 +227,7 @@ void OperationQueue::help(const Operation& operation) {
       helpers_.fetch_sub(1);
       continue;
     }
-    Backoff backoff;
+    Backoff backoff(transport_);
     for (round(lock); !operation.is_done(); round(lock)) {
       if (const auto sleep = backoff.next(); sleep.count() > 0) {
         lock.unlock();

@@ -55,6 +55,8 @@ class Transport {
   virtual void cancel_all() noexcept = 0;
   // Sleeps until something may have happened, no longer than `limit`.
   virtual void pause(std::chrono::microseconds limit) = 0;
+  // Whether pause() returns as soon as something happens: it may be long then.
+  virtual bool wakes() const { return false; }
   // CommError if a peer is known to be dead. Asked while something waits, every millisecond or so.
   virtual void check_peers() {}
 

@@ -1,6 +1,7 @@
 #include "mpi/thread/thread_world.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -20,12 +21,28 @@ namespace {
 // Whose transfers may meet: the group, the sender's and the receiver's rank in the world, the tag.
 using Channel = std::tuple<int, int, int, int>;
 
+// What one rank of one group sleeps on. Rung from the moment that something happens to it until it
+// has woken: what happens before it sleeps is not missed.
+struct Bell {
+  std::condition_variable heard;
+  bool rung = false;
+  void ring() {
+    rung = true;
+    heard.notify_one();
+  }
+};
+using BellPtr = std::shared_ptr<Bell>;
+
 struct Transfer {
   void* data;
   std::int64_t bytes;
   bool any_length;  // a receive that takes what comes
-  bool finished = false;
-  std::string error = {};
+  BellPtr bell;
+  std::string error = {};  // written before `finished`, read after it
+  std::atomic<bool> finished = false;
+
+  Transfer(void* to, std::int64_t size, bool takes_any_length, BellPtr rings)
+      : data(to), bytes(size), any_length(takes_any_length), bell(std::move(rings)) {}
 };
 using TransferPtr = std::shared_ptr<Transfer>;
 
@@ -37,11 +54,12 @@ struct Posted {
 }  // namespace
 
 struct ThreadWorld::Shared : Inquiry {
-  std::mutex mutex;  // guards everything below but the hosts
-  std::condition_variable changed;
+  std::mutex mutex;  // guards everything below but the hosts, and every bell
+  std::vector<std::weak_ptr<Bell>> bells;
   std::map<Channel, Posted> posted;
   std::map<std::tuple<int, int, int>, int> groups;  // parent, number of its split, first member
   std::string death;                                // why a rank ended early
+  std::atomic<bool> mourning = false;               // there is a death
   std::exception_ptr first_error;
   std::vector<std::string> hosts;
   std::vector<std::unique_ptr<FlightRecorder>> recorders;  // by rank; outlive all communicators
@@ -66,10 +84,12 @@ void ThreadWorld::Shared::match(Posted& both) {
     } else if (bytes > 0) {
       std::memcpy(to.data, from.data, static_cast<std::size_t>(bytes));
     }
-    from.finished = to.finished = true;
+    for (Transfer* const done : {&from, &to}) {
+      done->finished.store(true);
+      done->bell->ring();
+    }
     both.sends.pop_front();
     both.recvs.pop_front();
-    changed.notify_all();
   }
 }
 
@@ -85,8 +105,13 @@ void ThreadWorld::Shared::report(int rank, std::exception_ptr error, const std::
     first_error = std::move(error);
     death = fmt::format("rank {} (host {}) ended early: {}", rank,
                         hosts[static_cast<std::size_t>(rank)], what);
+    mourning.store(true);
   }
-  changed.notify_all();
+  for (const auto& weak : bells) {
+    if (const BellPtr bell = weak.lock(); bell != nullptr) {
+      bell->ring();
+    }
+  }
 }
 
 std::vector<std::optional<FlightReport>> ThreadWorld::Shared::ask(const FlightQuestion& question,
@@ -102,7 +127,11 @@ std::vector<std::optional<FlightReport>> ThreadWorld::Shared::ask(const FlightQu
 class ThreadWorld::Link : public Transport {
  public:
   Link(std::shared_ptr<Shared> shared, int group, std::vector<int> members, int rank)
-      : shared_(std::move(shared)), group_(group), members_(std::move(members)), rank_(rank) {}
+      : shared_(std::move(shared)), group_(group), members_(std::move(members)), rank_(rank) {
+    const std::lock_guard lock(shared_->mutex);
+    std::erase_if(shared_->bells, [](const auto& bell) { return bell.expired(); });
+    shared_->bells.push_back(bell_);
+  }
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(members_.size()); }
@@ -113,39 +142,44 @@ class ThreadWorld::Link : public Transport {
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override {
     // The pointer is only read from: it is the sending half of the pair.
-    return post({group_, rank_, to, tag}, {const_cast<void*>(data), bytes, false}, &Posted::sends);
+    return post({group_, rank_, to, tag}, const_cast<void*>(data), bytes, false, &Posted::sends);
   }
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override {
-    return post({group_, from, rank_, tag}, {data, bytes, false}, &Posted::recvs);
+    return post({group_, from, rank_, tag}, data, bytes, false, &Posted::recvs);
   }
   TransferId start_recv_of_any_length(void* data, std::int64_t, std::int64_t room, int from,
                                       int tag) override {
-    return post({group_, from, rank_, tag}, {data, room, true}, &Posted::recvs);
+    return post({group_, from, rank_, tag}, data, room, true, &Posted::recvs);
   }
   bool finished(TransferId id) override;
   void cancel_all() noexcept override;
   void pause(std::chrono::microseconds limit) override {
     std::unique_lock lock(shared_->mutex);
-    shared_->changed.wait_for(lock, limit);
+    bell_->heard.wait_for(lock, limit, [this] { return bell_->rung; });
+    bell_->rung = false;
   }
+  // See Bell: ranks may be many more than cores, and those that wait leave them to the others.
+  bool wakes() const override { return true; }
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
   [[noreturn]] void abort(ExitCode code) override { ::_exit(static_cast<int>(code)); }
 
  private:
-  TransferId post(const Channel& channel, Transfer posted, std::deque<TransferPtr> Posted::*side);
+  TransferId post(const Channel& channel, void* data, std::int64_t bytes, bool any_length,
+                  std::deque<TransferPtr> Posted::*side);
 
   std::shared_ptr<Shared> shared_;
   int group_;
   std::vector<int> members_;  // ranks of the world
   int rank_;
+  BellPtr bell_ = std::make_shared<Bell>();
   int splits_ = 0;
   TransferId next_id_ = 0;
   std::map<TransferId, TransferPtr> transfers_;
 };
 
-TransferId ThreadWorld::Link::post(const Channel& channel, Transfer posted,
-                                   std::deque<TransferPtr> Posted::*side) {
-  auto transfer = std::make_shared<Transfer>(std::move(posted));
+TransferId ThreadWorld::Link::post(const Channel& channel, void* data, std::int64_t bytes,
+                                   bool any_length, std::deque<TransferPtr> Posted::*side) {
+  auto transfer = std::make_shared<Transfer>(data, bytes, any_length, bell_);
   transfers_.emplace(next_id_, transfer);
   const std::lock_guard lock(shared_->mutex);
   Posted& both = shared_->posted[channel];
@@ -157,15 +191,15 @@ TransferId ThreadWorld::Link::post(const Channel& channel, Transfer posted,
 bool ThreadWorld::Link::finished(TransferId id) {
   const auto at = transfers_.find(id);
   check(at != transfers_.end(), "a transfer is asked for until it has finished");
-  const std::lock_guard lock(shared_->mutex);
-  if (!at->second->error.empty()) {
-    throw CommError(at->second->error);
-  }
-  if (at->second->finished) {
+  if (at->second->finished.load()) {
+    if (!at->second->error.empty()) {
+      throw CommError(at->second->error);
+    }
     transfers_.erase(at);
     return true;
   }
-  if (!shared_->death.empty()) {
+  if (shared_->mourning.load()) {
+    const std::lock_guard lock(shared_->mutex);
     throw CommError(shared_->death);
   }
   return false;
