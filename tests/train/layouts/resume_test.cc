@@ -15,7 +15,6 @@ namespace trireme {
 namespace {
 
 constexpr std::int64_t kBefore = 3;  // steps
-constexpr std::int64_t kAfter = 20;
 
 const std::vector<Choice>& choices() {
   static const std::vector<Choice> all = {
@@ -115,7 +114,12 @@ std::vector<double> run_world(const ModelConfig& model, const Choice& choice,
   return results.front();
 }
 
-class ResumeTest : public testing::TestWithParam<Family> {
+struct Case {
+  Family family;
+  std::int64_t steps_after;
+};
+
+class ResumeTest : public testing::TestWithParam<Case> {
  protected:
   // Some steps from the start, then a checkpoint, then the steps that are to be repeated.
   std::vector<double> start(const Choice& choice, const std::filesystem::path& folder) {
@@ -124,7 +128,7 @@ class ResumeTest : public testing::TestWithParam<Family> {
       TrainingCounters counters;
       rank.train(counters, kBefore);
       rank.save(folder, counters);
-      return rank.train(counters, kAfter);
+      return rank.train(counters, GetParam().steps_after);
     });
   }
 
@@ -135,11 +139,11 @@ class ResumeTest : public testing::TestWithParam<Family> {
       TrainingCounters counters = rank.load(from);
       EXPECT_EQ(counters.step, kBefore);
       rank.save(to, counters);
-      return train ? rank.train(counters, kAfter) : std::vector<double>{};
+      return train ? rank.train(counters, GetParam().steps_after) : std::vector<double>{};
     });
   }
 
-  ModelConfig model_ = model_of(GetParam(), 4);
+  ModelConfig model_ = model_of(GetParam().family, 4);
   TempFolder folder_;
 };
 
@@ -163,8 +167,15 @@ TEST_P(ResumeTest, AnyLayoutGoesOnFromAnyOther) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, ResumeTest, testing::Values(Family::gpt2, Family::llama),
-                         [](const auto& named) { return std::string(family_name(named.param)); });
+std::string name_of(const testing::TestParamInfo<Case>& named) {
+  return std::string(family_name(named.param.family));
+}
+
+INSTANTIATE_TEST_SUITE_P(Some, ResumeTest,
+                         testing::Values(Case{Family::gpt2, 4}, Case{Family::llama, 4}), name_of);
+// Too many steps for every day.
+INSTANTIATE_TEST_SUITE_P(Whole, ResumeTest,
+                         testing::Values(Case{Family::gpt2, 20}, Case{Family::llama, 20}), name_of);
 
 }  // namespace
 }  // namespace trireme
