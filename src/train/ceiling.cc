@@ -6,9 +6,14 @@
 #include "src/base/stopwatch.h"
 
 namespace trireme {
+namespace {
+
+constexpr int kLeastRounds = 3;
+
+}  // namespace
 
 ProductRate measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, DType dtype,
-                                 std::int64_t size, int rounds) {
+                                 std::int64_t size, int rounds, double enough) {
   const Tensor a(pool, {size, size}, dtype);
   const Tensor b(pool, {size, size}, dtype);
   const Tensor c(pool, {size, size}, dtype);
@@ -20,13 +25,13 @@ ProductRate measure_product_rate(const Kernels& kernels, Stream& stream, Pool& p
   product.b = b.view();
   product.c = c.view();
 
+  kernels.matmul(stream, product);
   std::vector<double> seconds;
-  for (int round = 0; round <= rounds; ++round) {
+  const Stopwatch all;
+  for (int round = 0; round < rounds && (round < kLeastRounds || all.seconds() < enough); ++round) {
     const Stopwatch watch;
     kernels.matmul(stream, product);
-    if (round > 0) {
-      seconds.push_back(watch.seconds());
-    }
+    seconds.push_back(watch.seconds());
   }
   std::sort(seconds.begin(), seconds.end());
   const auto n = static_cast<double>(size);

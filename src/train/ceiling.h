@@ -1,6 +1,8 @@
 // The machine's own ceilings, measured: what a step's speed is compared with.
 #pragma once
 
+#include <limits>
+
 #include "src/kernels/kernels.h"
 #include "src/tensor/tensor.h"
 
@@ -12,8 +14,10 @@ struct ProductRate {
   double best = 0;
 };
 
-// Times `rounds` calls after one that warms up.
+// Times `rounds` calls after one that warms up, or three or more that together take `enough`
+// seconds.
 ProductRate measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, DType dtype,
-                                 std::int64_t size, int rounds);
+                                 std::int64_t size, int rounds,
+                                 double enough = std::numeric_limits<double>::infinity());
 
 }  // namespace trireme

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kCeilingSize = 1024;
 constexpr int kCeilingRounds = 15;
+constexpr double kCeilingSeconds = 0.05;  // of every start, also of one after a failure
 
 // The fewest ranks that a host has.
 int ranks_a_host(const std::vector<RankPlace>& places) {
@@ -237,7 +238,7 @@ void TrainingParts::measure_ceiling() {
   // The best of several: right after the start memory is still being handed out.
   Pool passing{Device{}};
   const ProductRate own = measure_product_rate(kernels, stream, passing, config.compute_dtype(),
-                                               kCeilingSize, kCeilingRounds);
+                                               kCeilingSize, kCeilingRounds, kCeilingSeconds);
   ceiling_flops = all_reduce_value(world, own.best, ReduceOp::sum);
 }
 
