@@ -270,18 +270,17 @@ void prune(const CkptOptions& options) {
   }
 }
 
-CLI::App* add(CLI::App& parent, const char* name, const char* what, const char* example,
-              const std::shared_ptr<CkptOptions>& options) {
-  CLI::App* command = parent.add_subcommand(name, what);
-  command->add_option("DIR", options->folder, "a step's folder, or a checkpoint folder")
-      ->required();
-  command->footer(fmt::format("Example:\n  {}", example));
+CommandLine& add(CommandLine& parent, const char* name, const char* what, const char* example,
+                 const std::shared_ptr<CkptOptions>& options) {
+  CommandLine& command = parent.add_command(name, what);
+  command.add_option("DIR", options->folder, "a step's folder, or a checkpoint folder").required();
+  command.footer(fmt::format("Example:\n  {}", example));
   return command;
 }
 
-void add_retention_flags(CLI::App& command, const std::shared_ptr<CkptOptions>& options) {
+void add_retention_flags(CommandLine& command, const std::shared_ptr<CkptOptions>& options) {
   command.add_option("--keep", options->retention.keep, "how many of the newest stay; at least 2")
-      ->capture_default_str();
+      .show_default();
   command.add_option("--keep-every", options->retention.keep_every,
                      "steps divisible by this stay, too; 0: none");
   command.add_flag("--dry-run", options->dry_run, "only say what would be deleted");
@@ -289,43 +288,43 @@ void add_retention_flags(CLI::App& command, const std::shared_ptr<CkptOptions>& 
 
 }  // namespace
 
-void add_ckpt_command(CLI::App& app, int& exit_code) {
-  CLI::App* ckpt = app.add_subcommand("ckpt", "Look after checkpoints");
-  ckpt->require_subcommand(1);
-  ckpt->footer("Example:\n  trireme ckpt ls runs/demo/run/checkpoints");
+void add_ckpt_command(CommandLine& app, int& exit_code) {
+  CommandLine& ckpt = app.add_command("ckpt", "Look after checkpoints");
+  ckpt.require_command();
+  ckpt.footer("Example:\n  trireme ckpt ls runs/demo/run/checkpoints");
   const auto options = std::make_shared<CkptOptions>();
 
-  CLI::App* ls = add(*ckpt, "ls", "List the checkpoints of a folder, damaged ones first",
-                     "trireme ckpt ls runs/demo/run/checkpoints --json", options);
-  ls->add_flag("--json", options->json, "as JSON");
-  ls->add_option("--memory", options->memory,
-                 "also what this node's memory holds: the folder TRIREME_NODE_DIR of a run");
-  ls->callback([options] { list(*options); });
+  CommandLine& ls = add(ckpt, "ls", "List the checkpoints of a folder, damaged ones first",
+                        "trireme ckpt ls runs/demo/run/checkpoints --json", options);
+  ls.add_flag("--json", options->json, "as JSON");
+  ls.add_option("--memory", options->memory,
+                "also what this node's memory holds: the folder TRIREME_NODE_DIR of a run");
+  ls.callback([options] { list(*options); });
 
-  CLI::App* shown = add(*ckpt, "show", "Show what a checkpoint holds",
-                        "trireme ckpt show runs/demo/run/checkpoints/step-00000100", options);
-  shown->add_flag("--json", options->json, "as JSON");
-  shown->callback([options] { show(*options); });
+  CommandLine& shown = add(ckpt, "show", "Show what a checkpoint holds",
+                           "trireme ckpt show runs/demo/run/checkpoints/step-00000100", options);
+  shown.add_flag("--json", options->json, "as JSON");
+  shown.callback([options] { show(*options); });
 
-  CLI::App* verified = add(*ckpt, "verify",
-                           "Read every byte; exit 65 and name file and block of "
-                           "what is damaged",
-                           "trireme ckpt verify runs/demo/run/checkpoints --all", options);
-  verified->add_flag("--all", options->all, "every step of the folder, not only the newest");
-  verified->callback([options, &exit_code] { verify(*options, exit_code); });
+  CommandLine& verified = add(ckpt, "verify",
+                              "Read every byte; exit 65 and name file and block of "
+                              "what is damaged",
+                              "trireme ckpt verify runs/demo/run/checkpoints --all", options);
+  verified.add_flag("--all", options->all, "every step of the folder, not only the newest");
+  verified.callback([options, &exit_code] { verify(*options, exit_code); });
 
-  CLI::App* digested = add(*ckpt, "digest",
-                           "Print the SHA-256 of the contents: the same for every "
-                           "layout and number of shards",
-                           "trireme ckpt digest runs/demo/run/checkpoints --model", options);
-  digested->add_flag("--model", options->model, "of the parameters alone");
-  digested->callback([options] { digest(*options); });
+  CommandLine& digested = add(ckpt, "digest",
+                              "Print the SHA-256 of the contents: the same for every "
+                              "layout and number of shards",
+                              "trireme ckpt digest runs/demo/run/checkpoints --model", options);
+  digested.add_flag("--model", options->model, "of the parameters alone");
+  digested.callback([options] { digest(*options); });
 
-  CLI::App* pruned =
-      add(*ckpt, "prune", "Delete old checkpoints; pinned and damaged ones stay",
+  CommandLine& pruned =
+      add(ckpt, "prune", "Delete old checkpoints; pinned and damaged ones stay",
           "trireme ckpt prune runs/demo/run/checkpoints --keep 2 --dry-run", options);
-  add_retention_flags(*pruned, options);
-  pruned->callback([options] { prune(*options); });
+  add_retention_flags(pruned, options);
+  pruned.callback([options] { prune(*options); });
 }
 
 }  // namespace trireme

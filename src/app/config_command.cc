@@ -68,32 +68,32 @@ void list_faults(bool json) {
       fmt::join(fault_actions(), ", "));
 }
 
-void add_faults_command(CLI::App& config) {
-  CLI::App* command =
-      config.add_subcommand("faults", "List the fault points and actions of TRIREME_FAULTS");
+void add_faults_command(CommandLine& config) {
+  CommandLine& command =
+      config.add_command("faults", "List the fault points and actions of TRIREME_FAULTS");
   const auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "as JSON");
-  command->footer(
+  command.add_flag("--json", *json, "as JSON");
+  command.footer(
       "Example:\n  TRIREME_FAULTS=ckpt.rename:0:1:kill mpirun -n 2 trireme train ...\n"
       "docs/faults.md says what each does to a run.");
-  command->callback([json] { list_faults(*json); });
+  command.callback([json] { list_faults(*json); });
 }
 
 }  // namespace
 
-void add_config_command(CLI::App& app, AppContext&) {
-  CLI::App* config = app.add_subcommand("config", "Look at configurations");
-  config->require_subcommand(1);
-  config->footer("Example:\n  trireme config show configs/run/demo.yaml --json");
-  CLI::App* command = config->add_subcommand(
-      "show", "Print the resolved configuration and where each value came from");
+void add_config_command(CommandLine& app, AppContext&) {
+  CommandLine& config = app.add_command("config", "Look at configurations");
+  config.require_command();
+  config.footer("Example:\n  trireme config show configs/run/demo.yaml --json");
+  CommandLine& command =
+      config.add_command("show", "Print the resolved configuration and where each value came from");
   const auto options = std::make_shared<ShowOptions>();
-  command->add_option("CONFIG", options->file, "the run's YAML file")->required();
-  command->add_option("KEY=VALUE", options->arguments, "changes, as for `trireme train`");
-  command->add_flag("--json", options->json, "as JSON");
-  command->footer("Example:\n  trireme config show configs/run/demo.yaml train.steps=20");
-  command->callback([options] { show(*options); });
-  add_faults_command(*config);
+  command.add_option("CONFIG", options->file, "the run's YAML file").required();
+  command.add_option("KEY=VALUE", options->arguments, "changes, as for `trireme train`");
+  command.add_flag("--json", options->json, "as JSON");
+  command.footer("Example:\n  trireme config show configs/run/demo.yaml train.steps=20");
+  command.callback([options] { show(*options); });
+  add_faults_command(config);
 }
 
 }  // namespace trireme

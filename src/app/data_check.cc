@@ -167,35 +167,35 @@ void run_stage(const StageArguments& arguments, Communicator& comm) {
 
 }  // namespace
 
-void add_data_info(CLI::App& data) {
-  CLI::App* command = data.add_subcommand("info", "Say what a dataset holds");
+void add_data_info(CommandLine& data) {
+  CommandLine& command = data.add_command("info", "Say what a dataset holds");
   const auto arguments = std::make_shared<InfoArguments>();
-  command->add_option("DIR", arguments->folder, "the dataset's folder")->required();
-  command->add_flag("--json", arguments->json, "as JSON");
-  command->add_flag("--no-scan", arguments->no_scan, "leave out the entropy: reads no tokens");
-  command->footer("Example:\n  trireme data info data/text/train --json");
-  command->callback([arguments] { run_info(*arguments); });
+  command.add_option("DIR", arguments->folder, "the dataset's folder").required();
+  command.add_flag("--json", arguments->json, "as JSON");
+  command.add_flag("--no-scan", arguments->no_scan, "leave out the entropy: reads no tokens");
+  command.footer("Example:\n  trireme data info data/text/train --json");
+  command.callback([arguments] { run_info(*arguments); });
 }
 
-void add_data_verify(CLI::App& data, const CommunicatorAccess& communicator, int& exit_code) {
-  CLI::App* command =
-      data.add_subcommand("verify", "Check every byte of a dataset; exit code 65 when damaged");
+void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, int& exit_code) {
+  CommandLine& command =
+      data.add_command("verify", "Check every byte of a dataset; exit code 65 when damaged");
   const auto arguments = std::make_shared<VerifyArguments>();
-  command->add_option("DIR", arguments->folder, "the dataset's folder")->required();
-  command->add_flag("--json", arguments->json, "as JSON");
-  command->footer("Example:\n  mpirun -n 8 trireme data verify /data/c4");
-  command->callback(
+  command.add_option("DIR", arguments->folder, "the dataset's folder").required();
+  command.add_flag("--json", arguments->json, "as JSON");
+  command.footer("Example:\n  mpirun -n 8 trireme data verify /data/c4");
+  command.callback(
       [arguments, communicator, &exit_code] { run_verify(*arguments, communicator(), exit_code); });
 }
 
-void add_data_stage(CLI::App& data, const CommunicatorAccess& communicator) {
-  CLI::App* command =
-      data.add_subcommand("stage", "Copy a dataset to each node's own disk, checked on the way");
+void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator) {
+  CommandLine& command =
+      data.add_command("stage", "Copy a dataset to each node's own disk, checked on the way");
   const auto arguments = std::make_shared<StageArguments>();
-  command->add_option("DIR", arguments->from, "the dataset's folder")->required();
-  command->add_option("TO", arguments->to, "the folder on the node, to be made")->required();
-  command->footer("Example:\n  srun --ntasks-per-node=1 trireme data stage /lustre/c4 /nvme/c4");
-  command->callback([arguments, communicator] { run_stage(*arguments, communicator()); });
+  command.add_option("DIR", arguments->from, "the dataset's folder").required();
+  command.add_option("TO", arguments->to, "the folder on the node, to be made").required();
+  command.footer("Example:\n  srun --ntasks-per-node=1 trireme data stage /lustre/c4 /nvme/c4");
+  command.callback([arguments, communicator] { run_stage(*arguments, communicator()); });
 }
 
 }  // namespace trireme

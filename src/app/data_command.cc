@@ -77,16 +77,15 @@ void print_pack_reports(const std::vector<PackReport>& reports, bool json) {
   }
 }
 
-void add_data_command(CLI::App& app, const CommunicatorAccess& communicator, int& exit_code) {
-  CLI::App* data = app.add_subcommand("data", "Make and check sharded HDF5 datasets");
-  data->require_subcommand(1);
-  data->footer(
-      "Example:\n  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1");
-  add_data_pack(*data, communicator);
-  add_data_info(*data);
-  add_data_verify(*data, communicator, exit_code);
-  add_data_stage(*data, communicator);
-  add_data_convert(*data, communicator);
+void add_data_command(CommandLine& app, const CommunicatorAccess& communicator, int& exit_code) {
+  CommandLine& data = app.add_command("data", "Make and check sharded HDF5 datasets");
+  data.require_command();
+  data.footer("Example:\n  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1");
+  add_data_pack(data, communicator);
+  add_data_info(data);
+  add_data_verify(data, communicator, exit_code);
+  add_data_stage(data, communicator);
+  add_data_convert(data, communicator);
 }
 
 }  // namespace trireme

@@ -4,9 +4,8 @@
 
 #include <functional>
 
-#include <CLI/CLI.hpp>
-
 #include "mpi/communicator.h"
+#include "src/app/command_line.h"
 
 namespace trireme {
 
@@ -14,6 +13,6 @@ namespace trireme {
 using CommunicatorAccess = std::function<Communicator&()>;
 
 // exit_code: set where a command ends with something to report that is no exception (verify).
-void add_data_command(CLI::App& app, const CommunicatorAccess& communicator, int& exit_code);
+void add_data_command(CommandLine& app, const CommunicatorAccess& communicator, int& exit_code);
 
 }  // namespace trireme

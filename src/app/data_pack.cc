@@ -17,14 +17,14 @@ struct OutputOptions {
   std::string alignment = "4K";
   bool json = false;
 
-  void add_to(CLI::App& command) {
-    command.add_option("-o,--out", out, "the dataset's folder")->required()->type_name("DIR");
+  void add_to(CommandLine& command) {
+    command.add_option("-o,--out", out, "the dataset's folder").required().type_name("DIR");
     command.add_option("--shard-size", shard_size, "about how large a shard gets: 64M, 1G")
-        ->capture_default_str()
-        ->type_name("SIZE");
+        .show_default()
+        .type_name("SIZE");
     command.add_option("--alignment", alignment, "where token data starts: 4K, or 1M for Lustre")
-        ->capture_default_str()
-        ->type_name("SIZE");
+        .show_default()
+        .type_name("SIZE");
     command.add_flag("--json", json, "report as JSON");
   }
 
@@ -80,36 +80,35 @@ void run_pack(PackArguments& arguments, Communicator& comm) {
 
 }  // namespace
 
-void add_data_pack(CLI::App& data, const CommunicatorAccess& communicator) {
-  CLI::App* command = data.add_subcommand(
+void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator) {
+  CommandLine& command = data.add_command(
       "pack", "Pack text files (.txt, .md, source code, any text; .jsonl) into a dataset");
   const auto arguments = std::make_shared<PackArguments>();
   PackOptions& options = arguments->options;
-  command->add_option("INPUT", options.inputs, "files and folders");
+  command.add_option("INPUT", options.inputs, "files and folders");
   command
-      ->add_option("--files-from", arguments->files_from,
-                   "a list of inputs, one a line; - is stdin")
-      ->type_name("FILE");
-  arguments->output.add_to(*command);
-  command->add_option("--exclude", options.exclude, "shell patterns of names to leave out")
-      ->type_name("PATTERN");
-  command->add_option("--field", options.field, "the field of a .jsonl object that holds the text")
-      ->capture_default_str();
-  command->add_option("--tokenizer", options.tokenizer, "bytes: 256 bytes and end-of-document")
-      ->capture_default_str();
+      .add_option("--files-from", arguments->files_from, "a list of inputs, one a line; - is stdin")
+      .type_name("FILE");
+  arguments->output.add_to(command);
+  command.add_option("--exclude", options.exclude, "shell patterns of names to leave out")
+      .type_name("PATTERN");
+  command.add_option("--field", options.field, "the field of a .jsonl object that holds the text")
+      .show_default();
+  command.add_option("--tokenizer", options.tokenizer, "bytes: 256 bytes and end-of-document")
+      .show_default();
   command
-      ->add_option("--validation-fraction", options.validation_fraction,
-                   "split by document into OUT/train and OUT/validation")
-      ->capture_default_str()
-      ->type_name("F");
-  command->add_option("--source", options.source, "where the text is from: kept in the dataset");
-  command->footer(
+      .add_option("--validation-fraction", options.validation_fraction,
+                  "split by document into OUT/train and OUT/validation")
+      .show_default()
+      .type_name("F");
+  command.add_option("--source", options.source, "where the text is from: kept in the dataset");
+  command.footer(
       "A pack that was interrupted goes on when the same command is given again.\n"
       "Example:\n"
       "  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1\n"
       "  mpirun -n 16 trireme data pack /corpus --exclude '*.log' --shard-size 2G --out /data/c4\n"
       "  git ls-files | trireme data pack --files-from - --out data/repository");
-  command->callback([arguments, communicator] { run_pack(*arguments, communicator()); });
+  command.callback([arguments, communicator] { run_pack(*arguments, communicator()); });
 }
 
 namespace {
@@ -131,25 +130,25 @@ void run_convert(ConvertArguments& arguments, Communicator& comm) {
 
 }  // namespace
 
-void add_data_convert(CLI::App& data, const CommunicatorAccess& communicator) {
-  CLI::App* command = data.add_subcommand(
+void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator) {
+  CommandLine& command = data.add_command(
       "convert", "Convert HDF5 token files of other programs (chunked, filtered) into a dataset");
   const auto arguments = std::make_shared<ConvertArguments>();
   ConvertOptions& options = arguments->options;
-  command->add_option("INPUT", options.inputs, "HDF5 files, and folders of them")->required();
-  arguments->output.add_to(*command);
-  command->add_option("--vocab", options.vocab, "the number of ids of the tokenizer")->required();
-  command->add_option("--tokens", options.tokens, "the dataset of tokens")->capture_default_str();
+  command.add_option("INPUT", options.inputs, "HDF5 files, and folders of them").required();
+  arguments->output.add_to(command);
+  command.add_option("--vocab", options.vocab, "the number of ids of the tokenizer").required();
+  command.add_option("--tokens", options.tokens, "the dataset of tokens").show_default();
   command
-      ->add_option("--offsets", options.offsets, "the dataset of document starts, if there is one")
-      ->capture_default_str();
-  command->add_option("--tokenizer", options.tokenizer, "the tokenizer's name, for the record")
-      ->capture_default_str();
-  command->add_option("--source", options.source, "where the tokens are from: kept in the dataset");
-  command->footer(
+      .add_option("--offsets", options.offsets, "the dataset of document starts, if there is one")
+      .show_default();
+  command.add_option("--tokenizer", options.tokenizer, "the tokenizer's name, for the record")
+      .show_default();
+  command.add_option("--source", options.source, "where the tokens are from: kept in the dataset");
+  command.footer(
       "Example:\n"
       "  trireme data convert tokens.h5 --tokens /train/ids --vocab 50257 --out data/converted");
-  command->callback([arguments, communicator] { run_convert(*arguments, communicator()); });
+  command.callback([arguments, communicator] { run_convert(*arguments, communicator()); });
 }
 
 }  // namespace trireme

@@ -12,11 +12,11 @@
 
 namespace trireme {
 
-void add_data_pack(CLI::App& data, const CommunicatorAccess& communicator);
-void add_data_info(CLI::App& data);
-void add_data_verify(CLI::App& data, const CommunicatorAccess& communicator, int& exit_code);
-void add_data_stage(CLI::App& data, const CommunicatorAccess& communicator);
-void add_data_convert(CLI::App& data, const CommunicatorAccess& communicator);
+void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator);
+void add_data_info(CommandLine& data);
+void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, int& exit_code);
+void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator);
+void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator);
 
 // The ranks of a communicator, as io/data knows them. Packing takes its time: no deadline.
 RankGroup rank_group(Communicator& comm);

@@ -84,25 +84,25 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
 
 }  // namespace
 
-void add_eval_command(CLI::App& app, AppContext& context) {
-  CLI::App* command = app.add_subcommand("eval", "Held-out loss and perplexity of a checkpoint");
+void add_eval_command(CommandLine& app, AppContext& context) {
+  CommandLine& command = app.add_command("eval", "Held-out loss and perplexity of a checkpoint");
   const auto options = std::make_shared<EvalOptions>();
-  command->add_option("--checkpoint", options->checkpoint, "a step's folder, or one of many steps")
-      ->required();
-  command->add_option("--data", options->data, "folder of a dataset")->required();
-  command->add_option("--sequence", options->sequence, "tokens a sample; default: as trained")
-      ->check(positive_count());
-  command->add_option("--micro-batch", options->micro_batch, "samples at a time")
-      ->check(positive_count());
-  command->add_option("--samples", options->samples, "at most so many; default: all")
-      ->check(positive_count());
-  command->add_option("--precision", options->precision, "bf16 or fp32")
-      ->check(CLI::IsMember({"bf16", "fp32"}));
-  command->add_flag("--json", options->json, "print JSON");
-  command->footer(
+  command.add_option("--checkpoint", options->checkpoint, "a step's folder, or one of many steps")
+      .required();
+  command.add_option("--data", options->data, "folder of a dataset").required();
+  command.add_option("--sequence", options->sequence, "tokens a sample; default: as trained")
+      .check(positive_count());
+  command.add_option("--micro-batch", options->micro_batch, "samples at a time")
+      .check(positive_count());
+  command.add_option("--samples", options->samples, "at most so many; default: all")
+      .check(positive_count());
+  command.add_option("--precision", options->precision, "bf16 or fp32")
+      .check(one_of({"bf16", "fp32"}));
+  command.add_flag("--json", options->json, "print JSON");
+  command.footer(
       "Example:\n  trireme eval --checkpoint runs/demo/run/checkpoints --data "
       "runs/demo/data/validation");
-  command->callback([options, &context] { evaluate_checkpoint(*options, context); });
+  command.callback([options, &context] { evaluate_checkpoint(*options, context); });
 }
 
 }  // namespace trireme

@@ -1,12 +1,11 @@
 // `trireme eval`: the held-out loss and perplexity of a checkpoint.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "src/app/app_context.h"
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_eval_command(CLI::App& app, AppContext& context);
+void add_eval_command(CommandLine& app, AppContext& context);
 
 }  // namespace trireme

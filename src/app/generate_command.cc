@@ -92,29 +92,29 @@ void generate(const GenerateOptions& options, AppContext& context) {
 
 }  // namespace
 
-void add_generate_command(CLI::App& app, AppContext& context) {
-  CLI::App* command = app.add_subcommand("generate", "Sample text from a checkpoint");
+void add_generate_command(CommandLine& app, AppContext& context) {
+  CommandLine& command = app.add_command("generate", "Sample text from a checkpoint");
   const auto options = std::make_shared<GenerateOptions>();
-  command->add_option("--checkpoint", options->checkpoint, "a step's folder, or one of many steps")
-      ->required();
-  command->add_option("--prompt", options->prompt, "how the text begins");
-  command->add_option("--tokens", options->tokens, "at most so many (256)")
-      ->check(integer_within<std::int64_t>(0, kMostCounted));
-  command->add_option("--temperature", options->sampling.temperature,
-                      "1: as the model says; below: likelier tokens; 0: always the likeliest");
-  command->add_option("--top-k", options->sampling.top_k, "only the k likeliest; 0: all")
-      ->check(integer_within<std::int64_t>(0, kMostCounted));
-  command->add_option("--top-p", options->sampling.top_p, "only the likeliest that make up p");
-  command->add_option("--seed", options->sampling.seed, "another seed, another text")
-      ->check(any_seed());
-  command->add_option("--precision", options->precision, "bf16 or fp32")
-      ->check(CLI::IsMember({"bf16", "fp32"}));
-  command->add_option("--threads", options->threads, "default: the cores of this process")
-      ->check(thread_count());
-  command->footer(
+  command.add_option("--checkpoint", options->checkpoint, "a step's folder, or one of many steps")
+      .required();
+  command.add_option("--prompt", options->prompt, "how the text begins");
+  command.add_option("--tokens", options->tokens, "at most so many (256)")
+      .check(integer_within(0, kMostCounted));
+  command.add_option("--temperature", options->sampling.temperature,
+                     "1: as the model says; below: likelier tokens; 0: always the likeliest");
+  command.add_option("--top-k", options->sampling.top_k, "only the k likeliest; 0: all")
+      .check(integer_within(0, kMostCounted));
+  command.add_option("--top-p", options->sampling.top_p, "only the likeliest that make up p");
+  command.add_option("--seed", options->sampling.seed, "another seed, another text")
+      .check(any_seed());
+  command.add_option("--precision", options->precision, "bf16 or fp32")
+      .check(one_of({"bf16", "fp32"}));
+  command.add_option("--threads", options->threads, "default: the cores of this process")
+      .check(thread_count());
+  command.footer(
       "Example:\n  trireme generate --checkpoint runs/demo/run/checkpoints --prompt 'The ' "
       "--temperature 0.8 --top-k 40");
-  command->callback([options, &context] { generate(*options, context); });
+  command.callback([options, &context] { generate(*options, context); });
 }
 
 }  // namespace trireme

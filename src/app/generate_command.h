@@ -1,12 +1,11 @@
 // `trireme generate`: text from a checkpoint, token by token.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "src/app/app_context.h"
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_generate_command(CLI::App& app, AppContext& context);
+void add_generate_command(CommandLine& app, AppContext& context);
 
 }  // namespace trireme

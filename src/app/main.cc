@@ -3,11 +3,10 @@
 #include <exception>
 #include <system_error>
 
-#include <CLI/CLI.hpp>
-
 #include "src/app/app_context.h"
 #include "src/app/bench/bench_command.h"
 #include "src/app/ckpt_command.h"
+#include "src/app/command_line.h"
 #include "src/app/config_command.h"
 #include "src/app/data_command.h"
 #include "src/app/eval_command.h"
@@ -29,8 +28,7 @@
 namespace trireme {
 namespace {
 
-void add_commands(CLI::App& cli, AppContext& context) {
-  cli.require_subcommand(0, 1);
+void add_commands(CommandLine& cli, AppContext& context) {
   cli.footer(
       "Example:\n"
       "  trireme data pack --out data/text --validation-fraction 0.1 docs/ src/\n"
@@ -57,25 +55,16 @@ void add_commands(CLI::App& cli, AppContext& context) {
   add_man_command(cli);
 }
 
-// Asking for help is no error here.
-void parse_and_run(CLI::App& cli, int argc, char** argv) {
-  try {
-    cli.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    cli.exit(help);
-  }
-}
-
-int run(CLI::App& cli, AppContext& context, int argc, char** argv) {
+int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& arguments) {
   // The one `try`: inside the life of the MPI session, so that an error aborts the job instead of
   // waiting for ranks that never come.
   try {
-    parse_and_run(cli, argc, argv);
+    cli.parse(arguments);
     flush_standard_output();
     return context.exit_code;
-  } catch (const CLI::ParseError& error) {
-    cli.exit(error);
-    return static_cast<int>(ExitCode::usage);
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return static_cast<int>(error.exit_code());
   } catch (const RankFault& fault) {
     end_with(context, fault.exit_code(), fault.kind(), fault.what(), fault.rank);
   } catch (const Error& error) {
@@ -100,11 +89,12 @@ int run(CLI::App& cli, AppContext& context, int argc, char** argv) {
 int main(int argc, char** argv) {
   trireme::open_standard_streams();
   trireme::AppContext context;
-  CLI::App cli("Trains transformer models on bare metal: CPU and GPU nodes, MPI, HDF5.", "trireme");
+  trireme::CommandLine cli("Trains transformer models on bare metal: CPU and GPU nodes, MPI, HDF5.",
+                           "trireme");
   trireme::add_commands(cli, context);
   if (argc == 1) {
     std::fputs(cli.help().c_str(), stdout);
     return static_cast<int>(trireme::ExitCode::usage);
   }
-  return trireme::run(cli, context, argc, argv);
+  return trireme::run(cli, context, {argv + 1, argv + argc});
 }

@@ -122,52 +122,51 @@ void plan(const PlanOptions& options) {
   options.json ? print_json(to_json(options, simulation)) : print_table(options, simulation);
 }
 
-void add_shape(CLI::App& command, PlanOptions& options) {
+void add_shape(CommandLine& command, PlanOptions& options) {
   command
       .add_option("--schedule", options.schedule,
                   fmt::format("{}", fmt::join(pipeline_schedule_names(), ", ")))
-      ->capture_default_str();
+      .show_default();
   command.add_option("--stages", options.shape.stages, "ranks that a replica is spread over")
-      ->check(integer_within(1, 4096))
-      ->capture_default_str();
+      .check(integer_within(1, 4096))
+      .show_default();
   command.add_option("--chunks", options.shape.chunks, "virtual stages a rank (interleaved)")
-      ->check(integer_within(1, 1024))
-      ->capture_default_str();
+      .check(integer_within(1, 1024))
+      .show_default();
   command.add_option("--micro-batches", options.shape.micro_batches, "of a replica in one step")
-      ->check(integer_within<std::int64_t>(1, kMostSteps))
-      ->capture_default_str();
+      .check(integer_within(1, kMostSteps))
+      .show_default();
   command.add_flag("--tied", options.shape.tied, "the output matrix is the token embedding");
 }
 
-void add_times(CLI::App& command, PlanOptions& options) {
+void add_times(CommandLine& command, PlanOptions& options) {
   command
       .add_option("--forward", options.costs.forward, "a stage's time for a forward, in any unit")
-      ->capture_default_str();
+      .show_default();
   command.add_option("--backward-input", options.costs.backward_input, "of the input's gradient")
-      ->capture_default_str();
+      .show_default();
   command
       .add_option("--backward-weight", options.costs.backward_weight, "of the weights' gradients")
-      ->capture_default_str();
-  command.add_option("--transfer", options.transfer, "from a stage to the next")
-      ->capture_default_str();
+      .show_default();
+  command.add_option("--transfer", options.transfer, "from a stage to the next").show_default();
   command.add_option("--tie", options.tie, "of the last stage's work on a tied embedding")
-      ->capture_default_str();
+      .show_default();
 }
 
 }  // namespace
 
-void add_plan_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("plan", "Simulate a pipeline schedule and draw it");
+void add_plan_command(CommandLine& app) {
+  CommandLine& command = app.add_command("plan", "Simulate a pipeline schedule and draw it");
   const auto options = std::make_shared<PlanOptions>();
-  command->add_option("--schedule-svg", options->svg, "draw the schedule there");
-  add_shape(*command, *options);
-  add_times(*command, *options);
-  command->add_flag("--json", options->json, "the table as JSON");
-  command->footer(
+  command.add_option("--schedule-svg", options->svg, "draw the schedule there");
+  add_shape(command, *options);
+  add_times(command, *options);
+  command.add_flag("--json", options->json, "the table as JSON");
+  command.footer(
       "Example:\n"
       "  trireme plan --schedule interleaved --stages 4 --chunks 2 --micro-batches 8 \\\n"
       "    --schedule-svg interleaved.svg");
-  command->callback([options] { plan(*options); });
+  command.callback([options] { plan(*options); });
 }
 
 }  // namespace trireme

@@ -1,10 +1,10 @@
 // `trireme plan`: what a pipeline schedule costs, as a table and as an SVG figure.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_plan_command(CLI::App& app);
+void add_plan_command(CommandLine& app);
 
 }  // namespace trireme

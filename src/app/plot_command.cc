@@ -86,20 +86,18 @@ void plot_runs(const PlotOptions& options) {
 
 }  // namespace
 
-void add_plot_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("plot", "Draw the losses of runs as an SVG figure");
+void add_plot_command(CommandLine& app) {
+  CommandLine& command = app.add_command("plot", "Draw the losses of runs as an SVG figure");
   const auto options = std::make_shared<PlotOptions>();
-  command->add_option("RUN", options->runs, "run directories")->required();
-  command->add_option("-o,--out", options->out, "the figure")->capture_default_str();
-  command->add_option("--title", options->title, "above the figure")->capture_default_str();
-  command->add_option("--event", options->events, "a vertical line: STEP:LABEL")
-      ->allow_extra_args(false);
-  command->add_option("--level", options->levels, "a horizontal line: NATS:LABEL")
-      ->allow_extra_args(false);
-  command->footer(
+  command.add_option("RUN", options->runs, "run directories").required();
+  command.add_option("-o,--out", options->out, "the figure").show_default();
+  command.add_option("--title", options->title, "above the figure").show_default();
+  command.add_option("--event", options->events, "a vertical line: STEP:LABEL").one_value_a_use();
+  command.add_option("--level", options->levels, "a horizontal line: NATS:LABEL").one_value_a_use();
+  command.footer(
       "Example:\n"
       "  trireme plot runs/demo/run --level 3.27:'unigram entropy' -o loss.svg");
-  command->callback([options] { plot_runs(*options); });
+  command.callback([options] { plot_runs(*options); });
 }
 
 }  // namespace trireme

@@ -1,10 +1,10 @@
 // `trireme plot`: the losses of runs, read from their metrics.jsonl, as an SVG figure.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_plot_command(CLI::App& app);
+void add_plot_command(CommandLine& app);
 
 }  // namespace trireme

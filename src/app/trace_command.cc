@@ -153,20 +153,20 @@ void summarize_folder(const TraceOptions& options) {
 
 }  // namespace
 
-void add_trace_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("trace", "Look at traced steps (run.trace)");
-  command->require_subcommand(1);
-  command->footer("Example:\n  trireme trace summary runs/first");
-  CLI::App* summary = command->add_subcommand("summary", "Say where their time went, by rank");
+void add_trace_command(CommandLine& app) {
+  CommandLine& command = app.add_command("trace", "Look at traced steps (run.trace)");
+  command.require_command();
+  command.footer("Example:\n  trireme trace summary runs/first");
+  CommandLine& summary = command.add_command("summary", "Say where their time went, by rank");
   const auto options = std::make_shared<TraceOptions>();
-  summary->add_option("DIR", options->folder, "a run's folder, or its trace/")->required();
-  summary->add_flag("--json", options->json, "the tables as JSON");
-  summary->footer(
+  summary.add_option("DIR", options->folder, "a run's folder, or its trace/").required();
+  summary.add_flag("--json", options->json, "the tables as JSON");
+  summary.footer(
       "Example:\n"
       "  trireme train run.yaml run.trace=5\n"
       "  trireme trace summary runs/first\n"
       "The files of trace/ can be opened with Perfetto (ui.perfetto.dev), too.");
-  summary->callback([options] { summarize_folder(*options); });
+  summary.callback([options] { summarize_folder(*options); });
 }
 
 }  // namespace trireme

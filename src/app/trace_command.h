@@ -1,10 +1,10 @@
 // `trireme trace`: where the time of traced steps went.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_trace_command(CLI::App& app);
+void add_trace_command(CommandLine& app);
 
 }  // namespace trireme

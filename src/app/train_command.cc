@@ -172,25 +172,25 @@ void train(const TrainOptions& options, AppContext& context) {
 
 }  // namespace
 
-void add_train_command(CLI::App& app, AppContext& context) {
-  CLI::App* command =
-      app.add_subcommand("train", "Train a model; under mpirun, srun, or alone with one rank");
+void add_train_command(CommandLine& app, AppContext& context) {
+  CommandLine& command =
+      app.add_command("train", "Train a model; under mpirun, srun, or alone with one rank");
   const auto options = std::make_shared<TrainOptions>();
-  command->add_option("CONFIG", options->file, "the run's YAML file")->required();
-  command->add_option("KEY=VALUE", options->arguments, "changes to it, as in train.steps=100");
+  command.add_option("CONFIG", options->file, "the run's YAML file").required();
+  command.add_option("KEY=VALUE", options->arguments, "changes to it, as in train.steps=100");
   command
-      ->add_option("--replay", options->replay,
-                   "compute the steps since the newest checkpoint before STEP again, up to it, "
-                   "and compare their bits with metrics.jsonl; saves nothing")
-      ->type_name("STEP")
-      ->check(CLI::PositiveNumber);
-  command->footer(
+      .add_option("--replay", options->replay,
+                  "compute the steps since the newest checkpoint before STEP again, up to it, "
+                  "and compare their bits with metrics.jsonl; saves nothing")
+      .type_name("STEP")
+      .check(positive_number());
+  command.footer(
       "Example:\n"
       "  mpirun -n 2 trireme train configs/run/demo.yaml train.steps=100\n"
       "  mpirun -n 2 trireme train configs/run/demo.yaml --replay 50\n"
       "Started again, it goes on from the newest valid checkpoint. SIGTERM, SIGUSR1 and SIGUSR2\n"
       "save and end with exit code 75 at the next step.");
-  command->callback([options, &context] { train(*options, context); });
+  command.callback([options, &context] { train(*options, context); });
 }
 
 }  // namespace trireme

@@ -1,12 +1,11 @@
 // `trireme train`: the main job.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "src/app/app_context.h"
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_train_command(CLI::App& app, AppContext& context);
+void add_train_command(CommandLine& app, AppContext& context);
 
 }  // namespace trireme

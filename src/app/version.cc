@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "src/app/command_line.h"
 #include "src/app/standard_output.h"
 
 namespace trireme {
@@ -22,7 +22,7 @@ nlohmann::ordered_json version_json() {
             {"fmt", TRIREME_FMT_VERSION}}}};
 }
 
-void add_version_flags(CLI::App& app, int& exit_code) {
+void add_version_flags(CommandLine& app, int& exit_code) {
   const auto version = std::make_shared<bool>(false);
   const auto json = std::make_shared<bool>(false);
   app.add_flag("--version", *version, "Print what this program is");
@@ -32,7 +32,7 @@ void add_version_flags(CLI::App& app, int& exit_code) {
       print_json(version_json());
     } else if (*version) {
       fmt::print("trireme {} ({})\n", TRIREME_VERSION, TRIREME_COMMIT);
-    } else if (app.get_subcommands().empty()) {
+    } else if (!app.command_given()) {
       fmt::print("{}", app.help());
       exit_code = 2;
     }

@@ -3,15 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
-namespace CLI {
-class App;
-}
-
 namespace trireme {
+
+class CommandLine;
 
 // {"program", "version", "commit", "compiler", "hdf5", "mpi", "onednn", ...}
 nlohmann::ordered_json version_json();
 // --version, --json: prints it and ends.
-void add_version_flags(CLI::App& app, int& exit_code);
+void add_version_flags(CommandLine& app, int& exit_code);
 
 }  // namespace trireme

@@ -10,14 +10,14 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(ManPages, SayWhatHelpSays) {
-  CLI::App app("does things", "trireme");
-  CLI::App* data = app.add_subcommand("data", "Look after data");
-  CLI::App* pack = data->add_subcommand("pack", "Pack text");
+  CommandLine app("does things", "trireme");
+  CommandLine& data = app.add_command("data", "Look after data");
+  CommandLine& pack = data.add_command("pack", "Pack text");
   std::string out = "here";
   std::vector<std::string> inputs;
-  pack->add_option("-o,--out", out, "where it goes")->capture_default_str();
-  pack->add_option("INPUT", inputs, "files")->required();
-  pack->footer("Example:\n.dots and 'quotes' \\ back\\slashes stay\n");
+  pack.add_option("-o,--out", out, "where it goes").show_default();
+  pack.add_option("INPUT", inputs, "files").required();
+  pack.footer("Example:\n.dots and 'quotes' \\ back\\slashes stay\n");
   const auto pages = man_pages(app);
   ASSERT_EQ(pages.size(), 2U);
   EXPECT_THAT(pages.at("trireme.1"), HasSubstr(".BR trireme\\-data (1)\nLook after data\n"));

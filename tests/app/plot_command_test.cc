@@ -15,10 +15,9 @@ namespace {
 using ::testing::HasSubstr;
 
 void plot(std::vector<std::string> arguments) {
-  CLI::App app;
+  CommandLine app("", "trireme");
   add_plot_command(app);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
-  arguments.emplace_back("plot");
+  arguments.insert(arguments.begin(), "plot");
   app.parse(arguments);
 }
 

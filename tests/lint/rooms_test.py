@@ -75,7 +75,7 @@ FOREIGN = {
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",
     r"yaml-cpp/.*": r"src/base/.*",
     r"spdlog/.*": r"src/base/.*",
-    r"CLI/.*": r"src/app/.*",
+    r"CLI/.*": r"src/app/command_line\.cc",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 BACKEND_SWITCH = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|UCX)")

@@ -2,12 +2,11 @@
 // its network against a peer.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "src/app/app_context.h"
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_bench_command(CLI::App& app, AppContext& context);
+void add_bench_command(CommandLine& app, AppContext& context);
 
 }  // namespace trireme

@@ -85,63 +85,63 @@ void measure(const CollArguments& arguments, AppContext& context) {
   }
 }
 
-void add_sizes(CLI::App& command, CollArguments& arguments) {
+void add_sizes(CommandLine& command, CollArguments& arguments) {
   command.add_option("-b,--minbytes", arguments.min_bytes, "smallest array (32M)");
   command.add_option("-e,--maxbytes", arguments.max_bytes, "largest array (-b)");
   command.add_option("-i,--stepbytes", arguments.increment, "added from size to size (1M)");
   command.add_option("-f,--stepfactor", arguments.factor, "multiplied instead, if above 1")
-      ->check(integer_within(1, 1024));
+      .check(integer_within(1, 1024));
 }
 
-void add_rounds(CLI::App& command, BenchCollOptions& options) {
+void add_rounds(CommandLine& command, BenchCollOptions& options) {
   command.add_option("-n,--iters", options.turns.iterations, "samples of each size (20)")
-      ->check(integer_within(1, 1'000'000));
+      .check(integer_within(1, 1'000'000));
   command.add_option("-w,--warmup_iters", options.turns.warmup, "calls before them (5)")
-      ->check(integer_within(0, 1'000'000));
+      .check(integer_within(0, 1'000'000));
   command
       .add_option("-m,--agg_iters", options.turns.aggregated,
                   "calls back to back in a sample (0: as many as fill 0.2 ms, up to 100)")
-      ->check(integer_within(0, 1'000'000));
+      .check(integer_within(0, 1'000'000));
   command.add_option("-c,--check", options.checks, "rounds that verify the data (1); 0: none")
-      ->check(integer_within(0, 1000));
+      .check(integer_within(0, 1000));
 }
 
-void add_operation(CLI::App& command, CollArguments& arguments) {
+void add_operation(CommandLine& command, CollArguments& arguments) {
   command
       .add_option("--op", arguments.ops,
                   "all_reduce (default), reduce_scatter, all_gather, "
                   "broadcast, all_to_all, barrier; several with commas")
-      ->delimiter(',');
+      .delimiter(',');
   command.add_option("-d,--datatype", arguments.dtype,
                      "float (default), double, bfloat16, int32, int64");
   command.add_option("-o,--redop", arguments.reduction, "sum (default), max, min");
   command.add_option("-r,--root", arguments.rest.root, "of broadcast (0)")
-      ->check(integer_within(0, 1 << 24));
+      .check(integer_within(0, 1 << 24));
   command.add_option("--backend", arguments.backend, "auto (default), mpi, shm, ucx, hierarchical");
   command.add_flag("--ordinary-memory", arguments.rest.ordinary_memory,
                    "plain buffers instead of the backend's own");
   command.add_option("--peer", arguments.peer, "mpi: MPI's own collective beside it, in turns")
-      ->check(CLI::IsMember({"mpi"}));
+      .check(one_of({"mpi"}));
 }
 
 }  // namespace
 
-void add_coll_bench(CLI::App& bench, AppContext& context) {
-  CLI::App* command = bench.add_subcommand(
+void add_coll_bench(CommandLine& bench, AppContext& context) {
+  CommandLine& command = bench.add_command(
       "coll", "Collective operations, with the flags and the table of nccl-tests");
   const auto arguments = std::make_shared<CollArguments>();
-  add_sizes(*command, *arguments);
-  add_rounds(*command, arguments->rest);
-  add_operation(*command, *arguments);
+  add_sizes(command, *arguments);
+  add_rounds(command, arguments->rest);
+  add_operation(command, *arguments);
   // Open MPI's mpirun takes --tune FILE on its line for its own, even behind the program.
-  command->add_option("--write-tuning,--tune", arguments->tune_file,
-                      "measure all backends and write there which is best for which size");
-  command->add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
-  command->footer(
+  command.add_option("--write-tuning,--tune", arguments->tune_file,
+                     "measure all backends and write there which is best for which size");
+  command.add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
+  command.footer(
       "Example:\n  mpirun -n 2 trireme bench coll --op all_reduce -b 1M -e 256M -f 16 --backend "
       "shm "
       "--peer mpi -J coll.json");
-  command->callback([arguments, &context] {
+  command.callback([arguments, &context] {
     arguments->tune_file.empty() ? measure(*arguments, context) : tune(*arguments, context);
   });
 }

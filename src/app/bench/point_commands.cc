@@ -30,7 +30,7 @@ struct PairsArguments {
   BenchPairsOptions rest;
 };
 
-CLI::Validator small_count() { return integer_within(1, 1'000'000); }
+Check small_count() { return integer_within(1, 1'000'000); }
 
 std::int64_t message_bytes(const std::string& text, const char* flag) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
@@ -93,56 +93,56 @@ void run_pairs(const PairsArguments& arguments, AppContext& context) {
 
 }  // namespace
 
-void add_p2p_bench(CLI::App& bench, AppContext& context) {
-  CLI::App* command =
-      bench.add_subcommand("p2p", "Latency and bandwidth between two ranks, in the form of OSU's");
+void add_p2p_bench(CommandLine& bench, AppContext& context) {
+  CommandLine& command =
+      bench.add_command("p2p", "Latency and bandwidth between two ranks, in the form of OSU's");
   const auto arguments = std::make_shared<P2pArguments>();
   BenchP2pOptions& options = arguments->rest;
-  command->add_option("-m,--message-size", arguments->sizes, "largest, or smallest:largest (1:4M)");
-  command->add_option("-i,--iterations", options.iterations, "of each size (as OSU)")
-      ->check(small_count());
-  command->add_option("-x,--warmup", options.warmup, "before them (as OSU)")
-      ->check(integer_within(0, 1'000'000));
-  command->add_option("-W,--window-size", options.window, "messages under way, bandwidth (64)")
-      ->check(integer_within(1, 4096));
-  command->add_option("--test", arguments->test, "latency, bandwidth or both (both)")
-      ->check(CLI::IsMember({"latency", "bandwidth", "both"}));
-  command->add_option("--pair", arguments->pair, "the two ranks (0,1)")
-      ->delimiter(',')
-      ->expected(2)
-      ->check(integer_within(0, 1 << 24));
-  command->add_option("--backend", arguments->backend,
-                      "auto (default), mpi, shm, ucx, hierarchical");
-  command->add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
-  command->footer("Example:\n  mpirun -n 2 trireme bench p2p -m 8:1M --backend mpi -J p2p.json");
-  command->callback([arguments, &context] { run_p2p(*arguments, context); });
+  command.add_option("-m,--message-size", arguments->sizes, "largest, or smallest:largest (1:4M)");
+  command.add_option("-i,--iterations", options.iterations, "of each size (as OSU)")
+      .check(small_count());
+  command.add_option("-x,--warmup", options.warmup, "before them (as OSU)")
+      .check(integer_within(0, 1'000'000));
+  command.add_option("-W,--window-size", options.window, "messages under way, bandwidth (64)")
+      .check(integer_within(1, 4096));
+  command.add_option("--test", arguments->test, "latency, bandwidth or both (both)")
+      .check(one_of({"latency", "bandwidth", "both"}));
+  command.add_option("--pair", arguments->pair, "the two ranks (0,1)")
+      .delimiter(',')
+      .expected(2)
+      .check(integer_within(0, 1 << 24));
+  command.add_option("--backend", arguments->backend,
+                     "auto (default), mpi, shm, ucx, hierarchical");
+  command.add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
+  command.footer("Example:\n  mpirun -n 2 trireme bench p2p -m 8:1M --backend mpi -J p2p.json");
+  command.callback([arguments, &context] { run_p2p(*arguments, context); });
 }
 
-void add_pairs_bench(CLI::App& bench, AppContext& context) {
-  CLI::App* command =
-      bench.add_subcommand("pairs", "Bandwidth and latency of every pair of ranks or hosts");
+void add_pairs_bench(CommandLine& bench, AppContext& context) {
+  CommandLine& command =
+      bench.add_command("pairs", "Bandwidth and latency of every pair of ranks or hosts");
   const auto arguments = std::make_shared<PairsArguments>();
   BenchPairsOptions& options = arguments->rest;
-  command->add_option("--by", arguments->by, "rank (default), or host: one rank of each")
-      ->check(CLI::IsMember({"rank", "host"}));
-  command->add_option("--bytes", arguments->bytes, "of a message (1M)");
-  command->add_option("-n,--iters", options.iterations, "windows of each pair (10)")
-      ->check(small_count());
-  command->add_option("-w,--warmup_iters", options.warmup, "before them (2)")
-      ->check(integer_within(0, 1'000'000));
-  command->add_option("-W,--window-size", options.window, "messages under way (16)")
-      ->check(integer_within(1, 4096));
-  command->add_option("--threshold", arguments->threshold,
-                      "exit with 4 if a pair is below: 0.8 of the median, or 2.5GB/s");
-  command->add_option("--csv", options.csv_file, "write the bandwidths there");
-  command->add_option("--svg", options.svg_file, "and there as a figure");
-  command->add_option("--backend", arguments->backend,
-                      "auto (default), mpi, shm, ucx, hierarchical");
-  command->add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
-  command->footer(
+  command.add_option("--by", arguments->by, "rank (default), or host: one rank of each")
+      .check(one_of({"rank", "host"}));
+  command.add_option("--bytes", arguments->bytes, "of a message (1M)");
+  command.add_option("-n,--iters", options.iterations, "windows of each pair (10)")
+      .check(small_count());
+  command.add_option("-w,--warmup_iters", options.warmup, "before them (2)")
+      .check(integer_within(0, 1'000'000));
+  command.add_option("-W,--window-size", options.window, "messages under way (16)")
+      .check(integer_within(1, 4096));
+  command.add_option("--threshold", arguments->threshold,
+                     "exit with 4 if a pair is below: 0.8 of the median, or 2.5GB/s");
+  command.add_option("--csv", options.csv_file, "write the bandwidths there");
+  command.add_option("--svg", options.svg_file, "and there as a figure");
+  command.add_option("--backend", arguments->backend,
+                     "auto (default), mpi, shm, ucx, hierarchical");
+  command.add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
+  command.footer(
       "Example:\n  mpirun -n 4 trireme bench pairs --threshold 0.5 --csv pairs.csv --svg "
       "pairs.svg");
-  command->callback([arguments, &context] { run_pairs(*arguments, context); });
+  command.callback([arguments, &context] { run_pairs(*arguments, context); });
 }
 
 }  // namespace trireme

@@ -1,13 +1,12 @@
 // The command lines of `trireme bench p2p` and `trireme bench pairs`.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "src/app/app_context.h"
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_p2p_bench(CLI::App& bench, AppContext& context);
-void add_pairs_bench(CLI::App& bench, AppContext& context);
+void add_p2p_bench(CommandLine& bench, AppContext& context);
+void add_pairs_bench(CommandLine& bench, AppContext& context);
 
 }  // namespace trireme

@@ -48,12 +48,13 @@ std::string read_secret() {
   return secret;
 }
 
-CLI::App* add_caller(CLI::App& launch, const char* name, const char* what, CallerOptions& options) {
-  CLI::App* command = launch.add_subcommand(name, what);
-  command->add_option("--node", options.node, "this node's name")->required();
-  command->add_option("--addresses", options.addresses, "of the supervisor")->required();
-  command->add_option("--port", options.port, "of the supervisor")->required();
-  command->footer(
+CommandLine& add_caller(CommandLine& launch, const char* name, const char* what,
+                        CallerOptions& options) {
+  CommandLine& command = launch.add_command(name, what);
+  command.add_option("--node", options.node, "this node's name").required();
+  command.add_option("--addresses", options.addresses, "of the supervisor").required();
+  command.add_option("--port", options.port, "of the supervisor").required();
+  command.footer(
       fmt::format("Example:\n  trireme launch {} --help\nStarted by trireme launch.", name));
   return command;
 }
@@ -95,12 +96,12 @@ Environment environment_of_this_process() {
 
 }  // namespace
 
-void add_agent_command(CLI::App& launch, int& exit_code) {
+void add_agent_command(CommandLine& launch, int& exit_code) {
   const auto o = std::make_shared<CallerOptions>();
-  CLI::App* command = add_caller(launch, "agent", "The launch's process on a node", *o);
-  command->add_option("--launch", o->launch, "the launch's number")->required();
-  command->add_option("--health", o->health, "the node's health check");
-  command->callback([o, &exit_code] {
+  CommandLine& command = add_caller(launch, "agent", "The launch's process on a node", *o);
+  command.add_option("--launch", o->launch, "the launch's number").required();
+  command.add_option("--health", o->health, "the node's health check");
+  command.callback([o, &exit_code] {
     exit_code = run_agent({.launch = o->launch,
                            .node = o->node,
                            .addresses = split(o->addresses),
@@ -110,12 +111,12 @@ void add_agent_command(CLI::App& launch, int& exit_code) {
   });
 }
 
-void add_deputy_command(CLI::App& launch, int& exit_code) {
+void add_deputy_command(CommandLine& launch, int& exit_code) {
   const auto o = std::make_shared<CallerOptions>();
-  CLI::App* command =
+  CommandLine& command =
       add_caller(launch, "deputy", "Requeues the Slurm job if the supervisor's node dies", *o);
-  command->add_option("--job", o->job, "the Slurm job")->required();
-  command->callback([o, &exit_code] {
+  command.add_option("--job", o->job, "the Slurm job").required();
+  command.callback([o, &exit_code] {
     exit_code = run_deputy({.job = o->job,
                             .node = o->node,
                             .addresses = split(o->addresses),
@@ -124,12 +125,12 @@ void add_deputy_command(CLI::App& launch, int& exit_code) {
   });
 }
 
-void add_rank_command(CLI::App& launch) {
-  CLI::App* command = launch.add_subcommand("rank", "One rank of the run, as mpirun starts it");
+void add_rank_command(CommandLine& launch) {
+  CommandLine& command = launch.add_command("rank", "One rank of the run, as mpirun starts it");
   const auto run = std::make_shared<std::vector<std::string>>();
-  command->add_option("RUN", *run, "after '--': train CONFIG [key=value ...]")->required();
-  command->footer("Example:\n  trireme launch rank --help\nStarted by trireme launch.");
-  command->callback([run] { become_rank(*run); });
+  command.add_option("RUN", *run, "after '--': train CONFIG [key=value ...]").required();
+  command.footer("Example:\n  trireme launch rank --help\nStarted by trireme launch.");
+  command.callback([run] { become_rank(*run); });
 }
 
 }  // namespace trireme

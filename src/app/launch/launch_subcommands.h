@@ -2,13 +2,13 @@
 // itself.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_report_command(CLI::App& launch);
-void add_agent_command(CLI::App& launch, int& exit_code);
-void add_deputy_command(CLI::App& launch, int& exit_code);
-void add_rank_command(CLI::App& launch);
+void add_report_command(CommandLine& launch);
+void add_agent_command(CommandLine& launch, int& exit_code);
+void add_deputy_command(CommandLine& launch, int& exit_code);
+void add_rank_command(CommandLine& launch);
 
 }  // namespace trireme

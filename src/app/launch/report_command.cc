@@ -38,14 +38,14 @@ void report(const ReportOptions& options) {
 
 }  // namespace
 
-void add_report_command(CLI::App& launch) {
-  CLI::App* command =
-      launch.add_subcommand("report", "Say where a run's time went, and why it was interrupted");
+void add_report_command(CommandLine& launch) {
+  CommandLine& command =
+      launch.add_command("report", "Say where a run's time went, and why it was interrupted");
   const auto options = std::make_shared<ReportOptions>();
-  command->add_option("RUNDIR", options->folder, "the run's folder (run.dir)")->required();
-  command->add_flag("--json", options->json, "as JSON");
-  command->footer("Example:\n  trireme launch report runs/first");
-  command->callback([options] { report(*options); });
+  command.add_option("RUNDIR", options->folder, "the run's folder (run.dir)").required();
+  command.add_flag("--json", options->json, "as JSON");
+  command.footer("Example:\n  trireme launch report runs/first");
+  command.callback([options] { report(*options); });
 }
 
 }  // namespace trireme

@@ -192,24 +192,24 @@ void doctor(const DoctorOptions& options, AppContext& context) {
 
 }  // namespace
 
-void add_doctor_command(CLI::App& app, AppContext& context) {
-  CLI::App* command = app.add_subcommand(
+void add_doctor_command(CommandLine& app, AppContext& context) {
+  CommandLine& command = app.add_command(
       "doctor", "Say what would fail in this launch; under mpirun or srun like it, or alone");
   const auto options = std::make_shared<DoctorOptions>();
-  command->add_option("CONFIG", options->config, "the run's YAML file")->required();
-  command->add_option("KEY=VALUE", options->arguments, "changes to it, as in train.steps=100");
-  command->add_option("--ranks", options->planned.world, "check the layout for so many ranks")
-      ->check(integer_within(1, 10'000'000));
-  command->add_option("--ranks-per-node", options->planned.a_host, "of those on a host")
-      ->check(integer_within(1, 4096));
-  command->add_flag("--json", options->json, "the findings as JSON");
-  command->footer(
+  command.add_option("CONFIG", options->config, "the run's YAML file").required();
+  command.add_option("KEY=VALUE", options->arguments, "changes to it, as in train.steps=100");
+  command.add_option("--ranks", options->planned.world, "check the layout for so many ranks")
+      .check(integer_within(1, 10'000'000));
+  command.add_option("--ranks-per-node", options->planned.a_host, "of those on a host")
+      .check(integer_within(1, 4096));
+  command.add_flag("--json", options->json, "the findings as JSON");
+  command.footer(
       "Example:\n"
       "  mpirun -n 8 trireme doctor run.yaml\n"
       "  trireme doctor run.yaml parallel.tp=2 --ranks 64 --ranks-per-node 8\n"
       "Exit code 0: nothing found; 4: only warnings; else the code that the launch would end "
       "with.");
-  command->callback([options, &context] { doctor(*options, context); });
+  command.callback([options, &context] { doctor(*options, context); });
 }
 
 }  // namespace trireme

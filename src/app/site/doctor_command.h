@@ -2,12 +2,11 @@
 // the run will be, or alone.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "src/app/app_context.h"
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_doctor_command(CLI::App& app, AppContext& context);
+void add_doctor_command(CommandLine& app, AppContext& context);
 
 }  // namespace trireme

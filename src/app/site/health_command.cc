@@ -136,30 +136,29 @@ void health(const HealthOptions& options, int& exit_code) {
 
 }  // namespace
 
-void add_health_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("health", "Say whether this node is fit to train");
+void add_health_command(CommandLine& app, int& exit_code) {
+  CommandLine& command = app.add_command("health", "Say whether this node is fit to train");
   const auto options = std::make_shared<HealthOptions>();
   options->folder = std::filesystem::temp_directory_path();
-  command->add_option("--baseline", options->baseline, "what this node has reached before");
-  command->add_option("--save-baseline", options->save, "write that there, if the node is well");
-  command->add_option("--dir", options->folder, "a folder on the disk to measure")
-      ->capture_default_str();
+  command.add_option("--baseline", options->baseline, "what this node has reached before");
+  command.add_option("--save-baseline", options->save, "write that there, if the node is well");
+  command.add_option("--dir", options->folder, "a folder on the disk to measure").show_default();
   command
-      ->add_option("--at-least", options->at_least,
-                   "per cent of the baseline's rates; less than its own scatter never counts")
-      ->check(CLI::Range(1.0, 100.0))
-      ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "the node has failed if it takes longer")
-      ->check(CLI::Range(1.0, 3600.0))
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "as JSON");
-  command->footer(
+      .add_option("--at-least", options->at_least,
+                  "per cent of the baseline's rates; less than its own scatter never counts")
+      .check(within(1.0, 100.0))
+      .show_default();
+  command.add_option("--seconds", options->seconds, "the node has failed if it takes longer")
+      .check(within(1.0, 3600.0))
+      .show_default();
+  command.add_flag("--json", options->json, "as JSON");
+  command.footer(
       "Example:\n"
       "  trireme health --save-baseline /etc/trireme/node.baseline\n"
       "  trireme health --baseline /etc/trireme/node.baseline\n"
       "Exit code 0: fit; 4: not; 65: the baseline is damaged; 66: there is none. For Slurm's\n"
       "HealthCheckProgram, prolog and epilog see slurm/templates/node-health.sh.");
-  command->callback([options, &exit_code] { health(*options, exit_code); });
+  command.callback([options, &exit_code] { health(*options, exit_code); });
 }
 
 }  // namespace trireme

@@ -1,10 +1,10 @@
 // `trireme health`: whether this node is fit to train, in under 30 s, on one line.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_health_command(CLI::App& app, int& exit_code);
+void add_health_command(CommandLine& app, int& exit_code);
 
 }  // namespace trireme

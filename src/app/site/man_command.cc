@@ -71,65 +71,56 @@ std::string roff(const std::string& text) {
   return out;
 }
 
-std::vector<const CLI::App*> commands_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* command) {
-    return !command->get_name().empty() && !command->get_group().empty();
-  });
-}
-
-std::string option_text(const CLI::Option& option) {
-  std::string head = option.get_positional() ? option.get_name(true) : option.get_name(false, true);
+std::string option_text(const OptionSummary& option) {
+  std::string head = option.names;
   std::replace(head.begin(), head.end(), ',', ' ');
-  const std::string type = option.get_type_name();
-  if (!option.get_positional() && option.get_expected_min() > 0 && !type.empty()) {
-    head += " " + type;
+  if (!option.type.empty()) {
+    head += " " + option.type;
   }
-  std::string text = option.get_description();
-  if (!option.get_default_str().empty()) {
-    text += fmt::format(" [{}]", option.get_default_str());
+  std::string text = option.description;
+  if (!option.default_value.empty()) {
+    text += fmt::format(" [{}]", option.default_value);
   }
   return fmt::format(".TP\n.B {}\n{}\n", roff(head), roff(text.empty() ? "see the example" : text));
 }
 
-std::string synopsis(const CLI::App& app, const std::string& name) {
+std::string synopsis(const CommandLine& app, const std::string& name) {
   std::string line = fmt::format(".B {}\n", roff(name));
-  if (!commands_of(app).empty()) {
+  if (!app.commands().empty()) {
     return line + ".I COMMAND\n[options]\n";
   }
   line += "[options]\n";
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_positional()) {
-      const bool required = option->get_required();
-      const bool several = option->get_items_expected_max() > 1;
-      line += fmt::format("{}{}{}{}\n", required ? "" : "[", roff(option->get_name(true)),
-                          several ? " ..." : "", required ? "" : "]");
+  for (const OptionSummary& option : app.options()) {
+    if (option.positional) {
+      line += fmt::format("{}{}{}{}\n", option.required ? "" : "[", roff(option.names),
+                          option.several ? " ..." : "", option.required ? "" : "]");
     }
   }
   return line;
 }
 
-std::string options_text(const CLI::App& app) {
+std::string options_text(const CommandLine& app) {
   std::string text;
-  for (const CLI::Option* option : app.get_options()) {
-    text += option_text(*option);
+  for (const OptionSummary& option : app.options()) {
+    text += option_text(option);
   }
   return text;
 }
 
-std::string footer_text(const CLI::App& app) {
-  const std::string footer = app.get_footer();
+std::string footer_text(const CommandLine& app) {
+  const std::string footer = app.footer();
   return footer.empty() ? "" : fmt::format(".PP\n.nf\n{}\n.fi\n", roff(footer));
 }
 
 // The commands of a command, each with its options.
-std::string commands_text(const CLI::App& app, const std::string& name) {
+std::string commands_text(const CommandLine& app, const std::string& name) {
   std::string text;
-  for (const CLI::App* command : commands_of(app)) {
-    const std::string full = name + " " + command->get_name();
-    text += fmt::format(".SS {}\n{}.PP\n{}\n", roff(full), synopsis(*command, full),
-                        roff(command->get_description()));
-    text += options_text(*command) + footer_text(*command);
-    text += commands_text(*command, full);
+  for (const auto& below : app.commands()) {
+    const std::string full = name + " " + below->name();
+    text += fmt::format(".SS {}\n{}.PP\n{}\n", roff(full), synopsis(*below, full),
+                        roff(below->description()));
+    text += options_text(*below) + footer_text(*below);
+    text += commands_text(*below, full);
   }
   return text;
 }
@@ -148,19 +139,19 @@ std::string head(const std::string& page, const std::string& about) {
                      roff(about));
 }
 
-std::string program_page(const CLI::App& app) {
-  std::string text = head("trireme", app.get_description());
+std::string program_page(const CommandLine& app) {
+  std::string text = head("trireme", app.description());
   text += ".SH SYNOPSIS\n" + synopsis(app, "trireme") + ".SH COMMANDS\n";
-  for (const CLI::App* command : commands_of(app)) {
-    text += fmt::format(".TP\n.BR {} ({})\n{}\n", roff("trireme-" + command->get_name()), kSection,
-                        roff(command->get_description()));
+  for (const auto& below : app.commands()) {
+    text += fmt::format(".TP\n.BR {} ({})\n{}\n", roff("trireme-" + below->name()), kSection,
+                        roff(below->description()));
   }
   return text + ".SH OPTIONS\n" + options_text(app) + footer_text(app) + exit_codes_text();
 }
 
-std::string command_page(const CLI::App& command) {
-  const std::string name = "trireme " + command.get_name();
-  std::string text = head("trireme-" + command.get_name(), command.get_description());
+std::string command_page(const CommandLine& command) {
+  const std::string name = "trireme " + command.name();
+  std::string text = head("trireme-" + command.name(), command.description());
   text += ".SH SYNOPSIS\n" + synopsis(command, name) + ".SH OPTIONS\n" + options_text(command);
   text += footer_text(command);
   if (const std::string own = commands_text(command, name); !own.empty()) {
@@ -169,7 +160,7 @@ std::string command_page(const CLI::App& command) {
   return text + exit_codes_text() + ".SH SEE ALSO\n.BR trireme (1)\n";
 }
 
-void man(const CLI::App& app, const std::string& command, const std::string& folder) {
+void man(const CommandLine& app, const std::string& command, const std::string& folder) {
   const std::map<std::string, std::string> pages = man_pages(app);
   if (!folder.empty()) {
     make_directories(folder);
@@ -188,22 +179,22 @@ void man(const CLI::App& app, const std::string& command, const std::string& fol
 
 }  // namespace
 
-std::map<std::string, std::string> man_pages(const CLI::App& app) {
+std::map<std::string, std::string> man_pages(const CommandLine& app) {
   std::map<std::string, std::string> pages = {{"trireme.1", program_page(app)}};
-  for (const CLI::App* command : commands_of(app)) {
-    pages[fmt::format("trireme-{}.1", command->get_name())] = command_page(*command);
+  for (const auto& below : app.commands()) {
+    pages[fmt::format("trireme-{}.1", below->name())] = command_page(*below);
   }
   return pages;
 }
 
-void add_man_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("man", "Print the manual page of a command");
+void add_man_command(CommandLine& app) {
+  CommandLine& command = app.add_command("man", "Print the manual page of a command");
   const auto name = std::make_shared<std::string>();
   const auto folder = std::make_shared<std::string>();
-  command->add_option("COMMAND", *name, "train, data, ...; the program's own page without it");
-  command->add_option("--all", *folder, "write all pages into this folder");
-  command->footer("Example:\n  trireme man launch | man -l -\n  trireme man --all share/man/man1");
-  command->callback([&app, name, folder] { man(app, *name, *folder); });
+  command.add_option("COMMAND", *name, "train, data, ...; the program's own page without it");
+  command.add_option("--all", *folder, "write all pages into this folder");
+  command.footer("Example:\n  trireme man launch | man -l -\n  trireme man --all share/man/man1");
+  command.callback([&app, name, folder] { man(app, *name, *folder); });
 }
 
 }  // namespace trireme

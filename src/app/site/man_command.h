@@ -5,14 +5,14 @@
 #include <map>
 #include <string>
 
-#include <CLI/CLI.hpp>
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_man_command(CLI::App& app);
+void add_man_command(CommandLine& app);
 
 // The pages of the program and of each of its commands: {"trireme-data.1": roff}. A command's own
 // commands stand on its page.
-std::map<std::string, std::string> man_pages(const CLI::App& app);
+std::map<std::string, std::string> man_pages(const CommandLine& app);
 
 }  // namespace trireme

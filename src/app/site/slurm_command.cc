@@ -175,64 +175,63 @@ void submit(const SlurmOptions& options) {
   }
 }
 
-void add_options(CLI::App& command, SlurmOptions& options) {
-  command.add_option("CONFIG", options.config, "the run's YAML file")->required();
+void add_options(CommandLine& command, SlurmOptions& options) {
+  command.add_option("CONFIG", options.config, "the run's YAML file").required();
   command.add_option("KEY=VALUE", options.arguments, "changes to it, as in train.steps=100");
   command.add_option("--cluster", options.cluster, "the site's profile, as in configs/cluster/")
-      ->required();
-  command.add_option("--nodes", options.nodes, "that train (1)")->check(integer_within(1, 100000));
+      .required();
+  command.add_option("--nodes", options.nodes, "that train (1)").check(integer_within(1, 100000));
   command
       .add_option("--spares", options.spares,
                   "more nodes, which stand in for those that fail; supervised by `trireme launch`")
-      ->check(integer_within(0, 10000));
+      .check(integer_within(0, 10000));
   command.add_flag("--supervised", options.supervised, "by `trireme launch`, also without spares");
   command
       .add_option("--array", options.axes,
                   "KEY=V1,V2,...: a run for each value; several --array: for each combination")
-      ->allow_extra_args(false);
+      .one_value_a_use();
   command.add_option("--at-once", options.at_once, "runs of an array at a time")
-      ->check(positive_count());
+      .check(positive_count());
   command
       .add_option("--chain", options.chain,
                   "jobs, each of which goes on when the one before it has ended (1)")
-      ->check(integer_within(1, 1000));
+      .check(integer_within(1, 1000));
   command.add_option("--time", options.time, "limit of a job: 24:00:00, 2-00:00:00, minutes");
   command.add_option("--job-name", options.name, "default: run.name, or the file's name");
   command
       .add_option("--step-seconds", options.step_seconds,
                   "of a step; default: the profile's, or what earlier starts measured")
-      ->check(CLI::NonNegativeNumber);
+      .check(non_negative_number());
   command.add_option("--save-seconds", options.save_seconds, "of a save; the same")
-      ->check(CLI::NonNegativeNumber);
+      .check(non_negative_number());
 }
 
 }  // namespace
 
-void add_slurm_command(CLI::App& app) {
-  CLI::App* slurm = app.add_subcommand("slurm", "Job scripts for Slurm");
-  slurm->require_subcommand(1);
-  slurm->footer("Example:\n  trireme slurm submit run.yaml --cluster cluster.yaml --nodes 8");
+void add_slurm_command(CommandLine& app) {
+  CommandLine& slurm = app.add_command("slurm", "Job scripts for Slurm");
+  slurm.require_command();
+  slurm.footer("Example:\n  trireme slurm submit run.yaml --cluster cluster.yaml --nodes 8");
   const auto options = std::make_shared<SlurmOptions>();
-  CLI::App* to_text = slurm->add_subcommand("render", "Print the sbatch script of a run");
-  add_options(*to_text, *options);
-  to_text->add_option("-o,--output", options->output, "write it there instead");
-  to_text->footer(
+  CommandLine& to_text = slurm.add_command("render", "Print the sbatch script of a run");
+  add_options(to_text, *options);
+  to_text.add_option("-o,--output", options->output, "write it there instead");
+  to_text.footer(
       "Example:\n"
       "  trireme slurm render run.yaml --cluster configs/cluster/cpu.yaml --nodes 8 -o run.sbatch\n"
       "  trireme slurm render run.yaml --cluster cpu.yaml --array optimizer.lr=1e-3,3e-4 \\\n"
       "    --array train.seed=1,2,3");
-  to_text->callback([options] { render(*options); });
-  CLI::App* to_slurm =
-      slurm->add_subcommand("submit", "Give it to sbatch; prints the job's number");
-  add_options(*to_slurm, *options);
-  to_slurm->add_flag("--test-only", options->test_only,
-                     "let Slurm say when it would start, and submit nothing");
-  to_slurm->add_option("--after", options->after, "the job whose end the first one waits for");
-  to_slurm->footer(
+  to_text.callback([options] { render(*options); });
+  CommandLine& to_slurm = slurm.add_command("submit", "Give it to sbatch; prints the job's number");
+  add_options(to_slurm, *options);
+  to_slurm.add_flag("--test-only", options->test_only,
+                    "let Slurm say when it would start, and submit nothing");
+  to_slurm.add_option("--after", options->after, "the job whose end the first one waits for");
+  to_slurm.footer(
       "Example:\n"
       "  trireme slurm submit run.yaml --cluster cpu.yaml --nodes 8 --spares 1\n"
       "  trireme slurm submit run.yaml --cluster gpu.yaml --nodes 2 --chain 6");
-  to_slurm->callback([options] { submit(*options); });
+  to_slurm.callback([options] { submit(*options); });
 }
 
 }  // namespace trireme

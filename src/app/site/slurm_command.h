@@ -1,10 +1,10 @@
 // `trireme slurm render|submit`: job scripts from a run's configuration and a site's profile.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "src/app/command_line.h"
 
 namespace trireme {
 
-void add_slurm_command(CLI::App& app);
+void add_slurm_command(CommandLine& app);
 
 }  // namespace trireme

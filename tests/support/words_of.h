@@ -1,0 +1,19 @@
+// The words of a line, as a shell sees them: between blanks; "" is an empty one.
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace trireme {
+
+inline std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) {
+    words.push_back(word == "\"\"" ? std::string() : word);
+  }
+  return words;
+}
+
+}  // namespace trireme
