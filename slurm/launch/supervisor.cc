@@ -266,7 +266,14 @@ void Supervisor::perform(const Action& action) {
 
 void Supervisor::launch(const LaunchRanks& order) {
   beside_pings([&] { files_.begin_attempt(); });
-  Command command = ranks_command(setting_, order.generation, order.nodes);
+  LaunchSetting setting = setting_;
+  // A start that hangs, as those before did not, should not cost ten minutes. The user's word wins.
+  const char* const asked = std::getenv("TRIREME_START_DEADLINE");  // NOLINT(concurrency-mt-unsafe)
+  if (order.start_deadline > 0 && asked == nullptr) {
+    setting.extra.emplace_back("TRIREME_START_DEADLINE",
+                               fmt::format("{:.0f}", order.start_deadline));
+  }
+  Command command = ranks_command(setting, order.generation, order.nodes);
   try {
     launcher_.emplace(ChildPlan{.argv = command.argv,
                                 .environment = command.environment,

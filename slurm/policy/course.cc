@@ -235,7 +235,9 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
     out_.emplace_back(SetPartner{specs[i].name,
                                  partner < 0 ? "" : specs[static_cast<std::size_t>(partner)].name});
   }
-  out_.emplace_back(LaunchRanks{generation_, specs});
+  const double deadline =
+      longest_start_ > 0 ? std::max(plan_.least_start, plan_.start_factor * longest_start_) : 0;
+  out_.emplace_back(LaunchRanks{generation_, specs, deadline});
 }
 
 void Course::finish(int code, const std::string& text) {

@@ -42,6 +42,8 @@ struct CoursePlan {
   double launcher_grace = 1.5;  // of a launcher whose rank is gone, to end by itself
   double launcher_end = 10;     // of a launcher whose ranks have all come to their end
   double enough_nodes = 2;      // how long spares may keep those waiting that are enough
+  double least_start = 60;      // of a start's deadline, once one was seen
+  double start_factor = 20;     // of a start's deadline over the longest that was seen
 };
 
 // ---- Events. `now`: seconds of a clock that nobody sets.
@@ -83,6 +85,7 @@ struct ClearNode {  // its agent ends ranks below this generation
 struct LaunchRanks {
   std::int64_t generation = 0;
   std::vector<NodeSpec> nodes;
+  double start_deadline = 0;  // seconds, for MPI to connect them; 0: not known from other starts
 };
 struct SetPartner {
   std::string node;
@@ -199,6 +202,7 @@ class Course {
   int memory_deaths_ = 0;
   std::int64_t durable_step_ = -1;
   std::int64_t best_step_ = -1;  // when the attempt began
+  double longest_start_ = 0;     // seconds until rank 0 was connected, of starts that led to a step
 };
 
 }  // namespace trireme

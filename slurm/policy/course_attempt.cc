@@ -45,6 +45,9 @@ void Course::look_at_first_rank(const RankState& rank) {
   first_rank_["seen"] = now_;
   if (!first_step_seen_ && rank.page.first_step_ns > 0) {
     first_step_seen_ = true;
+    longest_start_ =
+        std::max(longest_start_,
+                 seconds(rank.page.spent_ns[static_cast<std::size_t>(ProgressPhase::start)]));
     const double ago = rank.age + seconds(rank.page.changed_ns - rank.page.first_step_ns);
     const double after = now_ - ago - launched_;
     note("first_step",

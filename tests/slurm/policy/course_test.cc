@@ -112,6 +112,24 @@ TEST(Course, AHangIsEndedBeyondItsDeadlineAndSlack) {
   EXPECT_EQ(play.all<LaunchRanks>().size(), 2U);
 }
 
+TEST(Course, AStartIsGivenTwentyTimesWhatOneTookBefore) {
+  Play play = at_work();
+  EXPECT_EQ(play.all<LaunchRanks>()[0].start_deadline, 0) << "nothing is known yet";
+  const auto relaunch_after = [&](double start_seconds, std::int64_t durable) {
+    RankState& rank = play.ranks["n1"][0];
+    rank.page.spent_ns[static_cast<std::size_t>(ProgressPhase::start)] =
+        static_cast<std::int64_t>(1e9 * start_seconds);
+    rank.page.first_step_ns = 1;
+    play.report("n1");
+    play.ends(85, false, durable);
+    play.ranks_work({"n1", "n2"});
+    return play.all<LaunchRanks>().back().start_deadline;
+  };
+  EXPECT_EQ(relaunch_after(0.5, 1), 60) << "the least";
+  EXPECT_EQ(relaunch_after(9, 2), 180);
+  EXPECT_EQ(relaunch_after(1, 3), 180) << "of the longest";
+}
+
 // Around a save the others may wait for half an hour: for a disk, not for who is stopped.
 TEST(Course, AStoppedRankIsNotGivenALongDeadline) {
   Play play = at_work();
