@@ -117,6 +117,14 @@ std::vector<StepFolder> list_steps(const fs::path& folder) {
   return steps;
 }
 
+NotFound no_checkpoint_in(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path below = folder / "checkpoints";
+  return NotFound(fmt::format(
+      "{} holds no checkpoint (no step-* folder){}", folder.string(),
+      fs::is_directory(below, ignored) ? fmt::format("; is {} meant?", below.string()) : ""));
+}
+
 StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
   const fs::path clean = path.has_filename() ? path : path.parent_path();
   std::error_code ignored;
@@ -140,7 +148,7 @@ StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
     skipped.push_back(step.problem);
   }
   if (steps.empty()) {
-    throw NotFound(fmt::format("{} holds no checkpoint (no step-* folder)", clean.string()));
+    throw no_checkpoint_in(clean);
   }
   std::string all = fmt::format("{} holds no valid checkpoint:", clean.string());
   for (const std::string& line : skipped) {

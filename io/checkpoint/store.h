@@ -12,6 +12,7 @@
 
 #include "io/checkpoint/manifest.h"
 #include "io/checkpoint/types.h"
+#include "src/base/error.h"
 
 namespace trireme {
 
@@ -33,6 +34,8 @@ StepFolder inspect_step(const std::filesystem::path& path);
 // All step folders: first those with a problem, the largest step first; then the whole ones, the
 // newest first. An absent folder holds none.
 std::vector<StepFolder> list_steps(const std::filesystem::path& folder);
+// The error for a folder without any; of a run's folder it says where they are.
+NotFound no_checkpoint_in(const std::filesystem::path& folder);
 
 // PolicyError for an unreadable step: it is not passed over for an older one.
 void check_readable(const StepFolder& step);

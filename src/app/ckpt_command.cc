@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "io/checkpoint/logical_digest.h"
 #include "io/checkpoint/memory/node_memory.h"
@@ -54,7 +54,7 @@ std::vector<StepFolder> all_steps(const CkptOptions& options) {
   }
   std::vector<StepFolder> steps = list_steps(folder);
   if (steps.empty()) {
-    throw NotFound(fmt::format("{} holds no checkpoint (no step-* folder)", options.folder));
+    throw no_checkpoint_in(folder);
   }
   return steps;
 }

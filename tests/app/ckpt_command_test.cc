@@ -180,6 +180,16 @@ TEST_F(CkptCommand, EndsWithTheCodesOfTheContract) {
   EXPECT_EQ(run("show " + dir()).code, 65);
 }
 
+TEST_F(CkptCommand, OfARunsFolderItSaysWhereTheCheckpointsAre) {
+  const TempFolder run_folder;
+  fs::create_directory(run_folder.path() / "checkpoints");
+  for (const char* const command : {"ls ", "digest "}) {
+    const Result result = run(command + run_folder.path().string());
+    EXPECT_EQ(result.code, 66);
+    EXPECT_THAT(result.err, HasSubstr("is " + run_folder.path().string() + "/checkpoints meant?"));
+  }
+}
+
 TEST_F(CkptCommand, EveryHelpHasAnExample) {
   for (const char* command : {"ls", "show", "verify", "digest", "prune"}) {
     EXPECT_THAT(run(std::string(command) + " --help").out,
