@@ -128,6 +128,17 @@ class Divergence(unittest.TestCase):
             self.ends_with(0, config, *filter(None, [layout]), ranks=ranks)
             self.assertEqual(bits, harness.loss_bits(config), layout)
             self.assertEqual(digest, harness.digest(config), layout)
+        # Tensor parallelism has bits of its own, the same with stages; it decides alike.
+        config = self.config("rewind-tp", self.noisy, **POLICY)
+        self.ends_with(0, config, "parallel.tp=3", ranks=3)
+        self.assertEqual(self.counters(config)["left_out"], [window])
+        of_tp = harness.loss_bits(config)
+        for own, other in zip(harness.metrics(config), harness.metrics(reference)):
+            self.assertEqual(own["step"], other["step"])
+            self.assertAlmostEqual(own["loss"], other["loss"], delta=1e-3)
+        staged = self.config("rewind-tp-pp", self.noisy, **POLICY)
+        self.ends_with(0, staged, "parallel.tp=3", "parallel.pp=2", ranks=6)
+        self.assertEqual(of_tp, harness.loss_bits(staged))
         # Killed in the replay, in the rewind, before and after its save; each start another layout.
         config = self.config("rewind-killed", self.noisy, **POLICY)
         plans = ["load.manifest:0:1:kill", "load.manifest:0:3:kill", "ckpt.rename:0:1:kill",
