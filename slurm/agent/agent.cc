@@ -15,6 +15,7 @@
 #include "slurm/agent/node_folder.h"
 #include "slurm/agent/rank_watch.h"
 #include "slurm/process/proc.h"
+#include "slurm/process/silence.h"
 #include "src/base/command.h"
 #include "src/base/error.h"
 
@@ -100,14 +101,14 @@ class Agent {
   }
 
   void serve(Connection& supervisor) {
-    Clock::time_point heard = Clock::now();
+    Silence silence;
     Clock::time_point reported{};
-    while (!over_ && !supervisor.closed() && seconds_since(heard) < plan_.silence_seconds) {
+    while (!over_ && !supervisor.closed() && silence.seconds() < plan_.silence_seconds) {
       pollfd waiting{supervisor.fd(),
                      static_cast<short>(POLLIN | (supervisor.wants_to_write() ? POLLOUT : 0)), 0};
       ::poll(&waiting, 1, kLookMilliseconds);
       for (const std::string& text : supervisor.receive()) {
-        heard = Clock::now();
+        silence.heard();
         obey(parse_order(text));
       }
       supervisor.flush();

@@ -6,14 +6,13 @@
 
 #include <unistd.h>
 
+#include "slurm/process/silence.h"
 #include "slurm/wire/handshake.h"
 #include "src/base/command.h"
 #include "src/base/error.h"
 
 namespace trireme {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr double kSilenceSeconds = 10;
 constexpr std::chrono::seconds kCommandLimit{
@@ -23,11 +22,10 @@ constexpr std::chrono::seconds kBetween{2};
 
 // Whether it said farewell.
 bool watch(Connection& supervisor, const std::string& node) {
-  Clock::time_point heard = Clock::now();
-  while (!supervisor.closed() &&
-         std::chrono::duration<double>(Clock::now() - heard).count() < kSilenceSeconds) {
+  Silence silence;
+  while (!supervisor.closed() && silence.seconds() < kSilenceSeconds) {
     if (const auto text = supervisor.receive_one(1)) {
-      heard = Clock::now();
+      silence.heard();
       if (parse_order(*text).kind == Order::Kind::bye) {
         return true;
       }

@@ -9,6 +9,7 @@ namespace trireme {
 namespace {
 
 constexpr int kMostAgentDeaths = 3;
+constexpr double kLongestTurn = 2;  // seconds between two events; a tick is due every tenth of one
 
 template <class... Handlers>
 struct Overloaded : Handlers... {
@@ -34,6 +35,9 @@ Course::Course(CoursePlan plan, const std::vector<NodeSpec>& nodes,
 }
 
 Actions Course::on(const Event& event, double now) {
+  if (now - now_ > kLongestTurn) {
+    leave_out(now - now_);
+  }
   now_ = now;
   out_.clear();
   if (stage_ != Stage::over) {
@@ -63,6 +67,22 @@ Actions Course::on(const Event& event, double now) {
     }
   }
   return std::exchange(out_, {});
+}
+
+// Who calls waited for a file system, or was stopped: what others have said meanwhile is still to
+// be read, and none of the limits may count that time.
+void Course::leave_out(double gap) {
+  for (Node& node : nodes_) {
+    node.heard += gap;
+    node.since += gap;
+  }
+  for (auto& [rank, since] : stopped_since_) {
+    since += gap;
+  }
+  for (double* const since : {&first_gone_, &ranks_over_since_, &enough_since_}) {
+    *since += *since < 0 ? 0 : gap;
+  }
+  waits_since_ += gap;
 }
 
 // ---- Agents and nodes.
@@ -212,7 +232,7 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   ++generation_;
   evidence_ = {};
   stopped_since_.clear();
-  launched_ = status_at_ = now_;
+  launched_ = waits_since_ = status_at_ = now_;
   first_gone_ = -1;
   ranks_over_since_ = -1;
   detected_ = -1;
@@ -235,8 +255,9 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
     out_.emplace_back(SetPartner{specs[i].name,
                                  partner < 0 ? "" : specs[static_cast<std::size_t>(partner)].name});
   }
-  const double deadline =
-      longest_start_ > 0 ? std::max(plan_.least_start, plan_.start_factor * longest_start_) : 0;
+  const double deadline = longest_start_ > 0 ? std::clamp(plan_.start_factor * longest_start_,
+                                                          plan_.least_start, plan_.most_start)
+                                             : 0;
   out_.emplace_back(LaunchRanks{generation_, specs, deadline});
 }
 

@@ -43,6 +43,7 @@ struct CoursePlan {
   double launcher_end = 10;     // of a launcher whose ranks have all come to their end
   double enough_nodes = 2;      // how long spares may keep those waiting that are enough
   double least_start = 60;      // of a start's deadline, once one was seen
+  double most_start = 600;      // as a rank gives itself
   double start_factor = 20;     // of a start's deadline over the longest that was seen
 };
 
@@ -140,6 +141,7 @@ class Course {
     AgentReport report;
   };
 
+  void leave_out(double gap);
   void on_heard(const AgentHeard& event);
   void on_lost(const AgentLost& event);
   void on_launcher_ended(const LauncherEnded& event);
@@ -188,6 +190,7 @@ class Course {
   Evidence evidence_;
   std::map<int, double> stopped_since_;  // by rank, while it is
   double launched_ = 0;
+  double waits_since_ = 0;  // launched_, or later by the time that was left out
   double first_gone_ = -1;
   double status_at_ = 0;
   double ranks_over_since_ = -1;

@@ -121,7 +121,7 @@ void Course::watch_attempt() {
   if (killing_) {
     return;
   }
-  if (!evidence_.all_ranks_seen && now_ - launched_ > plan_.ranks_start) {
+  if (!evidence_.all_ranks_seen && now_ - waits_since_ > plan_.ranks_start) {
     end_attempt(fmt::format("{} of {} ranks came up within {:.0f} s", ranks_seen(), expected,
                             plan_.ranks_start));
   } else if (first_gone_ >= 0 && now_ - first_gone_ > plan_.launcher_grace) {

@@ -128,6 +128,36 @@ TEST(Course, AStartIsGivenTwentyTimesWhatOneTookBefore) {
   EXPECT_EQ(relaunch_after(0.5, 1), 60) << "the least";
   EXPECT_EQ(relaunch_after(9, 2), 180);
   EXPECT_EQ(relaunch_after(1, 3), 180) << "of the longest";
+  EXPECT_EQ(relaunch_after(200, 4), 600) << "the most";
+}
+
+// The supervisor waited for a file server, or its job was suspended: the reports of meanwhile are
+// still to be read.
+TEST(Course, TimeInWhichNobodyListenedIsNobodysSilence) {
+  Play play = at_work();
+  play.now += 100;
+  play.feed(Tick{});
+  EXPECT_TRUE(play.all<BlameNode>().empty());
+  EXPECT_TRUE(play.all<KillRanks>().empty());
+  play.alive = {"n1"};
+  play.pass(9);
+  EXPECT_TRUE(play.all<KillRanks>().empty());
+  play.pass(3);
+  EXPECT_EQ(play.all<KillRanks>().size(), 1U) << "n2 is silent while others are heard";
+}
+
+TEST(Course, RanksAreGivenTheirTimeToComeUpAfterAStall) {
+  Play play = at_work();
+  play.ends(137);
+  for (auto& [node, ranks] : play.ranks) {
+    ranks.clear();
+  }
+  play.now += 200;  // while the files of the run were looked at
+  play.feed(Tick{});
+  play.pass(100);
+  EXPECT_TRUE(play.all<KillRanks>().empty());
+  play.pass(30);
+  EXPECT_EQ(play.all<KillRanks>().size(), 1U);
 }
 
 // Around a save the others may wait for half an hour: for a disk, not for who is stopped.
