@@ -3,6 +3,8 @@
 #include <map>
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "slurm/agent/copy_messages.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"

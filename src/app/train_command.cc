@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "io/checkpoint/names.h"
