@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <random>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "io/checkpoint/clock.h"

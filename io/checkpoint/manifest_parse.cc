@@ -2,6 +2,8 @@
 #include <iterator>
 #include <map>
 
+#include <nlohmann/json.hpp>
+
 #include "io/checkpoint/manifest.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/tiling.h"
@@ -127,8 +129,9 @@ Manifest parse_fields(const json& object) {
   manifest.generation = count_field(object, "generation");
   manifest.read_back = flag_field(object, "read_back");
   manifest.meta = {count_field(object, "step"), count_field(object, "samples"),
-                   object_field(object, "config"), object_field(object, "numerics"),
-                   object_field(object, "extra")};
+                   JsonValue(object_field(object, "config")),
+                   JsonValue(object_field(object, "numerics")),
+                   JsonValue(object_field(object, "extra"))};
   parse_tables(object, manifest.shards, manifest.tensors);
   for (const StoredTensor& tensor : manifest.tensors) {
     if (const std::string fault = tiling_fault(tensor); !fault.empty()) {

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "io/checkpoint/manifest.h"
 #include "src/base/digest.h"
 #include "src/base/sealed_json.h"
@@ -58,7 +60,7 @@ std::string to_text(const Manifest& manifest) {
                   "\"config\": {},\n\"numerics\": {},\n\"extra\": {},\n{},\n{}",
                   kManifestFormat, kManifestVersion, json(manifest.software).dump(),
                   json(manifest.created).dump(), manifest.generation, manifest.read_back, meta.step,
-                  meta.samples, meta.config.dump(), meta.numerics.dump(), meta.extra.dump(),
+                  meta.samples, meta.config->dump(), meta.numerics->dump(), meta.extra->dump(),
                   lines("shards", manifest.shards), lines("tensors", manifest.tensors)));
 }
 

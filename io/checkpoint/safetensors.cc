@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include <nlohmann/json.hpp>
+
 #include "io/checkpoint/names.h"
 #include "src/base/json_fields.h"
 

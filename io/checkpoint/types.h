@@ -8,10 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "src/base/check.h"
 #include "src/base/fault.h"
+#include "src/base/json_value.h"
 #include "src/device/device.h"
 #include "src/tensor/extent.h"
 
@@ -59,9 +58,9 @@ struct CheckpointMeta {
   std::int64_t step = 0;
   std::int64_t samples = 0;  // consumed so far
   // Fingerprints are objects of fields, so that a difference can be told field by field.
-  nlohmann::json config = nlohmann::json::object();
-  nlohmann::json numerics = nlohmann::json::object();
-  nlohmann::json extra = nlohmann::json::object();
+  JsonValue config;
+  JsonValue numerics;
+  JsonValue extra;
 };
 
 // Told each point that a save passes, so that tests can act there. Called from the caller's thread

@@ -1,6 +1,6 @@
 #include "io/data/block_digests.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "src/base/digest.h"
 

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "io/data/block_digests.h"
 #include "io/data/shard_entry_json.h"
 #include "src/base/digest.h"

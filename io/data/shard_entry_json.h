@@ -2,7 +2,7 @@
 // Pure functions; private to io/data.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "io/data/dataset_manifest.h"
 

@@ -1,5 +1,7 @@
 #include "io/data/shard_note.h"
 
+#include <nlohmann/json.hpp>
+
 #include "io/data/block_digests.h"
 #include "io/data/shard_entry_json.h"
 #include "src/base/error.h"

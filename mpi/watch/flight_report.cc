@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/json_fields.h"
 
 namespace trireme {

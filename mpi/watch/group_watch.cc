@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "src/base/philox.h"
 #include "src/base/units.h"
 

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <optional>
 
+#include <nlohmann/json.hpp>
+
 #include "slurm/policy/nodes.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
 #include "src/base/median.h"

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <fstream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/timex.h>
 
 namespace trireme {

@@ -1,5 +1,7 @@
 #include "slurm/journal/report.h"
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/error.h"
 #include "src/base/units.h"
 

@@ -4,6 +4,8 @@
 #include <csignal>
 #include <cstring>
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/json_fields.h"
 
 namespace trireme {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "slurm/job/time_left.h"
 #include "slurm/render/job_template.h"
 #include "slurm/render/shell_words.h"

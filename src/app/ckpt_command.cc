@@ -3,6 +3,7 @@
 #include <memory>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "io/checkpoint/logical_digest.h"
 #include "io/checkpoint/memory/node_memory.h"
@@ -158,9 +159,9 @@ void list(const CkptOptions& options) {
 ordered_json details(const StepFolder& step) {
   const Manifest& manifest = *step.manifest;
   ordered_json object = to_json(step);
-  object["config"] = manifest.meta.config;
-  object["numerics"] = manifest.meta.numerics;
-  object["extra"] = manifest.meta.extra;
+  object["config"] = *manifest.meta.config;
+  object["numerics"] = *manifest.meta.numerics;
+  object["extra"] = *manifest.meta.extra;
   object["tensors"] = ordered_json::array();
   for (const StoredTensor& tensor : manifest.tensors) {
     object["tensors"].push_back({{"name", tensor.name},
@@ -183,13 +184,13 @@ void show(const CkptOptions& options) {
   fmt::print("{}\n  step {}, {} samples, run {}, {} in {} shards, {} by {}\n", step.path.string(),
              step.step, m.meta.samples, m.generation, format_bytes(m.bytes()), m.shards.size(),
              m.created, m.software);
-  nlohmann::json extra = m.meta.extra;
+  nlohmann::json extra = *m.meta.extra;
   if (const auto counters = extra.find("counters");
       counters != extra.end() && counters->is_object()) {
     counters->erase("history");  // two numbers a step, for programs (--json)
   }
-  fmt::print("  config   {}\n  numerics {}\n  extra    {}\n", m.meta.config.dump(),
-             m.meta.numerics.dump(), extra.dump());
+  fmt::print("  config   {}\n  numerics {}\n  extra    {}\n", m.meta.config->dump(),
+             m.meta.numerics->dump(), extra.dump());
   for (const StoredTensor& tensor : m.tensors) {
     fmt::print("  {:<5} {:<20} {:>4} block{}  {}\n", dtype_name(tensor.dtype),
                tensor.shape.to_string(), tensor.blocks.size(),

@@ -1,7 +1,8 @@
 #include <cmath>
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "io/data/stage.h"
 #include "io/data/unigram_entropy.h"

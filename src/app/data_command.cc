@@ -1,6 +1,7 @@
 #include "src/app/data_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "src/app/data_subcommands.h"
 #include "src/app/standard_output.h"

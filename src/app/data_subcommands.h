@@ -4,8 +4,6 @@
 #include <memory>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "io/data/dataset_writing.h"
 #include "src/app/data_command.h"
 #include "src/base/progress_bar.h"

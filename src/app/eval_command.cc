@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/store.h"

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/error.h"
 
 namespace trireme {

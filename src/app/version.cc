@@ -3,7 +3,8 @@
 #include <cstdio>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "src/app/command_line.h"
 #include "src/app/standard_output.h"

@@ -1,7 +1,7 @@
 // What this program is: its version and the libraries it runs with.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace trireme {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "src/base/xml_text.h"
 

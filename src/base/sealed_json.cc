@@ -1,5 +1,7 @@
 #include "src/base/sealed_json.h"
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/check.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"

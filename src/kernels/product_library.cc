@@ -1,7 +1,7 @@
 #include "src/kernels/product_library.h"
 
 #include <dnnl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace trireme {
 

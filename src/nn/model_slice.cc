@@ -1,5 +1,7 @@
 #include "src/nn/model_slice.h"
 
+#include <fmt/format.h>
+
 #include "src/base/error.h"
 
 namespace trireme {

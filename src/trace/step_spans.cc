@@ -1,6 +1,6 @@
 #include "src/trace/step_spans.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "src/base/error.h"
 

@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 #include <linux/magic.h>
+#include <nlohmann/json.hpp>
 #include <sys/vfs.h>
 
 #include "io/checkpoint/fingerprint.h"
@@ -111,7 +112,7 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   disk_schedule_.start(step);
   memory_schedule_.start(step);
   tell_resumed(*resumed);
-  return counters_from_json(object_field(resumed->manifest.meta.extra, "counters"));
+  return counters_from_json(object_field(*resumed->manifest.meta.extra, "counters"));
 }
 
 void TrainingCheckpoints::tell_resumed(const Resumed& resumed) const {
@@ -138,14 +139,14 @@ void TrainingCheckpoints::tell_resumed(const Resumed& resumed) const {
 void TrainingCheckpoints::accept(const Manifest& manifest) const {
   const RunFingerprints& own = parts_.fingerprints;
   const std::vector<std::string> changed =
-      differences(manifest.meta.config, own.config, parts_.config.checkpoint.allow_change);
+      differences(*manifest.meta.config, *own.config, parts_.config.checkpoint.allow_change);
   if (!changed.empty()) {
     throw ConfigError(fmt::format(
         "the checkpoint of step {} belongs to another run:\n  {}\nGo back to the old values, "
         "choose another checkpoint.dir, or accept a field with checkpoint.allow_change=[FIELD]",
         manifest.meta.step, fmt::join(changed, "\n  ")));
   }
-  const std::vector<std::string> numerics = differences(manifest.meta.numerics, own.numerics);
+  const std::vector<std::string> numerics = differences(*manifest.meta.numerics, *own.numerics);
   if (!numerics.empty() && parts_.world.rank() == 0) {
     parts_.log.warning(fmt::format(
         "this run computes in another way than the one that wrote step {}: the bits of an "
@@ -169,7 +170,7 @@ CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) co
   meta.config = parts_.fingerprints.config;
   meta.numerics = parts_.fingerprints.numerics;
   meta.extra = parts_.fingerprints.extra;
-  meta.extra["counters"] = to_json(counters);
+  (*meta.extra)["counters"] = to_json(counters);
   return meta;
 }
 

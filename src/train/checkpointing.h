@@ -8,11 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "io/checkpoint/memory/memory_writer.h"
 #include "io/checkpoint/memory/resume.h"
 #include "io/checkpoint/writer.h"
+#include "src/base/json_value.h"
 #include "src/base/log.h"
 #include "src/base/stopwatch.h"
 #include "src/train/engine/engine.h"
@@ -24,9 +23,9 @@
 namespace trireme {
 
 struct RunFingerprints {
-  nlohmann::json config;
-  nlohmann::json numerics;
-  nlohmann::json extra;  // what readers of the checkpoint want to know: tokenizer, software
+  JsonValue config;
+  JsonValue numerics;
+  JsonValue extra;  // what readers of the checkpoint want to know: tokenizer, software
 };
 
 class TrainingCheckpoints {

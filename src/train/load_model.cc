@@ -1,5 +1,7 @@
 #include "src/train/load_model.h"
 
+#include <nlohmann/json.hpp>
+
 #include "io/checkpoint/reader.h"
 #include "io/checkpoint/store.h"
 #include "src/train/engine/training_state.h"
@@ -14,10 +16,10 @@ LoadedModel load_model(const std::filesystem::path& directory, Pool& pool, DType
   const CheckpointMeta& meta = reader.manifest().meta;
 
   LoadedModel loaded;
-  loaded.config = model_from_fingerprint(meta.config);
+  loaded.config = model_from_fingerprint(*meta.config);
   loaded.step = meta.step;
-  loaded.sequence = meta.config.value("data.sequence", loaded.config.context);
-  loaded.tokenizer = meta.extra.value("tokenizer", std::string("bytes"));
+  loaded.sequence = meta.config->value("data.sequence", loaded.config.context);
+  loaded.tokenizer = meta.extra->value("tokenizer", std::string("bytes"));
   loaded.skipped = skipped;
   loaded.parameters = std::make_unique<ParameterStore>(pool, compute);
   loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);

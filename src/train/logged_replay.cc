@@ -5,6 +5,8 @@
 #include <map>
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
 #include "src/base/file.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
@@ -35,7 +36,7 @@ std::int64_t most_records(const RunConfig& config) {
 bool may_go_back_to(const StepFolder& step, const TrainingCounters& failed) {
   try {
     return has_passed(
-        failed, counters_from_json(object_field(step.manifest.value().meta.extra, "counters")));
+        failed, counters_from_json(object_field(*step.manifest.value().meta.extra, "counters")));
   } catch (const DataError&) {
     return false;
   }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/fault.h"
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"

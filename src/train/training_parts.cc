@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <exception>
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/config_tree.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
@@ -166,11 +168,11 @@ void TrainingParts::enter(const char* phase, double deadline_seconds) {
 
 void TrainingParts::make_checkpoints() {
   fingerprints = {
-      config_fingerprint(config, dataset.manifest().digest()),
-      numerics_fingerprint(config, kernels.name, engine.layout().grid.dp(),
-                           engine.layout().grid.tp(), engine.layout().sequence_parallel),
-      {{"tokenizer", dataset.manifest().tokenizer}}};
-  check_allowed_fields(config.checkpoint.allow_change, fingerprints.config);
+      JsonValue(config_fingerprint(config, dataset.manifest().digest())),
+      JsonValue(numerics_fingerprint(config, kernels.name, engine.layout().grid.dp(),
+                                     engine.layout().grid.tp(), engine.layout().sequence_parallel)),
+      JsonValue(nlohmann::json::object({{"tokenizer", dataset.manifest().tokenizer}}))};
+  check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
       config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours});
 }
@@ -187,7 +189,7 @@ void TrainingParts::resume() {
 
 void TrainingParts::resume_at(const StartPoint& start) {
   enter("load", config.deadline.checkpoint);
-  if (start.step == 0) {
+  if (start.from_seed) {
     engine.initialize(config.train.seed);
   } else if (const auto resumed = checkpoints->resume(start.step)) {
     counters = *resumed;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <sstream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // and ends the job.
 #include <cstdio>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/mpi_world.h"

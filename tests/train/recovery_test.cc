@@ -1,6 +1,7 @@
 #include "src/train/recovery.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "io/checkpoint/writer.h"
 #include "mpi/thread/thread_world.h"
@@ -28,7 +29,7 @@ void save(const TempFolder& folder, const std::vector<TrainingCounters>& all) {
     for (const TrainingCounters& counters : all) {
       CheckpointMeta meta;
       meta.step = counters.step;
-      meta.extra["counters"] = to_json(counters);
+      (*meta.extra)["counters"] = to_json(counters);
       const std::vector<TensorBlock> blocks = {{"w", DType::f32, {3}, Extent::whole({3}), view}};
       writer.save(meta, blocks);
       EXPECT_TRUE(writer.finish()->durable);

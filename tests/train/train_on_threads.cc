@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "mpi/thread/thread_world.h"
 #include "src/train/training.h"

@@ -1,6 +1,7 @@
 #include "src/train/engine/training_state.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
 #include "src/base/json_fields.h"

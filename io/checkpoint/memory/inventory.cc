@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include <nlohmann/json.hpp>
+
 #include "io/checkpoint/memory/memory_writer.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
@@ -20,7 +22,7 @@ std::string refusal(const MemoryStep& step, const RunIdentity& identity) {
   if (!step.manifest) {
     return step.problem;
   }
-  const json& extra = step.manifest->meta.extra;
+  const json& extra = *step.manifest->meta.extra;
   const auto run = extra.find(kRunField);
   if (run != extra.end() && *run != identity.run) {
     return fmt::format("{} is of another run ({})", step.path.string(), run->dump());

@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "io/checkpoint/clock.h"
 #include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
@@ -276,7 +278,7 @@ Manifest MemoryWriter::join(const std::vector<std::string>& tables) {
   manifest.created = tables.front().substr(0, tables.front().find('\n'));
   manifest.generation = options_.generation;
   manifest.meta = meta_;
-  manifest.meta.extra[kRunField] = options_.run;
+  (*manifest.meta.extra)[kRunField] = options_.run;
   std::vector<ShardTable> parsed;
   parsed.reserve(tables.size());
   for (const std::string& text : tables) {

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include <nlohmann/json.hpp>
+
 #include "mpi/session/backend.h"
 #include "src/app/bench/ckpt.h"
 #include "src/app/bench/coll_command.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "io/checkpoint/memory/memory_writer.h"

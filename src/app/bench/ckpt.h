@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace trireme {
 

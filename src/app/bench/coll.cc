@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "src/app/bench/coll_check.h"

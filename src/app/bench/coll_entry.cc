@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "src/app/bench/memory_rate.h"
 #include "src/app/bench/nccl_table.h"
 #include "src/app/bench/statistics.h"

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "io/data/dataset_writing.h"

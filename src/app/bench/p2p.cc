@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include <nlohmann/json.hpp>
+
 #include "src/app/bench/point_to_point.h"
 #include "src/app/bench/statistics.h"
 #include "src/device/pool.h"

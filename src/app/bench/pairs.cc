@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include <nlohmann/json.hpp>
+
 #include "src/app/bench/heat_map.h"
 #include "src/app/bench/point_to_point.h"
 #include "src/app/bench/report.h"

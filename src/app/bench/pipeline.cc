@@ -4,6 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include <nlohmann/json.hpp>
+
 #include "mpi/session/backend.h"
 #include "src/app/bench/pipeline_bubble.h"
 #include "src/app/bench/report.h"

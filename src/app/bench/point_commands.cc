@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include <nlohmann/json.hpp>
+
 #include "src/app/bench/p2p.h"
 #include "src/app/bench/pairs.h"
 #include "src/app/bench/report.h"

@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
 #include "src/app/standard_output.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "src/base/median.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "mpi/session/backend.h"
 #include "src/app/bench/pipeline_bubble.h"
 #include "src/app/bench/report.h"

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "src/app/bench/contestant.h"
 #include "src/app/bench/report.h"
 #include "src/base/json_fields.h"

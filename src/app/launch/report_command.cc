@@ -1,6 +1,7 @@
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "slurm/journal/journal.h"
 #include "slurm/journal/report.h"

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "io/data/dataset.h"

@@ -4,7 +4,8 @@
 #include <array>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "src/app/version.h"
 #include "src/base/error.h"

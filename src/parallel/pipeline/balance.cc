@@ -4,6 +4,8 @@
 #include <functional>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "src/base/check.h"
 
 namespace trireme {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "io/checkpoint/types.h"
 #include "src/optim/optimizer_state.h"

@@ -1,5 +1,7 @@
 #include "src/train/run/fingerprint.h"
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/error.h"
 #include "src/kernels/product_library.h"
 

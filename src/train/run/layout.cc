@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "src/base/error.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"

@@ -1,5 +1,7 @@
 #include "src/train/run/model_presets.h"
 
+#include <fmt/format.h>
+
 #include "src/base/config_binder.h"
 #include "src/base/error.h"
 #include "src/train/run/run_config.h"

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "mpi/agreement.h"
 #include "src/base/digest.h"
 #include "src/train/watch/rank_fault.h"

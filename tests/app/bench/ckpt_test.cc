@@ -1,6 +1,7 @@
 #include "src/app/bench/ckpt.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "src/app/bench/loader.h"
 #include "src/base/error.h"

@@ -21,7 +21,7 @@ Manifest sample() {
   manifest.read_back = true;
   manifest.meta.step = 100;
   manifest.meta.samples = 3200;
-  manifest.meta.config = {{"model", {{"hidden", 768}}}};
+  manifest.meta.config = JsonValue::parse(R"({"model": {"hidden": 768}})");
   manifest.shards = {{"shard-00000.safetensors", (1 << 20) + 5, 17, {1, 2}},
                      {"shard-00003.safetensors", 8192, 18, {3}}};
   manifest.tensors = {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "io/checkpoint/verify.h"
 #include "src/base/digest.h"
@@ -87,9 +88,9 @@ TEST(Checkpoint, KeepsItsMeta) {
   const CheckpointMeta meta = meta_of(12);
   EXPECT_EQ(manifest.meta.step, 12);
   EXPECT_EQ(manifest.meta.samples, meta.samples);
-  EXPECT_EQ(manifest.meta.config, meta.config);
-  EXPECT_EQ(manifest.meta.numerics, meta.numerics);
-  EXPECT_EQ(manifest.meta.extra, meta.extra);
+  EXPECT_EQ(*manifest.meta.config, *meta.config);
+  EXPECT_EQ(*manifest.meta.numerics, *meta.numerics);
+  EXPECT_EQ(*manifest.meta.extra, *meta.extra);
   EXPECT_TRUE(manifest.read_back);
   EXPECT_EQ(manifest.generation, 1);
 }

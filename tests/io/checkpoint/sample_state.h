@@ -157,9 +157,9 @@ inline CheckpointMeta meta_of(std::int64_t step) {
   CheckpointMeta meta;
   meta.step = step;
   meta.samples = 32 * step;
-  meta.config = {{"model", {{"hidden", 10}, {"layers", 1}}}, {"name", "sample"}};
-  meta.numerics = {{"isa", "avx2"}};
-  meta.extra = {{"note", "äöü \" \\ "}};
+  meta.config = JsonValue::parse(R"({"model": {"hidden": 10, "layers": 1}, "name": "sample"})");
+  meta.numerics = JsonValue::parse(R"({"isa": "avx2"})");
+  meta.extra = JsonValue::parse(R"({"note": "äöü \" \\ "})");
   return meta;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "mpi/session/mpi_session.h"
 

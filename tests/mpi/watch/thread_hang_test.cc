@@ -2,6 +2,7 @@
 // leaves a dump.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "mpi/thread/thread_world.h"
 #include "tests/mpi/watch/dump_lines.h"

@@ -1,6 +1,6 @@
 #include "tests/parallel/pipeline/toy_stage.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "src/parallel/pipeline/pipeline_runner.h"

@@ -4,6 +4,7 @@
 #include "io/checkpoint/memory/resume.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "io/checkpoint/logical_digest.h"
 #include "io/checkpoint/store.h"
@@ -68,7 +69,7 @@ struct Rank {
     }
     CheckpointMeta meta;
     meta.step = counters.step;
-    meta.extra["counters"] = to_json(counters);
+    (*meta.extra)["counters"] = to_json(counters);
     CheckpointWriter writer(world, {.folder = folder, .copy_threads = 1});
     writer.save(meta, blocks);
     EXPECT_TRUE(writer.finish()->durable);
@@ -85,7 +86,7 @@ struct Rank {
     // No block twice, for all ranks are on one host.
     EXPECT_LE(all_reduce_value(world, resumed->load.read_bytes, ReduceOp::sum),
               resumed->manifest.bytes());
-    return counters_from_json(resumed.value().manifest.meta.extra.at("counters"));
+    return counters_from_json(resumed.value().manifest.meta.extra->at("counters"));
   }
 };
 

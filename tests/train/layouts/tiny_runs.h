@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "mpi/thread/thread_world.h"
 #include "src/base/philox.h"

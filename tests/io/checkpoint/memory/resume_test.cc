@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "io/checkpoint/fingerprint.h"
 #include "io/checkpoint/tiling.h"
@@ -121,7 +122,7 @@ TEST(Resume, ACheckpointOfAnotherRunIsRefusedByAllRanks) {
   ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);
   ResumeOptions options;
   options.accept = [](const Manifest& manifest) {
-    const auto lines = differences(manifest.meta.config, {{"model", {{"hidden", 12}}}});
+    const auto lines = differences(*manifest.meta.config, {{"model", {{"hidden", 12}}}});
     throw ConfigError(lines.at(0));
   };
   const auto work = [&](Communicator& comm) { resume(comm, folder.path(), {}, options); };
