@@ -18,6 +18,7 @@
 #include "slurm/process/silence.h"
 #include "src/base/command.h"
 #include "src/base/error.h"
+#include "src/base/say.h"
 
 namespace trireme {
 namespace {
@@ -95,8 +96,8 @@ class Agent {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
-    fmt::print(stderr, "trireme launch agent on {}: the supervisor does not answer at port {}\n",
-               plan_.node, plan_.port);
+    say(fmt::format("trireme launch agent on {}: the supervisor does not answer at port {}",
+                    plan_.node, plan_.port));
     return std::nullopt;
   }
 

@@ -158,7 +158,7 @@ void CopyReceiver::serve(Connection connection) const {
     done.why = error.what();
   }
   connection.send(to_json(done));
-  (void)connection.drain(kStrangerSeconds);
+  connection.part(kStrangerSeconds);
 }
 
 }  // namespace trireme

@@ -8,6 +8,7 @@
 #include "slurm/agent/copy_messages.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"
+#include "src/base/say.h"
 #include "src/base/sealed_json.h"
 
 namespace trireme {
@@ -149,10 +150,9 @@ void CopySender::work() {
 void CopySender::tell(const std::string& trouble, const Partner& partner) {
   if (trouble.empty() == told_) {
     told_ = !told_;
-    fmt::print(stderr,
-               "trireme launch agent on {}: {} has {} of the newest checkpoint in memory{}{}\n",
-               node_, partner.node, trouble.empty() ? "a copy again" : "no copy",
-               trouble.empty() ? "" : ": ", trouble);
+    say(fmt::format("trireme launch agent on {}: {} has {} of the newest checkpoint in memory{}{}",
+                    node_, partner.node, trouble.empty() ? "a copy again" : "no copy",
+                    trouble.empty() ? "" : ": ", trouble));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "slurm/wire/handshake.h"
 #include "src/base/command.h"
 #include "src/base/error.h"
+#include "src/base/say.h"
 
 namespace trireme {
 namespace {
@@ -31,7 +32,7 @@ bool watch(Connection& supervisor, const std::string& node) {
       }
     }
   }
-  fmt::print(stderr, "trireme launch deputy on {}: the supervisor is gone\n", node);
+  say(fmt::format("trireme launch deputy on {}: the supervisor is gone", node));
   return false;
 }
 
@@ -41,12 +42,12 @@ int requeue(std::int64_t job) {
     const CommandResult shown = run_command({"scontrol", "show", "job", number}, kCommandLimit);
     const JobState state = parse_job_state(shown.output);
     if (!should_requeue(state)) {
-      fmt::print(stderr, "trireme launch deputy: job {} has ended as somebody wished\n", job);
+      say(fmt::format("trireme launch deputy: job {} has ended as somebody wished", job));
       return 0;
     }
     const CommandResult done = run_command({"scontrol", "requeue", number}, kCommandLimit);
-    fmt::print(stderr, "trireme launch deputy: job {}: {}\n", job,
-               done.good() ? "requeued" : done.complaint("scontrol requeue"));
+    say(fmt::format("trireme launch deputy: job {}: {}", job,
+                    done.good() ? "requeued" : done.complaint("scontrol requeue")));
     if (done.good()) {
       return 0;
     }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "src/base/error.h"
+#include "src/base/say.h"
 
 namespace trireme {
 namespace {
@@ -193,7 +194,7 @@ void Fleet::hear_strangers() {
       }
     } catch (const DataError& error) {
       if (sent_away_++ < kMostTold) {
-        fmt::print(stderr, "trireme launch: a caller is sent away: {}\n", error.what());
+        say(fmt::format("trireme launch: a caller is sent away: {}", error.what()));
       }
       stranger.connection.reset();
       continue;

@@ -124,6 +124,22 @@ bool Connection::drain(double seconds) {
   return !closed_ && out_.empty();
 }
 
+void Connection::part(double seconds) {
+  const Clock::time_point end = in(seconds);
+  if (!drain(seconds) || ::shutdown(fd(), SHUT_WR) != 0) {
+    return;
+  }
+  std::array<char, 64 * 1024> passed_over;
+  while (milliseconds_until(end) > 0) {
+    pollfd waiting{fd(), POLLIN, 0};
+    ::poll(&waiting, 1, milliseconds_until(end));
+    const ssize_t got = ::recv(fd(), passed_over.data(), passed_over.size(), MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+      return;
+    }
+  }
+}
+
 Listener::Listener(const std::string& address) {
   socket_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in place{};

@@ -34,6 +34,9 @@ class Connection {
   std::optional<std::string> receive_one(double seconds);
   // Waits until all is sent, at most so long. Whether it is.
   bool drain(double seconds);
+  // The last word: sends what is left and passes over what still comes, until the other side ends
+  // or the time is over. Who just closes with something unread has its last words thrown away.
+  void part(double seconds);
 
  private:
   void read_some();

@@ -1,0 +1,12 @@
+// say(): a line for people, on standard error.
+#pragma once
+
+#include <string_view>
+
+namespace trireme {
+
+// In one piece. Where it can't be written, on a full disk or a closed pipe, it is lost: nothing may
+// end for that.
+void say(std::string_view line) noexcept;
+
+}  // namespace trireme
