@@ -91,10 +91,13 @@ TimeLimit time_limit(const RunConfig& config, const JobEnd& end, Log& log) {
 }
 
 // Before a rank writes anything: what is not this run's stays as it is.
-std::optional<FileLock> take_directory(const RunDirectory& run, Communicator& world) {
+std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Communicator& world) {
   std::optional<FileLock> lock;
   run_on_root(world, [&] {
     lock = run.take();
+    if (!replays) {  // which may look into just that
+      run.forget_exit_reason();
+    }
     return std::string();
   });
   return lock;
@@ -115,6 +118,9 @@ void train(const TrainOptions& options, AppContext& context) {
       {.file = options.file, .arguments = options.arguments, .environment = environ});
   const RunConfig& config = loaded.config;
   world.set_deadline(std::chrono::duration<double>(config.deadline.start));
+  if (progress != nullptr) {
+    progress->note(ProgressPhase::start, 0, config.deadline.start);
+  }
   check_same_config(world, loaded);
   const RunDirectory run(config.run_dir);
   const bool replays = options.replay != 0;
@@ -129,7 +135,7 @@ void train(const TrainOptions& options, AppContext& context) {
     return;
   }
   check_writable(config, world);
-  const std::optional<FileLock> lock = take_directory(run, world);
+  const std::optional<FileLock> lock = take_directory(run, replays, world);
   context.run = run;
 
   Log log({.rank = world.rank(),

@@ -11,6 +11,7 @@
 #include "mpi/agreement.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
+#include "src/train/replay_start.h"
 #include "src/train/step_records.h"
 #include "src/train/training_parts.h"
 
@@ -46,21 +47,20 @@ std::map<std::int64_t, Logged> read_logged(const std::filesystem::path& path, st
   return logged;
 }
 
-// The newest checkpoint on disk before step `last` is done; 0: none.
-std::int64_t start_before(const std::filesystem::path& folder, std::int64_t last) {
-  for (const StepFolder& step : list_steps(folder)) {
-    if (step.manifest && step.step < last) {
-      return step.step;
+// What the run's newest checkpoint says; nothing of a run that has none. As rank 0 sees it.
+TrainingCounters newest_counters(const std::filesystem::path& folder, Communicator& world) {
+  const std::string text = run_on_root(world, [&] {
+    for (const StepFolder& step : list_steps(folder)) {
+      if (step.manifest) {
+        return object_field(*step.manifest->meta.extra, "counters").dump();
+      }
     }
-  }
-  return 0;
-}
-
-// As rank 0 sees it.
-std::int64_t agreed_start(const RunConfig& config, Communicator& world, std::int64_t last) {
-  const std::string text = run_on_root(
-      world, [&] { return std::to_string(start_before(config.checkpoint_dir(), last)); });
-  return std::stoll(text);
+    return std::string();
+  });
+  TrainingCounters counters =
+      text.empty() ? TrainingCounters{} : counters_from_json(parse_json(text));
+  counters.step = std::numeric_limits<std::int64_t>::max();
+  return counters;
 }
 
 // A value that both know as no number is the same, however it became none.
@@ -80,7 +80,15 @@ void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64
     throw ConfigError(fmt::format("--replay {}: the run's steps are 1 to train.steps {}", last,
                                   config.train.steps));
   }
-  const std::int64_t from = agreed_start(config, host.world, last);
+  const TrainingCounters newest = newest_counters(config.checkpoint_dir(), host.world);
+  const auto start = agreed_replay_start(host.world, config.checkpoint_dir(), newest, last);
+  if (!start) {
+    throw NotFound(fmt::format(
+        "{} holds no checkpoint below step {} with the data of these steps: the run went back "
+        "meanwhile, and left data out",
+        config.checkpoint_dir().string(), last));
+  }
+  const std::int64_t from = start->step;
   std::map<std::int64_t, Logged> logged;  // rank 0's
   run_on_root(host.world, [&] {
     logged = read_logged(RunDirectory(config.run_dir).metrics(), from, last);
@@ -90,13 +98,17 @@ void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64
     }
     return std::string();
   });
-  TrainingParts parts(config, host, StartPoint{.step = from});
+  TrainingParts parts(config, host, start);
+  std::size_t compared = 0;
+  std::int64_t reached = from;
   for (std::int64_t done = from + 1; done <= last; ++done) {
     parts.enter("train", config.deadline.step);
     const StepResult again = parts.step->run(parts.counters, host.stop.signal());
     std::string differs;
     if (const auto found = logged.find(done); found != logged.end()) {
       differs = difference_from(found->second, again);
+      ++compared;
+      reached = done;
       host.log.info(fmt::format("step {}: loss {}, gradient norm {}: {}", done, again.loss,
                                 again.grad_norm, differs.empty() ? "the same bits" : differs));
     }
@@ -112,11 +124,16 @@ void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64
       break;
     }
   }
-  if (host.world.rank() == 0) {
+  if (host.world.rank() == 0 && compared == 0) {
+    host.log.warning("cut short before a logged step was reached: nothing was compared");
+  } else if (host.world.rank() == 0) {
     host.log.info(fmt::format(
-        "computed again from step {} on, the {} logged steps up to {} have the same bits: what "
+        "computed again from step {} on, the {} logged steps up to {}{} have the same bits: what "
         "stands out there comes from data or optimizer, not from the hardware",
-        from, logged.size(), logged.rbegin()->first));
+        from, compared, reached,
+        compared < logged.size() ? fmt::format(" (cut short: {} more are logged up to {})",
+                                               logged.size() - compared, logged.rbegin()->first)
+                                 : ""));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "mpi/agreement.h"
 #include "src/base/json_fields.h"
 #include "src/train/data_origin.h"
+#include "src/train/replay_start.h"
 #include "src/train/watch/rank_fault.h"
 
 namespace trireme {
@@ -16,9 +17,11 @@ namespace {
 
 constexpr std::size_t kShownMicroBatches = 3;
 
-// Without what belongs to the first start of a process.
-RunConfig without_trace(RunConfig config) {
+// Without what belongs to the first start of a process: what was found to fit then fits again, but
+// now some of it is still held for those to come.
+RunConfig of_later_starts(RunConfig config) {
   config.trace = 0;
+  config.memory_check = "off";
   return config;
 }
 
@@ -85,7 +88,7 @@ std::vector<std::int64_t> rewind_steps(const std::filesystem::path& folder,
 }
 
 Recovery::Recovery(RunConfig config, const TrainingHost& host)
-    : config_(without_trace(std::move(config))), host_(host), records_(most_records(config_)) {}
+    : config_(of_later_starts(std::move(config))), host_(host), records_(most_records(config_)) {}
 
 void Recovery::say(const std::string& text) const {
   if (host_.world.rank() == 0) {
@@ -100,10 +103,9 @@ std::unique_ptr<TrainingParts> Recovery::after(std::unique_ptr<TrainingParts> pa
   records_.add({counters.step, failed.loss, failed.grad_norm, failed.bits});
   parts->enter("checkpoint", config_.deadline.checkpoint);
   (void)parts->checkpoints->finish(counters.step);
-  const std::int64_t durable = std::max<std::int64_t>(parts->checkpoints->durable_step(), 0);
   const std::string origin = origin_of(*parts, failed);
   parts.reset();
-  const std::string replayed = replay(durable, counters.step);
+  const std::string replayed = replay(counters);
   const std::string what = fmt::format("step {}: {}; {}; {}", counters.step + 1,
                                        failed.judgement.what, replayed, origin);
   if (response == Response::stop) {
@@ -122,11 +124,17 @@ std::unique_ptr<TrainingParts> Recovery::after(std::unique_ptr<TrainingParts> pa
 }
 
 // What came of it, for people.
-std::string Recovery::replay(std::int64_t from, std::int64_t step) {
+std::string Recovery::replay(const TrainingCounters& failed) {
   const std::int64_t most = config_.divergence.replay_steps;
   if (most == 0 || config_.reproducibility == "fast") {
     return "not computed again";
   }
+  const std::int64_t step = failed.step;
+  const auto start = agreed_replay_start(host_.world, config_.checkpoint_dir(), failed, step + 1);
+  if (!start) {
+    return "not computed again, for no checkpoint has the data of these steps";
+  }
+  const std::int64_t from = start->step;
   if (step - from > most) {
     return fmt::format(
         "not computed again, for step {} is further back than "
@@ -134,7 +142,15 @@ std::string Recovery::replay(std::int64_t from, std::int64_t step) {
         from, most);
   }
   say(fmt::format("computing steps {} to {} again, to compare bits", from + 1, step + 1));
-  TrainingParts parts(config_, host_, StartPoint{.step = from});
+  std::unique_ptr<TrainingParts> built;
+  try {
+    built = std::make_unique<TrainingParts>(config_, host_, start);
+  } catch (const DataError& error) {
+    return fmt::format("not computed again: {}", error.what());
+  } catch (const NotFound& error) {
+    return fmt::format("not computed again: {}", error.what());
+  }
+  TrainingParts& parts = *built;
   while (parts.counters.step <= step) {
     parts.enter("train", config_.deadline.step);
     const std::int64_t now = parts.counters.step;
@@ -190,7 +206,8 @@ std::unique_ptr<TrainingParts> Recovery::go_back(const std::vector<std::int64_t>
                                                  const std::string& what) {
   for (const std::int64_t step : steps) {
     try {
-      auto parts = std::make_unique<TrainingParts>(config_, host_, StartPoint{step, failed});
+      auto parts =
+          std::make_unique<TrainingParts>(config_, host_, StartPoint{step, step == 0, failed});
       const DataWindow& window = parts->counters.left_out.back();
       say(
           fmt::format("{}\nback at step {}; batches {} to {} of the data are left out (rewind {} "

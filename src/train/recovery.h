@@ -4,6 +4,8 @@
 // Owned by Training; every call is collective.
 //
 //   a checkpoint      c ........ d ........ s   the step that broke off; d: the newest one on disk
+//   with
+//                                                this line's data (replay_start.h)
 //   replay                       d ........ s   the same bits? else DeviceError
 //   rewind            c <-- c, saved anew with the window of data that is left out
 #pragma once
@@ -29,7 +31,7 @@ class Recovery {
                                        const StepResult& failed);
 
  private:
-  std::string replay(std::int64_t from, std::int64_t step);
+  std::string replay(const TrainingCounters& failed);
   void compare(TrainingParts& parts, std::int64_t step, const StepResult& again,
                const std::string& where) const;
   std::unique_ptr<TrainingParts> go_back(const std::vector<std::int64_t>& steps,

@@ -19,7 +19,8 @@ namespace trireme {
 
 // Where a run begins that does not begin as its configuration says: in the midst of a process.
 struct StartPoint {
-  std::int64_t step = 0;  // of a checkpoint; 0: as the seed says
+  std::int64_t step = 0;
+  bool from_seed = false;  // not from a checkpoint; at step 0
   // Goes on from there, and leaves out the data up to this run's next step; none: computes steps
   // again, and neither saves nor logs any.
   std::optional<TrainingCounters> rewound_from = {};

@@ -5,6 +5,7 @@
 
 #include "io/checkpoint/writer.h"
 #include "mpi/thread/thread_world.h"
+#include "src/train/replay_start.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -75,6 +76,35 @@ TEST(RewindSteps, PassOverWhatIsDamaged) {
   save(folder, {at(10), at(20)});
   std::filesystem::remove(folder.path() / "step-00000020" / "manifest.json");
   EXPECT_EQ(rewind_steps(folder.path(), at(29), 10, 5), (Steps{10}));
+}
+
+TEST(ReplayStart, HasTheDataOfTheSteps) {
+  const TempFolder folder;
+  const DataWindow window{20, 20, 15};
+  save(folder, {at(10), at(20), at(30)});
+  const auto start = [&](const TrainingCounters& now, std::int64_t last) {
+    const auto found = replay_start(folder.path(), now, last);
+    return !found ? std::string("none") : found->from_seed ? "seed" : std::to_string(found->step);
+  };
+  EXPECT_EQ(start(at(34), 35), "30");
+  EXPECT_EQ(start(at(34), 30), "20") << "step 30 is to be computed";
+  EXPECT_EQ(start(at(34), 5), "seed");
+  // Back to step 20, whose checkpoint with the window was not saved yet.
+  EXPECT_EQ(start(at(24, {window}), 25), "none");
+  EXPECT_EQ(start(at(24, {window}), 18), "10") << "before it went back";
+  save(folder, {at(20, {window})});
+  EXPECT_EQ(start(at(34, {window}), 35), "20") << "step 30 is of the line that was given up";
+}
+
+TEST(ReplayStart, OfARunThatWentBackToTheBeginning) {
+  const TempFolder folder;
+  const DataWindow window{0, 0, 9};
+  EXPECT_FALSE(replay_start(folder.path(), at(3, {window}), 4).has_value());
+  save(folder, {at(0, {window})});
+  const auto start = replay_start(folder.path(), at(3, {window}), 4);
+  ASSERT_TRUE(start.has_value());
+  EXPECT_EQ(start->step, 0);
+  EXPECT_FALSE(start->from_seed);
 }
 
 }  // namespace

@@ -78,10 +78,10 @@ TEST(RunConfig, ARewindNeedsCheckpointsToGoBackTo) {
     const std::string rewind = key + "=rewind";
     EXPECT_THAT(refusal({rewind}), HasSubstr("a number of steps above 0"));
     EXPECT_THAT(refusal({rewind, "checkpoint.every=auto"}), HasSubstr(key));
-    EXPECT_THAT(refusal({rewind, "checkpoint.every=30", "checkpoint.keep=4"}),
-                HasSubstr("needs 5 checkpoints of checkpoint.every 30: checkpoint.keep is 4"));
-    EXPECT_NO_THROW(load({rewind, "checkpoint.every=30", "checkpoint.keep=5"}));
-    EXPECT_NO_THROW(load({rewind, "checkpoint.every=100"}));
+    EXPECT_THAT(refusal({rewind, "checkpoint.every=30", "checkpoint.keep=8"}),
+                HasSubstr("needs 9 checkpoints of checkpoint.every 30: checkpoint.keep is 8"));
+    EXPECT_NO_THROW(load({rewind, "checkpoint.every=30", "checkpoint.keep=9"}));
+    EXPECT_NO_THROW(load({rewind, "checkpoint.every=100", "checkpoint.keep=3"}));
     EXPECT_NO_THROW(load({rewind, "checkpoint.every=7", "divergence.rewind_steps=0"}));
   }
 }

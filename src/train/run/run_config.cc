@@ -231,7 +231,8 @@ void check_rewinds(ConfigBinder& b, const RunConfig& c) {
              "steps above 0");
     return;
   }
-  const std::int64_t needed = 1 + (d.rewind_steps + every - 1) / every;
+  // What went back leaves one checkpoint where it went back to: so it may do that twice.
+  const std::int64_t needed = 1 + 2 * ((d.rewind_steps + every - 1) / every);
   if (c.checkpoint.keep < needed) {
     b.refuse(key, fmt::format("rewind by divergence.rewind_steps {} needs {} checkpoints of "
                               "checkpoint.every {}: checkpoint.keep is {}",

@@ -29,7 +29,6 @@ std::optional<FileLock> RunDirectory::take() const {
   }
   make_directories(root_ / "logs");
   make_directories(tensorboard());
-  forget_exit_reason();
   return lock;
 }
 

@@ -50,8 +50,8 @@ class RunDirectory {
   std::filesystem::path tensorboard() const { return root_ / "tensorboard"; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
 
-  // Rank 0, before anyone else touches the directory: takes it for this process, makes the folders,
-  // forgets an old exit reason. PolicyError if another run has it. Hold the lock while running.
+  // Rank 0, before anyone else touches the directory: takes it for this process, makes the folders.
+  // PolicyError if another run has it. Hold the lock while running.
   std::optional<FileLock> take() const;
   // A finished run has no reason to have ended otherwise.
   void forget_exit_reason() const;
