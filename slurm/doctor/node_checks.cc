@@ -1,6 +1,8 @@
 #include "slurm/doctor/node_checks.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <fstream>
 #include <map>
 
@@ -54,7 +56,9 @@ bool removes_ipc(const std::filesystem::path& file, bool before) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(kKey)) {
-      const std::string value = line.substr(kKey.size());
+      std::string value = line.substr(kKey.size());
+      std::transform(value.begin(), value.end(), value.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
       before = value.starts_with('y') || value.starts_with('t') || value.starts_with('1') ||
                value.starts_with("on");
     }

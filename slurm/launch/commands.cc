@@ -35,15 +35,10 @@ std::vector<std::string> names_of(const std::vector<NodeSpec>& nodes) {
 // What every rank of the attempt shall know.
 Environment shared_environment(const LaunchSetting& setting, std::int64_t generation,
                                const std::vector<NodeSpec>& nodes) {
-  std::string groups;
-  for (const NodeSpec& node : nodes) {
-    groups += (groups.empty() ? "" : ",") + (node.group.empty() ? std::string("-") : node.group);
-  }
   Environment environment = {
       {"TRIREME_LAUNCH_ID", setting.launch},
       {"TRIREME_GENERATION", fmt::format("{}", generation)},
       {"TRIREME_LAUNCH_NODES", join(names_of(nodes), ',')},
-      {"TRIREME_LAUNCH_GROUPS", groups},
       {"TRIREME_LAUNCH_RANKS_PER_NODE", fmt::format("{}", setting.ranks_a_node)}};
   environment.insert(environment.end(), setting.extra.begin(), setting.extra.end());
   return environment;
@@ -216,8 +211,6 @@ Command ranks_command(const LaunchSetting& setting, std::int64_t generation,
 RankEnvironment rank_environment(const Environment& environment) {
   const std::vector<std::string> nodes =
       split(find(environment, "TRIREME_LAUNCH_NODES").value_or(""));
-  const std::vector<std::string> groups =
-      split(find(environment, "TRIREME_LAUNCH_GROUPS").value_or(""));
   const int ranks = number_in(environment, "TRIREME_LAUNCH_RANKS_PER_NODE");
   const int rank = rank_in(environment);
   std::size_t place =
@@ -228,15 +221,12 @@ RankEnvironment rank_environment(const Environment& environment) {
         std::find(nodes.begin(), nodes.end(), find(environment, "SLURMD_NODENAME").value_or(""));
     place = static_cast<std::size_t>(named - nodes.begin());
   }
-  if (place >= nodes.size() || groups.size() != nodes.size() ||
-      !find(environment, "TRIREME_LAUNCH_ID")) {
+  if (place >= nodes.size() || !find(environment, "TRIREME_LAUNCH_ID")) {
     throw ConfigError(
         "'trireme launch rank' is what 'trireme launch' has mpirun or srun start: it can't be "
         "started by hand");
   }
-  return {.node = nodes[place],
-          .group = groups[place] == "-" ? "" : groups[place],
-          .launch = *find(environment, "TRIREME_LAUNCH_ID")};
+  return {.node = nodes[place], .launch = *find(environment, "TRIREME_LAUNCH_ID")};
 }
 
 }  // namespace trireme

@@ -53,7 +53,6 @@ Command ranks_command(const LaunchSetting& setting, std::int64_t generation,
 // a launch.
 struct RankEnvironment {
   std::string node = {};
-  std::string group = {};
   std::string launch = {};
 };
 RankEnvironment rank_environment(const Environment& environment);

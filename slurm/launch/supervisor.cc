@@ -26,6 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kTickMilliseconds = 100;
+constexpr double kLongestStallSeconds = 900;
 constexpr double kPingSeconds = 1;
 constexpr double kFarewellSeconds = 12;  // agents take up to 10 to end ranks
 constexpr std::array kSignals = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
@@ -107,13 +108,17 @@ class Supervisor {
 
  private:
   // What reads or writes the run's folder: on a file system that hangs it may take minutes. Agents
-  // and deputy hear of us meanwhile, for they would take us for dead.
+  // and deputy hear of us meanwhile, for they would take us for dead; as we are, if it takes longer
+  // than anybody waits for a disk.
   template <class Work>
   auto beside_pings(Work work) {
     auto result = std::async(std::launch::async, std::move(work));
+    const double began = now();
     while (result.wait_for(std::chrono::milliseconds(kTickMilliseconds)) !=
            std::future_status::ready) {
-      ping();
+      if (now() - began < kLongestStallSeconds) {
+        ping();
+      }
     }
     return result.get();
   }

@@ -77,9 +77,6 @@ Environment environment_of_this_process() {
   const std::string folder = node_folder(place.launch, place.node);
   ::setenv("TRIREME_NODE", place.node.c_str(), 1);
   ::setenv("TRIREME_NODE_DIR", folder.c_str(), 1);
-  if (!place.group.empty()) {
-    ::setenv("TRIREME_FAILURE_GROUP", place.group.c_str(), 1);
-  }
   // What MPI shares between the ranks of the node goes with the node's folder.
   ::setenv("OMPI_MCA_btl_vader_backing_directory", folder.c_str(), 0);
   std::string program = "/proc/self/exe";

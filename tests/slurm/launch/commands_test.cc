@@ -109,16 +109,13 @@ TEST(Commands, WhatGoesThroughAShellIsQuoted) {
 Environment of_rank(const std::string& rank) {
   return {{"TRIREME_LAUNCH_ID", "00ff"},
           {"TRIREME_LAUNCH_NODES", "n1,n7"},
-          {"TRIREME_LAUNCH_GROUPS", "r1,-"},
           {"TRIREME_LAUNCH_RANKS_PER_NODE", "2"},
           {"OMPI_COMM_WORLD_RANK", rank}};
 }
 
 TEST(RankEnvironment, IsThatOfTheRanksNode) {
   EXPECT_EQ(rank_environment(of_rank("1")).node, "n1");
-  EXPECT_EQ(rank_environment(of_rank("1")).group, "r1");
   EXPECT_EQ(rank_environment(of_rank("2")).node, "n7");
-  EXPECT_EQ(rank_environment(of_rank("2")).group, "");
   EXPECT_THROW((void)rank_environment(of_rank("4")), ConfigError);
   EXPECT_THROW((void)rank_environment(of_rank("x")), ConfigError);
   EXPECT_THROW((void)rank_environment({}), ConfigError);
