@@ -190,7 +190,8 @@ class NotToBeHad(unittest.TestCase):
         def both(backend):
             rank = [harness.PROGRAM, "bench", "coll", *self.SIZES, "--backend", backend]
             return self.run_words([harness.MPIEXEC, "-n", "1", *rank, ":", "-n", "1", "unshare",
-                                   "--pid", "--fork", "--mount-proc", *rank], self.TCP)
+                                   "--pid", "--fork", "--mount-proc", "--propagation",
+                                   "unchanged", *rank], self.TCP)
         words = ["rank 0 (", "rank 1 (", "Permission denied", "one pid namespace and one user"]
         self.refused(both("shm"), words)
         self.goes_on(both("auto"), [*words, "goes on over MPI alone"])
