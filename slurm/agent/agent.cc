@@ -150,12 +150,13 @@ class Agent {
     return report_.cleared != before.cleared || is_news(before.ranks, report_.ranks);
   }
 
-  std::int64_t newest_memory_step() const {
-    std::int64_t newest = -1;
+  SavedStep newest_memory_step() const {
+    SavedStep newest;
     std::error_code gone;
     const auto own = folder_.path() / "memory" / "own";
     for (const auto& entry : std::filesystem::directory_iterator(own, gone)) {
-      newest = std::max(newest, age_of(entry.path().filename().string()).second);
+      const auto [generation, step] = age_of(entry.path().filename().string());
+      newest = std::max(newest, SavedStep{generation, step});
     }
     return newest;
   }

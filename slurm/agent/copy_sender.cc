@@ -138,9 +138,12 @@ void CopySender::work() {
       } catch (const std::exception& error) {
         trouble = error.what();
       }
-      tell(trouble, partner);
+      const bool counts = !has_new_order();  // else it may have broken off for that alone
+      if (counts) {
+        tell(trouble, partner);
+      }
       lock.lock();
-      trouble_ = trouble;
+      trouble_ = counts ? trouble : trouble_;
     }
     changed_.wait_for(lock, std::chrono::duration<double>(kLookSeconds), [this] { return stop_; });
   }

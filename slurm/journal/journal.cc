@@ -4,9 +4,10 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <deque>
+#include <functional>
 #include <mutex>
-#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -27,11 +28,6 @@ double wall_clock() {
 constexpr std::size_t kMostWaiting = 100'000;
 constexpr std::chrono::seconds kFarewell{10};
 
-struct Line {
-  std::string text;
-  bool for_people = false;
-};
-
 // To stderr: one write a line where it takes that; what it does not take is lost.
 void tell(std::string_view text) {
   while (!text.empty()) {
@@ -45,70 +41,100 @@ void tell(std::string_view text) {
 
 }  // namespace
 
-struct Journal::Desk {
-  std::optional<AppendFile> file;  // the thread's
-  std::mutex mutex;                // guards what follows
-  std::condition_variable changed;
-  std::deque<Line> lines;
-  bool over = false;
-  bool idle = false;  // all is written, and the thread ends
+// Lines on their way to one place, and the thread that takes them there.
+class Journal::Lane {
+ public:
+  using Writer = std::function<void(const std::string& line)>;
+
+  static std::shared_ptr<Lane> open(Writer writer) {
+    auto lane = std::make_shared<Lane>();
+    // Signals are for the threads that know what to do with them.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread([lane, writer = std::move(writer)] { lane->work(writer); }).detach();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return lane;
+  }
+
+  void put(std::string line) {
+    const std::lock_guard lock(mutex_);
+    if (lines_.size() < kMostWaiting) {
+      lines_.push_back(std::move(line));
+      changed_.notify_all();
+    }
+  }
+  // No further line comes.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    changed_.notify_all();
+  }
+  // Whether all is written by then.
+  bool wait_until(std::chrono::steady_clock::time_point when) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_until(lock, when, [this] { return idle_; });
+  }
+
+ private:
+  void work(const Writer& writer) {
+    std::unique_lock lock(mutex_);
+    while (!over_ || !lines_.empty()) {
+      changed_.wait(lock, [this] { return over_ || !lines_.empty(); });
+      const std::deque<std::string> lines = std::exchange(lines_, {});
+      lock.unlock();
+      for (const std::string& line : lines) {
+        writer(line);
+      }
+      lock.lock();
+    }
+    idle_ = true;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<std::string> lines_;
+  bool over_ = false;
+  bool idle_ = false;  // all is written, and the thread ends
 };
 
 Journal::Journal(const std::filesystem::path& path, std::string launch)
-    : launch_(std::move(launch)), desk_(std::make_shared<Desk>()) {
+    : launch_(std::move(launch)) {
+  std::shared_ptr<AppendFile> file;
   try {
     make_directories(path.parent_path());
-    desk_->file = AppendFile::open_lines(path);
+    file = std::make_shared<AppendFile>(AppendFile::open_lines(path));
+    has_file_ = true;
   } catch (const Error&) {
     // The run itself will say what is wrong with its folder.
   }
-  std::thread([desk = desk_] { work(*desk); }).detach();
+  file_ = Lane::open([file](const std::string& line) {
+    if (file) {
+      file->append(line);
+    }
+  });
+  people_ = Lane::open(tell);
 }
 
 Journal::~Journal() {
-  std::unique_lock lock(desk_->mutex);
-  desk_->over = true;
-  desk_->changed.notify_all();
-  desk_->changed.wait_for(lock, kFarewell, [this] { return desk_->idle; });
-}
-
-void Journal::work(Desk& desk) {
-  std::unique_lock lock(desk.mutex);
-  while (!desk.over || !desk.lines.empty()) {
-    desk.changed.wait(lock, [&] { return desk.over || !desk.lines.empty(); });
-    std::deque<Line> lines = std::exchange(desk.lines, {});
-    lock.unlock();
-    for (const Line& line : lines) {
-      if (line.for_people) {
-        tell(line.text);
-      } else if (desk.file) {
-        desk.file->append(line.text);
-      }
-    }
-    lock.lock();
+  const auto end = std::chrono::steady_clock::now() + kFarewell;
+  for (const auto& lane : {file_, people_}) {
+    lane->end();
   }
-  desk.file.reset();
-  desk.idle = true;
-  desk.changed.notify_all();
-}
-
-void Journal::put(std::string line, bool for_people) {
-  const std::lock_guard lock(desk_->mutex);
-  if (desk_->lines.size() < kMostWaiting) {
-    desk_->lines.push_back({std::move(line), for_people});
-    desk_->changed.notify_all();
+  for (const auto& lane : {file_, people_}) {
+    (void)lane->wait_until(end);
   }
 }
 
-bool Journal::has_file() const { return desk_->file.has_value(); }
-
-void Journal::say(std::string_view text) { put(std::string(text) + "\n", true); }
+void Journal::say(std::string_view text) { people_->put(std::string(text) + "\n"); }
 
 void Journal::write(std::string_view event, nlohmann::json fields, double clock) {
   nlohmann::json line = {
       {"time", wall_clock()}, {"clock", clock}, {"launch", launch_}, {"event", event}};
   line.update(fields);
-  put(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", false);
+  file_->put(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 std::vector<nlohmann::json> parse_journal(std::string_view text, std::int64_t& bad_lines) {

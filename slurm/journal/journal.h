@@ -3,8 +3,9 @@
 //   {"time": seconds since the epoch, "clock": seconds of the steady clock since the launch began,
 //    "launch": its number, "event": "launch", ...}
 //
-// Nothing here stops a launch, nor keeps it waiting: a thread of the journal's own writes, in the
-// order of the calls; lines that a full disk does not take are dropped. One caller, one writer.
+// Nothing here stops a launch, nor keeps it waiting: threads of the journal's own write, one to the
+// file and one to people, each in the order of the calls, so that a disk that hangs silences
+// nobody; lines that a full one does not take are dropped. One caller.
 #pragma once
 
 #include <filesystem>
@@ -29,15 +30,15 @@ class Journal {
   void write(std::string_view event, nlohmann::json fields, double clock);
   // A line for people, on stderr.
   void say(std::string_view text);
-  bool has_file() const;
+  bool has_file() const { return has_file_; }
 
  private:
-  struct Desk;
-  static void work(Desk& desk);
-  void put(std::string line, bool for_people);
+  class Lane;
 
   std::string launch_;
-  std::shared_ptr<Desk> desk_;  // the thread's, too: a disk that hangs may keep it longer than us
+  bool has_file_ = false;
+  std::shared_ptr<Lane> file_;  // the thread's, too: a disk that hangs may keep it longer than us
+  std::shared_ptr<Lane> people_;
 };
 
 // Lines that are none are left out; their number is added to `bad_lines`.

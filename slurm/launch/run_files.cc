@@ -1,5 +1,6 @@
 #include "slurm/launch/run_files.h"
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -54,6 +55,27 @@ JobStart parse_job_start(const std::string& text) {
 bool take_lock(UniqueHandle<FileDescriptorTraits>& lock, const fs::path& path) {
   lock.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   return !lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+// Which run of the checkpoint folder has written the manifest: it says so in its first lines.
+std::optional<std::int64_t> generation_of(const fs::path& manifest) {
+  constexpr std::string_view kField = "\"generation\": ";
+  try {
+    const File file = File::open_to_read(manifest);
+    std::array<char, 4096> head{};
+    const std::string_view text(
+        head.data(), static_cast<std::size_t>(file.read_at(0, head.data(), std::ssize(head))));
+    const std::size_t at = text.find(kField);
+    std::int64_t generation = 0;
+    if (at != std::string_view::npos &&
+        std::from_chars(text.data() + at + kField.size(), text.data() + text.size(), generation)
+                .ec == std::errc()) {
+      return generation;
+    }
+  } catch (const Error&) {
+    // Deleted meanwhile, or not to be read: nobody could resume from it either.
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -117,9 +139,9 @@ void RunFiles::end(int code, const std::string& message, const std::string& host
   }
 }
 
-std::int64_t RunFiles::durable_step() const {
+SavedStep RunFiles::durable_step() const {
   constexpr std::string_view kPrefix = "step-";
-  std::int64_t newest = -1;
+  SavedStep newest;
   try {
     for (const auto& entry : fs::directory_iterator(checkpoints_)) {
       const std::string name = entry.path().filename();
@@ -127,7 +149,9 @@ std::int64_t RunFiles::durable_step() const {
       const char* const end = name.data() + name.size();
       if (name.starts_with(kPrefix) &&
           std::from_chars(name.data() + kPrefix.size(), end, step).ptr == end) {
-        newest = std::max(newest, step);
+        if (const auto generation = generation_of(entry.path() / "manifest.json")) {
+          newest = std::max(newest, SavedStep{*generation, step});
+        }
       }
     }
   } catch (const fs::filesystem_error&) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "slurm/policy/verdict.h"
+#include "slurm/wire/messages.h"
 #include "src/base/file.h"
 
 namespace trireme {
@@ -25,8 +26,8 @@ class RunFiles {
   std::optional<StatedReason> reason() const;
   // Whether the attempt has finished the run. A launcher's code of 0 vouches for a DONE of before.
   bool done(std::optional<int> code) const;
-  // The largest number of a step's folder; -1: none.
-  std::int64_t durable_step() const;
+  // The newest checkpoint of those that have a manifest.
+  SavedStep durable_step() const;
 
   // What the launch ends with: where no rank has said the same, exit_reason.json says it now.
   void end(int code, const std::string& message, const std::string& host) const;

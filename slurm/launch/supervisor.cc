@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <future>
 #include <optional>
+#include <thread>
 
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -27,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kTickMilliseconds = 100;
 constexpr double kLongestStallSeconds = 900;
+constexpr double kStopPatience = 10;  // who asks for a stop does not wait longer for a disk
 constexpr double kPingSeconds = 1;
 constexpr double kFarewellSeconds = 12;  // agents take up to 10 to end ranks
 constexpr std::array kSignals = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
@@ -84,6 +86,15 @@ Environment failure_rate(const std::filesystem::path& journal) {
   return {};
 }
 
+// On a thread that nobody waits for: a file system that hangs may keep it longer than us.
+template <class Work>
+std::future<std::invoke_result_t<Work>> start_aside(Work work) {
+  std::packaged_task<std::invoke_result_t<Work>()> task(std::move(work));
+  auto result = task.get_future();
+  std::thread(std::move(task)).detach();
+  return result;
+}
+
 LaunchSetting completed(const LaunchPlan& plan) {
   LaunchSetting setting = plan.setting;
   setting.launch = fresh_secret().substr(0, 12);
@@ -96,9 +107,9 @@ class Supervisor {
   explicit Supervisor(const LaunchPlan& plan)
       : plan_(plan),
         setting_(completed(plan)),
+        files_(std::make_shared<RunFiles>(plan.run_folder, plan.checkpoint_folder)),
+        journal_(files_->journal(), setting_.launch),
         signals_(open_signals()),
-        files_(plan.run_folder, plan.checkpoint_folder),
-        journal_(files_.journal(), setting_.launch),
         fleet_(setting_, fresh_secret(), plan.health),
         course_(plan.course, plan.nodes,
                 plan.site_list.empty() ? std::map<std::string, std::string>{}
@@ -107,27 +118,20 @@ class Supervisor {
   int run();
 
  private:
-  // What reads or writes the run's folder: on a file system that hangs it may take minutes. Agents
-  // and deputy hear of us meanwhile, for they would take us for dead; as we are, if it takes longer
-  // than anybody waits for a disk.
+  // What reads or writes files of the run or the site: on a file system that hangs it may take
+  // minutes. Agents and deputy hear of us meanwhile, for they would take us for dead; as we are, if
+  // it takes longer than anybody waits for a disk. A stop that is asked for goes on without it,
+  // `otherwise` is the result then. `work` owns what it uses: it may outlive us.
   template <class Work>
-  auto beside_pings(Work work) {
-    auto result = std::async(std::launch::async, std::move(work));
-    const double began = now();
-    while (result.wait_for(std::chrono::milliseconds(kTickMilliseconds)) !=
-           std::future_status::ready) {
-      if (now() - began < kLongestStallSeconds) {
-        ping();
-      }
-    }
-    return result.get();
-  }
+  std::invoke_result_t<Work> beside_pings(Work work, std::invoke_result_t<Work> otherwise);
+  bool is_leaving() const { return leaving_since_ >= 0; }
 
   double now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   void feed(const Event& event);
   void wait() const;
   void ping();
-  void read_signals();
+  void hear_signals();
+  void pass_signals_on();
   void look_at_launcher();
   void look_at_deputy();
   void perform(const Action& action);
@@ -137,16 +141,45 @@ class Supervisor {
   LaunchPlan plan_;
   LaunchSetting setting_;
   Clock::time_point start_ = Clock::now();
-  UniqueHandle<FileDescriptorTraits> signals_;
-  RunFiles files_;
+  std::shared_ptr<RunFiles> files_;
   Journal journal_;
+  UniqueHandle<FileDescriptorTraits> signals_;  // until it is there a signal simply ends us
   Fleet fleet_;
   Course course_;
   std::optional<Child> launcher_;
   std::optional<int> code_;  // set: over
   double deputy_asked_ = -1e9;
   double pinged_ = 0;
+  std::vector<int> stops_;     // signals that the course has not heard of yet
+  double leaving_since_ = -1;  // a stop was asked for
+  bool files_hang_ = false;    // a work on them was given up
 };
+
+template <class Work>
+std::invoke_result_t<Work> Supervisor::beside_pings(Work work,
+                                                    std::invoke_result_t<Work> otherwise) {
+  if (files_hang_) {
+    return otherwise;
+  }
+  auto result = start_aside(std::move(work));
+  const double began = now();
+  while (result.wait_for(std::chrono::milliseconds(kTickMilliseconds)) !=
+         std::future_status::ready) {
+    hear_signals();
+    if (is_leaving() && now() - std::max(began, leaving_since_) > kStopPatience) {
+      files_hang_ = true;
+      tell({"files_hang",
+            {{"seconds", now() - began}},
+            fmt::format("{} has not answered for {:.0f} s: leaving without it",
+                        plan_.run_folder.string(), now() - began)});
+      return otherwise;
+    }
+    if (now() - began < kLongestStallSeconds) {
+      ping();
+    }
+  }
+  return result.get();
+}
 
 int Supervisor::run() {
   journal_.write("begin",
@@ -155,7 +188,7 @@ int Supervisor::run() {
                   {"run", setting_.run},
                   {"slurm_job", plan_.slurm_job}},
                  now());
-  feed(Started{files_.durable_step()});
+  feed(Started{beside_pings([files = files_] { return files->durable_step(); }, {})});
   while (!code_) {
     wait();
     for (FleetNews& news : fleet_.look()) {
@@ -165,7 +198,7 @@ int Supervisor::run() {
         feed(AgentLost{news.node, news.why});
       }
     }
-    read_signals();
+    pass_signals_on();
     look_at_launcher();
     look_at_deputy();
     feed(Tick{});
@@ -196,12 +229,20 @@ void Supervisor::feed(const Event& event) {
   }
 }
 
-void Supervisor::read_signals() {
+void Supervisor::hear_signals() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
     if (static_cast<int>(info.ssi_signo) != SIGCHLD) {
-      feed(StopAsked{static_cast<int>(info.ssi_signo)});
+      stops_.push_back(static_cast<int>(info.ssi_signo));
+      leaving_since_ = is_leaving() ? leaving_since_ : now();
     }
+  }
+}
+
+void Supervisor::pass_signals_on() {
+  hear_signals();
+  for (const int signal : std::exchange(stops_, {})) {
+    feed(StopAsked{signal});
   }
 }
 
@@ -214,9 +255,11 @@ void Supervisor::look_at_launcher() {
     remove_session(launcher_->pid());
   }
   launcher_.reset();
-  feed(beside_pings([&] {
-    return LauncherEnded{code, files_.reason(), files_.done(code), files_.durable_step()};
-  }));
+  feed(beside_pings(
+      [code, files = files_] {
+        return LauncherEnded{code, files->reason(), files->done(code), files->durable_step()};
+      },
+      LauncherEnded{code, {}, false, {}}));
 }
 
 // On another node than ours, tried on one after the other.
@@ -234,43 +277,59 @@ void Supervisor::look_at_deputy() {
 }
 
 void Supervisor::perform(const Action& action) {
-  std::visit(Overloaded{[&](const StartAgent& a) { fleet_.start_agent(a.node, a.check_health); },
-                        [&](const DropAgent& a) { fleet_.drop(a.node); },
-                        [&](const ClearNode& a) {
-                          fleet_.order(a.node,
-                                       {.kind = Order::Kind::clear, .generation = a.generation});
-                        },
-                        [&](const LaunchRanks& a) { launch(a); },
-                        [&](const SetPartner& a) { fleet_.set_partner(a.node, a.partner); },
-                        [&](const SignalRanks& a) {
-                          if (launcher_) {
-                            launcher_->signal(a.signal);
-                          }
-                        },
-                        [&](const KillRanks&) {
-                          if (launcher_) {
-                            launcher_->signal_group(SIGKILL);
-                          }
-                        },
-                        [&](const BlameNode& a) {
-                          if (!plan_.site_list.empty() && !beside_pings([&] {
-                                return append_to_site_list(plan_.site_list, a.node, a.why);
-                              })) {
-                            tell({"site_list_unwritable",
-                                  {{"node", a.node}},
-                                  "cannot write to " + plan_.site_list.string()});
-                          }
-                        },
-                        [&](const Note& a) { tell(a); },
-                        [&](const Finish& a) {
-                          beside_pings([&] { files_.end(a.code, a.why, host_name()); });
-                          code_ = a.code;
-                        }},
-             action);
+  std::visit(
+      Overloaded{[&](const StartAgent& a) { fleet_.start_agent(a.node, a.check_health); },
+                 [&](const DropAgent& a) { fleet_.drop(a.node); },
+                 [&](const ClearNode& a) {
+                   fleet_.order(a.node, {.kind = Order::Kind::clear, .generation = a.generation});
+                 },
+                 [&](const LaunchRanks& a) { launch(a); },
+                 [&](const SetPartner& a) { fleet_.set_partner(a.node, a.partner); },
+                 [&](const SignalRanks& a) {
+                   if (launcher_) {
+                     launcher_->signal(a.signal);
+                   }
+                 },
+                 [&](const KillRanks&) {
+                   if (launcher_) {
+                     launcher_->signal_group(SIGKILL);
+                   }
+                 },
+                 [&](const BlameNode& a) {
+                   if (!plan_.site_list.empty() &&
+                       !beside_pings([list = plan_.site_list,
+                                      a] { return append_to_site_list(list, a.node, a.why); },
+                                     false)) {
+                     tell({"site_list_unwritable",
+                           {{"node", a.node}},
+                           "cannot write to " + plan_.site_list.string()});
+                   }
+                 },
+                 [&](const Note& a) { tell(a); },
+                 [&](const Finish& a) {
+                   beside_pings(
+                       [files = files_, a] {
+                         files->end(a.code, a.why, host_name());
+                         return true;
+                       },
+                       false);
+                   code_ = a.code;
+                 }},
+      action);
 }
 
 void Supervisor::launch(const LaunchRanks& order) {
-  beside_pings([&] { files_.begin_attempt(); });
+  beside_pings(
+      [files = files_] {
+        files->begin_attempt();
+        return true;
+      },
+      false);
+  if (is_leaving()) {
+    pass_signals_on();
+    feed(LauncherEnded{});
+    return;
+  }
   LaunchSetting setting = setting_;
   // A start that hangs, as those before did not, should not cost ten minutes. The user's word wins.
   const char* const asked = std::getenv("TRIREME_START_DEADLINE");  // NOLINT(concurrency-mt-unsafe)

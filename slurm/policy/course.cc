@@ -43,7 +43,7 @@ Actions Course::on(const Event& event, double now) {
   if (stage_ != Stage::over) {
     std::visit(
         Overloaded{[&](const Started& e) {
-                     durable_step_ = e.durable_step;
+                     newest_ = e.durable;
                      for (Node& node : nodes_) {
                        node.since = now_;
                        if (node.standing == Standing::starting) {
@@ -239,7 +239,7 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   killing_ = false;
   first_step_seen_ = false;
   first_rank_ = nullptr;
-  best_step_ = durable_step_;
+  newest_before_ = newest_;
   stage_ = Stage::run;
   const std::size_t ranks = used_.size() * static_cast<std::size_t>(plan_.ranks_a_node);
   note("launch",

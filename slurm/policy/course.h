@@ -49,7 +49,7 @@ struct CoursePlan {
 
 // ---- Events. `now`: seconds of a clock that nobody sets.
 struct Started {
-  std::int64_t durable_step = -1;  // the newest checkpoint on disk; -1: none
+  SavedStep durable;  // the newest checkpoint on disk
 };
 struct AgentHeard {  // the agent's connection is there, or it reports
   std::string node;
@@ -63,7 +63,7 @@ struct LauncherEnded {
   std::optional<int> code;
   std::optional<StatedReason> reason;
   bool done = false;  // this attempt has written DONE
-  std::int64_t durable_step = -1;
+  SavedStep durable;
 };
 struct StopAsked {
   int signal = 0;
@@ -153,6 +153,7 @@ class Course {
   void note_gone(const Node& node, const RankState& rank);
   void end_if_stale();
   bool stays_stopped(const RankState& rank);
+  bool has_progressed() const;
   void look_at_limits();
   void watch_attempt();
   void watch_launcher();
@@ -203,9 +204,9 @@ class Course {
   int stop_signal_ = 0;
   int relaunches_without_progress_ = 0;
   int memory_deaths_ = 0;
-  std::int64_t durable_step_ = -1;
-  std::int64_t best_step_ = -1;  // when the attempt began
-  double longest_start_ = 0;     // seconds until rank 0 was connected, of starts that led to a step
+  SavedStep newest_;          // checkpoint, on disk or in a node's memory
+  SavedStep newest_before_;   // when the attempt began
+  double longest_start_ = 0;  // seconds until rank 0 was connected, of starts that led to a step
 };
 
 }  // namespace trireme

@@ -171,7 +171,7 @@ void Course::on_launcher_ended(const LauncherEnded& event) {
   evidence_.reason = event.reason;
   evidence_.done = event.done;
   evidence_.stop_asked = stop_signal_ != 0;
-  durable_step_ = std::max(durable_step_, event.durable_step);
+  newest_ = std::max(newest_, event.durable);
   detected_ = detected_ < 0 ? now_ : detected_;
   stage_ = Stage::settle;
   note("launcher_ended",
@@ -198,9 +198,15 @@ void Course::try_to_conclude() {
       return;
     }
     evidence_.oom_kills += node->report.oom_kills - node->oom_kills_before;
-    durable_step_ = std::max(durable_step_, node->report.memory_step);
+    newest_ = std::max(newest_, node->report.memory_step);
   }
   conclude(judge(evidence_));
+}
+
+// A run that went back to an earlier step, and on with other data, may save a smaller one. The step
+// that it had before, saved again, is none to be proud of.
+bool Course::has_progressed() const {
+  return newest_ > newest_before_ && newest_.step != newest_before_.step;
 }
 
 void Course::conclude(const Verdict& verdict) {
@@ -217,7 +223,7 @@ void Course::conclude(const Verdict& verdict) {
                        memory_deaths_, verdict.what));
     return;
   }
-  if (durable_step_ > best_step_) {
+  if (has_progressed()) {
     relaunches_without_progress_ = 0;
   }
   if (relaunches_without_progress_ >= plan_.most_relaunches) {
@@ -265,10 +271,10 @@ std::string Course::node_of_rank(int rank) const {
 }
 
 void Course::note_attempt(const Verdict& verdict) {
-  nlohmann::json fields = {{"generation", generation_},    {"cause", name_of(verdict.cause)},
-                           {"code", verdict.code},         {"what", verdict.what},
-                           {"launched", launched_},        {"detected", detected_},
-                           {"durable_step", durable_step_}};
+  nlohmann::json fields = {{"generation", generation_},   {"cause", name_of(verdict.cause)},
+                           {"code", verdict.code},        {"what", verdict.what},
+                           {"launched", launched_},       {"detected", detected_},
+                           {"durable_step", newest_.step}};
   if (!first_rank_.is_null()) {
     fields["rank0"] = first_rank_;
   }

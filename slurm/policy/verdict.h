@@ -50,7 +50,6 @@ struct Evidence {
   std::vector<GoneRank> gone = {};    // before we ended any
   std::vector<StaleRank> stale = {};  // for which we ended the attempt
   std::int64_t oom_kills = 0;         // on its nodes, meanwhile
-  std::int64_t durable_step = -1;
 };
 
 enum class Cause {

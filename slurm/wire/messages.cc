@@ -165,7 +165,8 @@ std::string to_json(const AgentReport& message) {
                {"trouble", message.trouble.substr(0, kMostText)},
                {"oom_kills", message.oom_kills},
                {"cleared", message.cleared},
-               {"memory_step", message.memory_step + 1},  // 0: none
+               {"memory_generation", message.memory_step.generation},
+               {"memory_step", message.memory_step.step + 1},  // 0: none
                {"ranks", ranks}});
 }
 
@@ -177,7 +178,8 @@ AgentReport parse_agent_report(std::string_view text) {
   report.trouble = short_text(object, "trouble");
   report.oom_kills = count_field(object, "oom_kills");
   report.cleared = count_field(object, "cleared");
-  report.memory_step = count_field(object, "memory_step") - 1;
+  report.memory_step = {count_field(object, "memory_generation"),
+                        count_field(object, "memory_step") - 1};
   for (const json& rank : array_field(object, "ranks")) {
     report.ranks.push_back(rank_of(rank));
   }

@@ -43,14 +43,22 @@ struct RankState {
   char state = '?';   // proc(5)'s letter
 };
 
+// A checkpoint by its age: a later run of the checkpoint folder (its generation, which is not the
+// launch's) writes newer ones, and in one run the later step is the newer.
+struct SavedStep {
+  std::int64_t generation = 0;
+  std::int64_t step = -1;  // -1: there is none
+  auto operator<=>(const SavedStep&) const = default;
+};
+
 // What an agent says every second, and at once when a rank comes, goes, or does its first step.
 struct AgentReport {
   bool healthy = false;  // the health check, if there is one, was passed
   bool settled = false;  // ... or has been failed: `trouble` says how
   std::string trouble = {};
-  std::int64_t oom_kills = 0;     // of its machine, since that was started
-  std::int64_t cleared = 0;       // the latest generation for which nothing older is left here
-  std::int64_t memory_step = -1;  // the newest checkpoint in this node's memory; -1: none
+  std::int64_t oom_kills = 0;  // of its machine, since that was started
+  std::int64_t cleared = 0;    // the latest generation for which nothing older is left here
+  SavedStep memory_step = {};  // the newest checkpoint in this node's memory
   std::vector<RankState> ranks = {};
 };
 

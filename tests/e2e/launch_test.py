@@ -212,6 +212,22 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(len(launch.events("agent_ready")), 2)
             launch.assert_nothing_left()
 
+    # Nobody waits for such a file system who asks for a stop: neither before the ranks start nor
+    # once they have ended.
+    def test_a_stop_while_the_file_system_hangs(self):
+        for name, call in (("before", "*/DONE|open|1"), ("after", "*/DONE|open|2")):
+            with self.subTest(name):
+                config = self.make_config(f"stop-{name}", train__steps=400)
+                env = {"LD_PRELOAD": str(FAULTY), "TRIREME_FAULTS": SLOW,
+                       "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
+                       "TRIREME_FAULTY_CALLS": f"{call}|delay=300"}
+                with Launch(config, env=env) as launch:
+                    launch.wait_for("launch" if name == "before" else "first_step")
+                    launch.process.send_signal(signal.SIGTERM)
+                    self.assertEqual(launch.wait(), 75, launch.text())
+                    self.assertIn("leaving without it", launch.text())
+                    launch.assert_nothing_left()
+
     def test_root_is_told_at_once_what_mpirun_wants(self):
         if os.geteuid() != 0:
             self.skipTest("only root is refused")

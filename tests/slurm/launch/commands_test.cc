@@ -168,11 +168,27 @@ TEST(RunFiles, DoneMustBeOfThisAttempt) {
 TEST(RunFiles, KnowsTheNewestStepAndTheReason) {
   const TempFolder folder;
   RunFiles files(folder.path(), folder.path() / "checkpoints");
-  EXPECT_EQ(files.durable_step(), -1);
-  for (const char* name : {"step-00000010", "step-00000020", ".tmp-30-1", "step-x", "step-4x"}) {
+  const auto save = [&](const std::string& name, const std::string& manifest) {
     make_directories(folder.path() / "checkpoints" / name);
+    write_file_durably(folder.path() / "checkpoints" / name / "manifest.json", manifest);
+  };
+  const auto of = [](int generation) {
+    return fmt::format("{{\"format\": \"f\", \"generation\": {}, \"step\": 1}}", generation);
+  };
+  EXPECT_EQ(files.durable_step(), SavedStep{});
+  for (const char* name : {"step-00000010", "step-00000020", ".tmp-30-1", "step-x", "step-4x"}) {
+    save(name, of(2));
   }
-  EXPECT_EQ(files.durable_step(), 20);
+  EXPECT_EQ(files.durable_step(), (SavedStep{2, 20}));
+  for (const char* text : {"", "{\"generation\": ", "{\"generation\": x}"}) {
+    save("step-00000030", text);
+    EXPECT_EQ(files.durable_step(), (SavedStep{2, 20})) << text;
+  }
+  make_directories(folder.path() / "checkpoints" / "step-00000040");
+  EXPECT_EQ(files.durable_step(), (SavedStep{2, 20}));
+  // A run that went back is newer.
+  save("step-00000010", of(3));
+  EXPECT_EQ(files.durable_step(), (SavedStep{3, 10}));
   EXPECT_FALSE(files.reason());
   files.end(93, "no progress", "host");
   ASSERT_TRUE(files.reason());

@@ -35,6 +35,27 @@ TEST(Course, ProgressOnDiskOrInMemoryEarnsFurtherRelaunches) {
   EXPECT_EQ(play.all<LaunchRanks>().size(), 13U);
 }
 
+// It went back to step 60, and saves smaller steps from then on.
+TEST(Course, ARunThatWentBackStillProgresses) {
+  Play play = at_work();
+  for (const std::int64_t step : {100, 60, 70, 80, 90, 95}) {
+    play.ranks_work({"n1", "n2"});
+    play.ends(139, false, step);
+  }
+  EXPECT_EQ(play.code(), -1);
+  EXPECT_EQ(play.all<LaunchRanks>().size(), 7U);
+}
+
+TEST(Course, TheSameStepSavedAgainIsNoProgress) {
+  Play play = at_work();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(play.code(), -1);
+    play.ranks_work({"n1", "n2"});
+    play.ends(139, false, 60);
+  }
+  EXPECT_EQ(play.code(), 93);
+}
+
 TEST(Course, OutOfMemoryIsTriedTwiceMore) {
   Play play = at_work();
   for (int i = 0; i < 3; ++i) {
@@ -99,7 +120,7 @@ TEST(Course, AskedTwiceItEnds) {
 
 TEST(Course, AskedToStopBetweenAttemptsItStartsNoOther) {
   Play play = at_work();
-  play.feed(LauncherEnded{137, std::nullopt, false, -1});
+  play.feed(LauncherEnded{137, std::nullopt, false, {}});
   play.feed(StopAsked{SIGUSR1});
   EXPECT_EQ(play.code(), 75);
   EXPECT_EQ(play.all<LaunchRanks>().size(), 1U);

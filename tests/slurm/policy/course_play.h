@@ -44,7 +44,7 @@ class Play {
     r.healthy = unfit != node;
     r.trouble = "tired";
     r.cleared = cleared[node];
-    r.memory_step = memory_step;
+    r.memory_step = {course_.generation(), memory_step};
     r.oom_kills = oom_kills;
     for (const RankState& rank : ranks[node]) {
       r.ranks.push_back(rank);
@@ -72,8 +72,8 @@ class Play {
     }
   }
   // The launcher's end, and old ranks gone everywhere.
-  void ends(std::optional<int> code, bool done = false, std::int64_t durable = -1) {
-    feed(LauncherEnded{code, reason, done, durable});
+  void ends(std::optional<int> code, bool done = false, std::int64_t durable_step = -1) {
+    feed(LauncherEnded{code, reason, done, {course_.generation(), durable_step}});
     for (const std::string& node : alive) {
       cleared[node] = course_.generation() + 1;
     }

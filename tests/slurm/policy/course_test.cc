@@ -72,7 +72,7 @@ TEST(Course, ADeadRankIsRelaunchedOnTheSameNodes) {
 
 TEST(Course, NewRanksWaitUntilOldOnesAreGone) {
   Play play = at_work();
-  play.feed(LauncherEnded{137, std::nullopt, false, -1});
+  play.feed(LauncherEnded{137, std::nullopt, false, {}});
   play.report("n1");
   play.report("n2");
   EXPECT_EQ(play.all<LaunchRanks>().size(), 1U);
@@ -233,7 +233,7 @@ TEST(Course, AnAgentThatDiesGetsASuccessorAndTheRanksGoOn) {
 TEST(Course, ALateSuccessorIsToldToClear) {
   Play play = at_work();
   play.dies("n2");
-  play.feed(LauncherEnded{137, std::nullopt, false, -1});
+  play.feed(LauncherEnded{137, std::nullopt, false, {}});
   play.come_up({"n2"});
   EXPECT_EQ(play.all<ClearNode>().back().node, "n2");
   play.cleared = {{"n1", 2}, {"n2", 2}};
@@ -254,7 +254,7 @@ TEST(Course, AnAgentThatKeepsDyingCostsItsNode) {
 TEST(Course, ALostNodeIsReplacedByTheSpareAndStaysOut) {
   Play play = at_work();
   play.dies("n2");
-  play.feed(LauncherEnded{205, std::nullopt, false, -1});
+  play.feed(LauncherEnded{205, std::nullopt, false, {}});
   play.cleared = {{"n1", 2}, {"n3", 2}};
   play.pass(7);  // no agent comes up on n2
   EXPECT_EQ(play.last_cause(), "node_death");
@@ -292,7 +292,7 @@ TEST(Course, WithoutSparesItGoesOnWithFewerThatFit) {
   play.come_up({"n1", "n2", "n3", "n4"});
   play.ranks_work({"n1", "n2", "n3", "n4"});
   play.dies("n3");
-  play.feed(LauncherEnded{205, std::nullopt, false, -1});
+  play.feed(LauncherEnded{205, std::nullopt, false, {}});
   play.cleared = {{"n1", 2}, {"n2", 2}, {"n4", 2}};
   play.pass(7);
   EXPECT_EQ(play.last_nodes(), (Names{"n1", "n2"}));

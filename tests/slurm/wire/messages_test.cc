@@ -14,7 +14,7 @@ AgentReport a_report() {
   report.trouble = "none";
   report.oom_kills = 2;
   report.cleared = 4;
-  report.memory_step = 30;
+  report.memory_step = {4, 30};
   RankState rank;
   rank.page.pid = 4711;
   rank.page.rank = 3;
@@ -38,12 +38,12 @@ AgentReport a_report() {
 TEST(Messages, ReportsComeBack) {
   const AgentReport r = parse_agent_report(to_json(a_report()));
   EXPECT_EQ(to_json(r), to_json(a_report()));
-  EXPECT_EQ(r.memory_step, 30);
+  EXPECT_EQ(r.memory_step, (SavedStep{4, 30}));
   ASSERT_EQ(r.ranks.size(), 1U);
   EXPECT_EQ(r.ranks[0].page.phase, ProgressPhase::checkpoint);
   EXPECT_EQ(r.ranks[0].state, 'T');
   EXPECT_TRUE(r.ranks[0].gone);
-  EXPECT_EQ(parse_agent_report(to_json(AgentReport{})).memory_step, -1);
+  EXPECT_EQ(parse_agent_report(to_json(AgentReport{})).memory_step, SavedStep{});
 }
 
 TEST(Messages, OrdersAndGreetingsComeBack) {
