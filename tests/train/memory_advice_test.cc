@@ -42,8 +42,8 @@ class MemoryAdviceTest : public testing::Test {
   }
   // One host that has so much for all ranks.
   std::vector<HostShare> host(std::int64_t available) const {
-    HostShare host{"node7", std::vector<int>(static_cast<std::size_t>(ranks_)), available,
-                   "a test"};
+    HostShare host{"node7", std::vector<int>(static_cast<std::size_t>(ranks_)), available, "a test",
+                   0};
     std::iota(host.ranks.begin(), host.ranks.end(), 0);
     return {host};
   }
@@ -123,12 +123,28 @@ TEST_F(MemoryAdviceTest, SaysWhatIsMissingWhereAndWhatToDo) {
 TEST_F(MemoryAdviceTest, HostsDoNotHelpEachOther) {
   const std::vector<MemoryPlan> plans = plan_memory_of_all(config_, layout(), resident());
   const std::int64_t each = needed(config_) / 4;
-  const std::vector<HostShare> even = {{"a", {0, 1}, 2 * each, ""}, {"b", {2, 3}, 2 * each, ""}};
+  const std::vector<HostShare> even = {{"a", {0, 1}, 2 * each, "", 0},
+                                       {"b", {2, 3}, 2 * each, "", 0}};
   EXPECT_EQ(memory_fault(config_, layout(), even, plans, resident()), std::nullopt);
-  const std::vector<HostShare> uneven = {{"a", {0, 1, 2}, 2 * each, ""}, {"b", {3}, 9 * each, ""}};
+  const std::vector<HostShare> uneven = {{"a", {0, 1, 2}, 2 * each, "", 0},
+                                         {"b", {3}, 9 * each, "", 0}};
   const auto fault = memory_fault(config_, layout(), uneven, plans, resident());
   ASSERT_TRUE(fault.has_value());
   EXPECT_THAT(*fault, AllOf(HasSubstr("host a"), HasSubstr("3 ranks")));
+}
+
+// Checkpoints of an earlier attempt give way to new ones, but to nothing else.
+TEST_F(MemoryAdviceTest, WhatCheckpointsHoldIsTakenOver) {
+  std::vector<MemoryPlan> plans = plan_memory_of_all(config_, layout(), resident());
+  for (MemoryPlan& plan : plans) {
+    plan.snapshot = 1000;
+  }
+  std::vector<HostShare> hosts = host(1'000'000'000);
+  const std::int64_t all = to_come(hosts[0], plans, resident());
+  hosts[0].held = 300;
+  EXPECT_EQ(to_come(hosts[0], plans, resident()), all - 300);
+  hosts[0].held = 1'000'000;
+  EXPECT_EQ(to_come(hosts[0], plans, resident()), all - 4 * 1000);
 }
 
 class OneSequenceTest : public MemoryAdviceTest {

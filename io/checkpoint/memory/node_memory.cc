@@ -124,6 +124,26 @@ std::vector<MemoryStep> list_memory_steps(const NodeMemory& node) {
   return steps;
 }
 
+std::int64_t held_bytes(const NodeMemory& node) {
+  std::int64_t bytes = 0;
+  if (node.folder.empty()) {
+    return bytes;
+  }
+  std::error_code code;
+  for (const fs::path& top : {node.own(), node.partner()}) {
+    // Steps of earlier attempts: nobody but the agent touches them now, and what it moves meanwhile
+    // makes no difference.
+    for (fs::recursive_directory_iterator at(top, code), end; !code && at != end;
+         at.increment(code)) {
+      std::error_code gone;
+      const bool is_file = at->is_regular_file(gone) && !at->is_symlink(gone);
+      const auto size = is_file ? at->file_size(gone) : 0;
+      bytes += gone ? 0 : static_cast<std::int64_t>(size);
+    }
+  }
+  return bytes;
+}
+
 std::string contents_id(const Manifest& manifest) {
   std::string text;
   for (const StoredShard& shard : manifest.shards) {

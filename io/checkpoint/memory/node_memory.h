@@ -64,6 +64,9 @@ struct MemoryStep {
 // The newest first, own ones before copies. A folder that is not there holds none.
 std::vector<MemoryStep> list_memory_steps(const NodeMemory& node);
 
+// Bytes of memory that checkpoints take on this node, those that no step needs any more included.
+std::int64_t held_bytes(const NodeMemory& node);
+
 // Equal for two manifests of the same shards, byte for byte.
 std::string contents_id(const Manifest& manifest);
 

@@ -163,11 +163,13 @@ class Advisor {
 std::int64_t to_come(const HostShare& host, const std::vector<MemoryPlan>& plans,
                      const std::vector<std::int64_t>& resident_at_start) {
   std::int64_t sum = 0;
+  std::int64_t snapshots = 0;
   for (const int rank : host.ranks) {
     const auto r = static_cast<std::size_t>(rank);
     sum += plans.at(r).to_come(resident_at_start.at(r));
+    snapshots += plans.at(r).snapshot;
   }
-  return sum;
+  return sum - std::min(host.held, snapshots);
 }
 
 std::optional<MemoryAdvice> memory_advice(const RunConfig& config, const Layout& layout,

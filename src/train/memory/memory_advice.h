@@ -15,6 +15,8 @@ struct HostShare {
   std::vector<int> ranks;
   std::int64_t available = 0;  // bytes that they may take together, beyond what they hold
   std::string source;          // what says so
+  // Bytes that checkpoints of earlier attempts take in its memory: new ones take their place.
+  std::int64_t held = 0;
 };
 
 // Bytes that the host's ranks will take, beyond what they hold.

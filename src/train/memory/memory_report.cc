@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/memory/node_memory.h"
 #include "mpi/agreement.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/available_memory.h"
@@ -49,23 +51,40 @@ std::vector<MemoryPlan> gather_plans(Communicator& world, const MemoryPlan& own)
   return plans;
 }
 
+// Of each node folder once, by rank: several launched nodes may share a host, ranks share a node.
+std::vector<std::int64_t> gather_held(Communicator& world, const std::vector<RankPlace>& places) {
+  const NodeMemory node = NodeMemory::from_environment();
+  std::vector<std::int64_t> held = gather_numbers(world, {held_bytes(node)});
+  const std::vector<std::string> folders = all_gather_text(world, node.folder.string());
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const RankPlace& place : places) {
+    const auto rank = static_cast<std::size_t>(place.rank);
+    if (!seen.emplace(place.host, folders[rank]).second) {
+      held[rank] = 0;
+    }
+  }
+  return held;
+}
+
 // Of each host, what its first rank finds. Before any rank goes on to allocate.
 std::vector<HostShare> gather_hosts(Communicator& world, const std::vector<RankPlace>& places) {
   const AvailableMemory here = available_memory();
   const std::vector<std::int64_t> available = gather_numbers(world, {here.bytes});
   const std::vector<std::string> sources = all_gather_text(world, here.source);
+  const std::vector<std::int64_t> held = gather_held(world, places);
   std::vector<HostShare> hosts;
   for (const RankPlace& place : places) {
     auto host = std::find_if(hosts.begin(), hosts.end(),
                              [&](const HostShare& known) { return known.host == place.host; });
     const auto rank = static_cast<std::size_t>(place.rank);
     if (host == hosts.end()) {
-      host = hosts.insert(hosts.end(), {place.host, {}, available[rank], sources[rank]});
+      host = hosts.insert(hosts.end(), {place.host, {}, available[rank], sources[rank], 0});
     } else if (available[rank] < host->available) {
       host->available = available[rank];
       host->source = sources[rank];
     }
     host->ranks.push_back(place.rank);
+    host->held += held[rank];
   }
   return hosts;
 }

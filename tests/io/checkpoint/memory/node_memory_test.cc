@@ -59,6 +59,22 @@ TEST(MemorySteps, AreToldWithWhatIsThere) {
   EXPECT_NE(contents_id(*steps[0].manifest), contents_id(*steps[2].manifest));
 }
 
+TEST(MemorySteps, WhatTheyHoldIsCounted) {
+  EXPECT_EQ(held_bytes({}), 0);
+  const Nodes nodes(2);
+  EXPECT_EQ(held_bytes(nodes.node(0)), 0);
+  ASSERT_TRUE(save_in_memory(nodes, {small_state(1), small_state(2)}, cut_flat, 4)[1].durable);
+  const std::int64_t own = held_bytes(nodes.node(0));
+  EXPECT_GE(own, 2 * list_memory_steps(nodes.node(0)).at(0).manifest.value().shards[0].bytes);
+  nodes.copy_to_partner(1, 0, 2, 1);
+  EXPECT_GT(held_bytes(nodes.node(0)), own);
+  const std::int64_t with_partner = held_bytes(nodes.node(0));
+  fs::create_directories(nodes.node(0).own() / ".free-1");
+  std::ofstream(nodes.node(0).own() / ".free-1" / "slot") << "12345";
+  fs::create_symlink("/dev/zero", nodes.node(0).own() / "endless");
+  EXPECT_EQ(held_bytes(nodes.node(0)), with_partner + 5);
+}
+
 TEST(MemorySteps, DamageIsToldNotThrown) {
   const Nodes nodes(1);
   ASSERT_TRUE(save_in_memory(nodes, {small_state(1), small_state(2)}, cut_flat, 2)[1].durable);
