@@ -198,6 +198,13 @@ def metrics(config):
     return [json.loads(line) for line in lines]
 
 
+def predicted_memory(config):
+    """Bytes by part, as the last start of the run told of each rank."""
+    lines = (run_dir(config) / "logs" / "rank-00000.jsonl").read_text().splitlines()
+    told = [line for line in map(json.loads, lines) if line.get("event") == "memory_predicted"]
+    return told[-1]["ranks"]
+
+
 def loss_bits(config):
     return {m["step"]: m["loss_bits"] for m in metrics(config)}
 

@@ -11,7 +11,7 @@ import time
 import unittest
 
 import harness
-from launch_harness import Launch, eventually, processes
+from launch_harness import SHM, Launch, eventually, processes
 
 STEPS = 40
 FAULTY = pathlib.Path(harness.PROGRAM).resolve().parent / "tests/support/libtrireme_faulty_calls.so"
@@ -198,6 +198,31 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(launch.wait(), 2, launch.text())
             self.assertEqual(launch.causes(), ["out_of_memory"] * 3)
             self.assertIn("the kernel killed for want of memory", launch.text())
+            launch.assert_nothing_left()
+
+    # It has room for one run, and for no second one beside what the first has left in memory.
+    def test_checkpoints_in_memory_make_room_for_their_successors(self):
+        alone = self.make_config("alone", train__steps=2, checkpoint__memory_every=2)
+        config = self.make_config("room", train__steps=12, checkpoint__memory_every=2)
+        model = ("model.hidden=512", "model.heads=8", "model.layers=4")
+        options = ["--local", 1, "--ranks-per-node", 1]
+        with Launch(alone, *model, options=options) as launch:
+            self.assertEqual(launch.wait(), 0, launch.text())
+        plan = harness.predicted_memory(alone)[0]
+        group = memory_group(self.folder, plan["total"] + plan["snapshot"] // 3)
+        if group is None:
+            self.skipTest("no memory cgroup can be made here")
+        self.addCleanup(group.rmdir)
+        enter = self.folder / "enter-room.sh"
+        enter.write_text(f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec "$@"\n')
+        enter.chmod(0o755)
+        with self.start(config, *model, options=[*options, "--launcher-arg", enter]) as launch:
+            launch.wait_for("first_step")
+            eventually(lambda: len(list(SHM.glob(
+                f"trireme-*-{launch.number()}-*/memory/own/step-*"))) >= 2, 60, "two steps")
+            os.kill(launch.rank(0), signal.SIGKILL)
+            self.assertEqual(launch.wait(), 0, launch.text())
+            self.assertEqual(launch.causes(), ["process_death", "finished"])
             launch.assert_nothing_left()
 
     # The run's file system takes nothing for longer than agents wait for a supervisor's word.

@@ -235,18 +235,12 @@ class MemoryCheckpoints(unittest.TestCase):
         finally:
             subprocess.run(["umount", nodes[0]], check=False)
 
-    def snapshot_bytes(self, config):
-        """What the snapshots of rank 0 are predicted to take."""
-        lines = (harness.run_dir(config) / "logs" / "rank-00000.jsonl").read_text().splitlines()
-        told = [line for line in map(json.loads, lines) if line.get("event") == "memory_predicted"]
-        return told[-1]["ranks"][0]["snapshot"]
-
     def test_copies_are_counted_where_there_is_a_partner(self):
         bytes_on = {}
         for nodes, ranks in ((1, 2), (2, 1)):
             config = self.make_config(f"counted{nodes}", train__steps=4)
             harness.must(run(node_folders(nodes), ranks, "train", config))
-            bytes_on[nodes] = self.snapshot_bytes(config)
+            bytes_on[nodes] = harness.predicted_memory(config)[0]["snapshot"]
         self.assertEqual(5 * bytes_on[1], 3 * bytes_on[2])
 
     # Every shard is there, and damaged; the disk never had any.
