@@ -161,14 +161,15 @@ void CopySender::tell(const std::string& trouble, const Partner& partner) {
 
 void CopySender::copy_newest(const Partner& partner) {
   const fs::path step = newest_step(own_);
-  const bool is_done =
-      step.filename() == done_step_ && partner.node == done_partner_ && !is_wanted(step);
+  const bool is_done = step.filename() == done_step_ && partner.node == done_partner_ &&
+                       partner.port == done_port_ && !is_wanted(step);
   if (step.empty() || is_done) {
     return;
   }
   copy(step, partner);
   done_step_ = step.filename();
   done_partner_ = partner.node;
+  done_port_ = partner.port;
   // Where another step has taken the folder meanwhile there is nothing to rename.
   std::error_code gone;
   fs::rename(step / kWantsCopy, step / kCopied, gone);

@@ -59,6 +59,7 @@ class CopySender {
   bool told_ = false;  // of trouble
   std::string done_step_;
   std::string done_partner_;
+  int done_port_ = 0;  // a new agent there has a new one, and no copies
   std::thread thread_;
 };
 

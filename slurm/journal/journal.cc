@@ -39,6 +39,36 @@ void tell(std::string_view text) {
   }
 }
 
+// To a file, which is opened for the first line: that, too, may take its time.
+class LinesOf {
+ public:
+  explicit LinesOf(std::filesystem::path path) : path_(std::move(path)) {}
+
+  void operator()(const std::string& line) {
+    if (!is_open_) {
+      is_open_ = true;
+      open();
+    }
+    if (file_) {
+      file_->append(line);
+    }
+  }
+
+ private:
+  void open() {
+    try {
+      make_directories(path_.parent_path());
+      file_ = std::make_shared<AppendFile>(AppendFile::open_lines(path_));
+    } catch (const Error&) {
+      // The run itself will say what is wrong with its folder.
+    }
+  }
+
+  std::filesystem::path path_;
+  bool is_open_ = false;
+  std::shared_ptr<AppendFile> file_;  // so that this can be copied
+};
+
 }  // namespace
 
 // Lines on their way to one place, and the thread that takes them there.
@@ -101,22 +131,9 @@ class Journal::Lane {
 };
 
 Journal::Journal(const std::filesystem::path& path, std::string launch)
-    : launch_(std::move(launch)) {
-  std::shared_ptr<AppendFile> file;
-  try {
-    make_directories(path.parent_path());
-    file = std::make_shared<AppendFile>(AppendFile::open_lines(path));
-    has_file_ = true;
-  } catch (const Error&) {
-    // The run itself will say what is wrong with its folder.
-  }
-  file_ = Lane::open([file](const std::string& line) {
-    if (file) {
-      file->append(line);
-    }
-  });
-  people_ = Lane::open(tell);
-}
+    : launch_(std::move(launch)),
+      file_(Lane::open(LinesOf(path))),
+      people_(Lane::open([](const std::string& line) { tell(line); })) {}
 
 Journal::~Journal() {
   const auto end = std::chrono::steady_clock::now() + kFarewell;

@@ -20,7 +20,7 @@ namespace trireme {
 
 class Journal {
  public:
-  // No file where the folder can't be written to.
+  // No file where the folder can't be written to; it is made with the first line.
   Journal(const std::filesystem::path& path, std::string launch);
   // Waits for what is not written yet, but not for ever.
   ~Journal();
@@ -30,13 +30,11 @@ class Journal {
   void write(std::string_view event, nlohmann::json fields, double clock);
   // A line for people, on stderr.
   void say(std::string_view text);
-  bool has_file() const { return has_file_; }
 
  private:
   class Lane;
 
   std::string launch_;
-  bool has_file_ = false;
   std::shared_ptr<Lane> file_;  // the thread's, too: a disk that hangs may keep it longer than us
   std::shared_ptr<Lane> people_;
 };

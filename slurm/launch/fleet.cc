@@ -79,6 +79,9 @@ void Fleet::start_agent(const std::string& node, bool check_health) {
 
 void Fleet::drop(const std::string& node) {
   constexpr double kCleanUpSeconds = 15;
+  if (deputy_node_ == node) {
+    deputy_ = Member{};  // else a node that is cut off would seem to have it for long
+  }
   const auto found = members_.find(node);
   if (found == members_.end()) {
     return;
@@ -132,6 +135,7 @@ void Fleet::ping_all() {
 
 void Fleet::want_deputy(const std::string& node, std::int64_t job) {
   deputy_ = Member{};
+  deputy_node_ = node;
   try {
     deputy_.starter = start(node, {"launch", "deputy", "--job", fmt::format("{}", job), "--port",
                                    fmt::format("{}", listener_.port()), "--addresses",

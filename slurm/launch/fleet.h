@@ -79,6 +79,7 @@ class Fleet {
   Listener listener_;
   std::map<std::string, Member> members_;
   Member deputy_;
+  std::string deputy_node_;  // where it was wanted last
   std::vector<Stranger> strangers_;
   int sent_away_ = 0;
   std::vector<FleetNews> failures_;  // of starts

@@ -106,10 +106,12 @@ void RunFiles::begin_attempt() {
   done_before_ = contents_of(run_ / "DONE");
   std::error_code gone;
   fs::remove(run_ / "exit_reason.json", gone);
+  reason_before_ = contents_of(run_ / "exit_reason.json");
 }
 
 std::optional<StatedReason> RunFiles::reason() const {
-  return parse_exit_reason(contents_of(run_ / "exit_reason.json"));
+  const std::string now = contents_of(run_ / "exit_reason.json");
+  return now == reason_before_ ? std::nullopt : parse_exit_reason(now);
 }
 
 bool RunFiles::done(std::optional<int> code) const {

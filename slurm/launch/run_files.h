@@ -21,7 +21,8 @@ class RunFiles {
   // For this launch, as long as this lives. PolicyError where another has the run. A file system
   // without locks gives none.
   void take();
-  // Before an attempt: remembers what DONE says, removes the reason of the attempt before.
+  // Before an attempt: removes the reason of the attempt before, and remembers what there is: what
+  // can't be removed is not taken for this attempt's.
   void begin_attempt();
   std::optional<StatedReason> reason() const;
   // Whether the attempt has finished the run. A launcher's code of 0 vouches for a DONE of before.
@@ -38,6 +39,7 @@ class RunFiles {
   std::filesystem::path run_;
   std::filesystem::path checkpoints_;
   std::string done_before_;
+  std::string reason_before_;
   UniqueHandle<FileDescriptorTraits> lock_;
 };
 

@@ -1,6 +1,5 @@
 #include "slurm/launch/supervisor.h"
 
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -9,13 +8,14 @@
 #include <thread>
 
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "slurm/journal/account.h"
 #include "slurm/journal/journal.h"
 #include "slurm/launch/fleet.h"
+#include "slurm/launch/launcher.h"
 #include "slurm/launch/run_files.h"
+#include "slurm/launch/stop_signals.h"
 #include "slurm/policy/site_list.h"
 #include "slurm/wire/secret.h"
 #include "src/base/error.h"
@@ -31,7 +31,7 @@ constexpr double kLongestStallSeconds = 900;
 constexpr double kStopPatience = 10;  // who asks for a stop does not wait longer for a disk
 constexpr double kPingSeconds = 1;
 constexpr double kFarewellSeconds = 12;  // agents take up to 10 to end ranks
-constexpr std::array kSignals = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
+constexpr int kBlameSeconds = 2;
 
 template <class... Handlers>
 struct Overloaded : Handlers... {
@@ -39,36 +39,6 @@ struct Overloaded : Handlers... {
 };
 template <class... Handlers>
 Overloaded(Handlers...) -> Overloaded<Handlers...>;
-
-// Signals come as something to read; children are started without the blocks.
-UniqueHandle<FileDescriptorTraits> open_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : kSignals) {
-    sigaddset(&set, number);
-  }
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGCHLD, SIG_DFL);  // who is started with it ignored would learn of no child's end
-  return UniqueHandle<FileDescriptorTraits>(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-// What mpirun leaves where it was killed: its session's folder.
-void remove_session(pid_t launcher) {
-  const char* base = std::getenv("OMPI_MCA_orte_tmpdir_base");  // NOLINT(concurrency-mt-unsafe)
-  const char* temporary = std::getenv("TMPDIR");                // NOLINT(concurrency-mt-unsafe)
-  const std::filesystem::path top = base != nullptr        ? base
-                                    : temporary != nullptr ? temporary
-                                                           : "/tmp";
-  // ompi.<the node, as mpirun calls it>.<user>/pid.<its number>
-  std::error_code gone;
-  for (const auto& entry : std::filesystem::directory_iterator(top, gone)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("ompi.") && name.ends_with(fmt::format(".{}", ::getuid()))) {
-      std::filesystem::remove_all(entry.path() / fmt::format("pid.{}", launcher), gone);
-    }
-  }
-}
 
 // The run's own failure rate, for intervals between checkpoints that depend on it.
 Environment failure_rate(const std::filesystem::path& journal) {
@@ -95,10 +65,8 @@ std::future<std::invoke_result_t<Work>> start_aside(Work work) {
   return result;
 }
 
-LaunchSetting completed(const LaunchPlan& plan) {
-  LaunchSetting setting = plan.setting;
+LaunchSetting numbered(LaunchSetting setting) {
   setting.launch = fresh_secret().substr(0, 12);
-  setting.extra = failure_rate(RunFiles(plan.run_folder, plan.checkpoint_folder).journal());
   return setting;
 }
 
@@ -106,53 +74,55 @@ class Supervisor {
  public:
   explicit Supervisor(const LaunchPlan& plan)
       : plan_(plan),
-        setting_(completed(plan)),
+        setting_(numbered(plan.setting)),
         files_(std::make_shared<RunFiles>(plan.run_folder, plan.checkpoint_folder)),
         journal_(files_->journal(), setting_.launch),
-        signals_(open_signals()),
-        fleet_(setting_, fresh_secret(), plan.health),
-        course_(plan.course, plan.nodes,
-                plan.site_list.empty() ? std::map<std::string, std::string>{}
-                                       : read_site_list(plan.site_list)) {}
+        fleet_(setting_, fresh_secret(), plan.health) {}
 
   int run();
 
  private:
+  // An entry of the site's list on its way: nothing waits for it.
+  struct Blame {
+    std::string node;
+    std::future<bool> is_written;
+  };
+
   // What reads or writes files of the run or the site: on a file system that hangs it may take
   // minutes. Agents and deputy hear of us meanwhile, for they would take us for dead; as we are, if
   // it takes longer than anybody waits for a disk. A stop that is asked for goes on without it,
   // `otherwise` is the result then. `work` owns what it uses: it may outlive us.
   template <class Work>
   std::invoke_result_t<Work> beside_pings(Work work, std::invoke_result_t<Work> otherwise);
-  bool is_leaving() const { return leaving_since_ >= 0; }
 
   double now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  bool prepare();
   void feed(const Event& event);
   void wait() const;
   void ping();
-  void hear_signals();
   void pass_signals_on();
   void look_at_launcher();
   void look_at_deputy();
+  void look_at_blames();
   void perform(const Action& action);
   void launch(const LaunchRanks& order);
+  void finish(const Finish& order);
   void tell(const Note& note);
 
   LaunchPlan plan_;
   LaunchSetting setting_;
   Clock::time_point start_ = Clock::now();
+  StopSignals signals_;
   std::shared_ptr<RunFiles> files_;
   Journal journal_;
-  UniqueHandle<FileDescriptorTraits> signals_;  // until it is there a signal simply ends us
   Fleet fleet_;
-  Course course_;
-  std::optional<Child> launcher_;
+  std::optional<Course> course_;
+  Launcher launcher_;
+  std::vector<Blame> blames_;
   std::optional<int> code_;  // set: over
   double deputy_asked_ = -1e9;
   double pinged_ = 0;
-  std::vector<int> stops_;     // signals that the course has not heard of yet
-  double leaving_since_ = -1;  // a stop was asked for
-  bool files_hang_ = false;    // a work on them was given up
+  bool files_hang_ = false;  // a work on them was given up
 };
 
 template <class Work>
@@ -163,14 +133,16 @@ std::invoke_result_t<Work> Supervisor::beside_pings(Work work,
   }
   auto result = start_aside(std::move(work));
   const double began = now();
+  double leaving_since = -1;
   while (result.wait_for(std::chrono::milliseconds(kTickMilliseconds)) !=
          std::future_status::ready) {
-    hear_signals();
-    if (is_leaving() && now() - std::max(began, leaving_since_) > kStopPatience) {
+    signals_.hear();
+    leaving_since = signals_.asked() && leaving_since < 0 ? now() : leaving_since;
+    if (leaving_since >= 0 && now() - leaving_since > kStopPatience) {
       files_hang_ = true;
       tell({"files_hang",
             {{"seconds", now() - began}},
-            fmt::format("{} has not answered for {:.0f} s: leaving without it",
+            fmt::format("the file system of {} has not answered for {:.0f} s: leaving without it",
                         plan_.run_folder.string(), now() - began)});
       return otherwise;
     }
@@ -181,7 +153,31 @@ std::invoke_result_t<Work> Supervisor::beside_pings(Work work,
   return result.get();
 }
 
+// False: asked to stop before the run's folder could be had.
+bool Supervisor::prepare() {
+  // First of all: what follows writes into the run's folder.
+  if (!beside_pings(
+          [files = files_] {
+            files->take();
+            return true;
+          },
+          false)) {
+    return false;
+  }
+  setting_.extra =
+      beside_pings([journal = files_->journal()] { return failure_rate(journal); }, Environment{});
+  std::map<std::string, std::string> excluded;
+  if (!plan_.site_list.empty()) {
+    excluded = beside_pings([list = plan_.site_list] { return read_site_list(list); }, excluded);
+  }
+  course_.emplace(plan_.course, plan_.nodes, excluded);
+  return true;
+}
+
 int Supervisor::run() {
+  if (!prepare()) {
+    return static_cast<int>(ExitCode::requeue);
+  }
   journal_.write("begin",
                  {{"pid", ::getpid()},
                   {"host", host_name()},
@@ -201,17 +197,22 @@ int Supervisor::run() {
     pass_signals_on();
     look_at_launcher();
     look_at_deputy();
+    look_at_blames();
     feed(Tick{});
     ping();
   }
-  launcher_.reset();
+  launcher_.end();
   fleet_.dismiss(kFarewellSeconds);
+  for (const Blame& blame : blames_) {
+    blame.is_written.wait_for(std::chrono::seconds(kBlameSeconds));
+  }
+  look_at_blames();
   journal_.write("end", {{"code", *code_}}, now());
   return *code_;
 }
 
 void Supervisor::wait() const {
-  std::vector<pollfd> waiting = {{signals_.get(), POLLIN, 0}};
+  std::vector<pollfd> waiting = {{signals_.fd(), POLLIN, 0}};
   fleet_.add_to(waiting);
   ::poll(waiting.data(), waiting.size(), kTickMilliseconds);
 }
@@ -224,42 +225,30 @@ void Supervisor::ping() {
 }
 
 void Supervisor::feed(const Event& event) {
-  for (const Action& action : course_.on(event, now())) {
+  for (const Action& action : course_->on(event, now())) {
     perform(action);
   }
 }
 
-void Supervisor::hear_signals() {
-  signalfd_siginfo info{};
-  while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-    if (static_cast<int>(info.ssi_signo) != SIGCHLD) {
-      stops_.push_back(static_cast<int>(info.ssi_signo));
-      leaving_since_ = is_leaving() ? leaving_since_ : now();
-    }
-  }
-}
-
 void Supervisor::pass_signals_on() {
-  hear_signals();
-  for (const int signal : std::exchange(stops_, {})) {
+  signals_.hear();
+  for (const int signal : signals_.take()) {
     feed(StopAsked{signal});
   }
 }
 
 void Supervisor::look_at_launcher() {
-  if (!launcher_ || !launcher_->poll()) {
+  const auto end = launcher_.ended();
+  if (!end) {
     return;
   }
-  const int code = *launcher_->poll();
-  if (code > 128) {
-    remove_session(launcher_->pid());
-  }
-  launcher_.reset();
-  feed(beside_pings(
-      [code, files = files_] {
+  const LauncherEnded seen = beside_pings(
+      [code = end->code, files = files_] {
         return LauncherEnded{code, files->reason(), files->done(code), files->durable_step()};
       },
-      LauncherEnded{code, {}, false, {}}));
+      LauncherEnded{end->code, {}, false, {}});
+  pass_signals_on();  // before the end is judged
+  feed(seen);
 }
 
 // On another node than ours, tried on one after the other.
@@ -268,7 +257,7 @@ void Supervisor::look_at_deputy() {
   if (plan_.slurm_job == 0 || fleet_.has_deputy() || now() - deputy_asked_ < kTrySeconds) {
     return;
   }
-  std::vector<std::string> nodes = course_.ready_nodes();
+  std::vector<std::string> nodes = course_->ready_nodes();
   std::erase(nodes, plan_.batch_node);
   if (!nodes.empty()) {
     deputy_asked_ = now();
@@ -276,46 +265,42 @@ void Supervisor::look_at_deputy() {
   }
 }
 
+// For the next launches: this one knows its nodes.
+void Supervisor::look_at_blames() {
+  std::erase_if(blames_, [&](Blame& blame) {
+    if (blame.is_written.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      return false;
+    }
+    if (!blame.is_written.get()) {
+      tell({"site_list_unwritable",
+            {{"node", blame.node}},
+            "cannot write to " + plan_.site_list.string()});
+    }
+    return true;
+  });
+}
+
 void Supervisor::perform(const Action& action) {
-  std::visit(
-      Overloaded{[&](const StartAgent& a) { fleet_.start_agent(a.node, a.check_health); },
-                 [&](const DropAgent& a) { fleet_.drop(a.node); },
-                 [&](const ClearNode& a) {
-                   fleet_.order(a.node, {.kind = Order::Kind::clear, .generation = a.generation});
-                 },
-                 [&](const LaunchRanks& a) { launch(a); },
-                 [&](const SetPartner& a) { fleet_.set_partner(a.node, a.partner); },
-                 [&](const SignalRanks& a) {
-                   if (launcher_) {
-                     launcher_->signal(a.signal);
-                   }
-                 },
-                 [&](const KillRanks&) {
-                   if (launcher_) {
-                     launcher_->signal_group(SIGKILL);
-                   }
-                 },
-                 [&](const BlameNode& a) {
-                   if (!plan_.site_list.empty() &&
-                       !beside_pings([list = plan_.site_list,
-                                      a] { return append_to_site_list(list, a.node, a.why); },
-                                     false)) {
-                     tell({"site_list_unwritable",
-                           {{"node", a.node}},
-                           "cannot write to " + plan_.site_list.string()});
-                   }
-                 },
-                 [&](const Note& a) { tell(a); },
-                 [&](const Finish& a) {
-                   beside_pings(
-                       [files = files_, a] {
-                         files->end(a.code, a.why, host_name());
-                         return true;
-                       },
-                       false);
-                   code_ = a.code;
-                 }},
-      action);
+  std::visit(Overloaded{[&](const StartAgent& a) { fleet_.start_agent(a.node, a.check_health); },
+                        [&](const DropAgent& a) { fleet_.drop(a.node); },
+                        [&](const ClearNode& a) {
+                          fleet_.order(a.node,
+                                       {.kind = Order::Kind::clear, .generation = a.generation});
+                        },
+                        [&](const LaunchRanks& a) { launch(a); },
+                        [&](const SetPartner& a) { fleet_.set_partner(a.node, a.partner); },
+                        [&](const SignalRanks& a) { launcher_.signal(a.signal); },
+                        [&](const KillRanks&) { launcher_.kill(); },
+                        [&](const LeaveLauncher&) { launcher_.leave(); },
+                        [&](const BlameNode& a) {
+                          if (!plan_.site_list.empty()) {
+                            blames_.push_back({a.node, start_aside([list = plan_.site_list, a] {
+                                                 return append_to_site_list(list, a.node, a.why);
+                                               })});
+                          }
+                        },
+                        [&](const Note& a) { tell(a); }, [&](const Finish& a) { finish(a); }},
+             action);
 }
 
 void Supervisor::launch(const LaunchRanks& order) {
@@ -325,7 +310,7 @@ void Supervisor::launch(const LaunchRanks& order) {
         return true;
       },
       false);
-  if (is_leaving()) {
+  if (signals_.asked()) {
     pass_signals_on();
     feed(LauncherEnded{});
     return;
@@ -337,17 +322,29 @@ void Supervisor::launch(const LaunchRanks& order) {
     setting.extra.emplace_back("TRIREME_START_DEADLINE",
                                fmt::format("{:.0f}", order.start_deadline));
   }
-  Command command = ranks_command(setting, order.generation, order.nodes);
-  try {
-    launcher_.emplace(ChildPlan{.argv = command.argv,
-                                .environment = command.environment,
-                                .input = {},
-                                .own_group = true,
-                                .dies_with_us = true});
-  } catch (const IoError& error) {
-    tell({"launcher_missing", {{"why", error.what()}}, error.what()});
-    code_ = static_cast<int>(ExitCode::usage);
+  if (order.has_saved) {
+    // Whatever the first start was told to begin with: what it has done since is not done again.
+    setting.run.emplace_back("checkpoint.resume=auto");
   }
+  try {
+    launcher_.start(ranks_command(setting, order.generation, order.nodes));
+  } catch (const NotFound& error) {
+    tell({"launcher_missing", {{"why", error.what()}}, error.what()});
+    finish({static_cast<int>(ExitCode::usage), error.what()});
+  } catch (const IoError& error) {
+    tell({"launcher_not_started", {{"why", error.what()}}, error.what()});
+    feed(LauncherEnded{});
+  }
+}
+
+void Supervisor::finish(const Finish& order) {
+  beside_pings(
+      [files = files_, order] {
+        files->end(order.code, order.why, host_name());
+        return true;
+      },
+      false);
+  code_ = order.code;
 }
 
 void Supervisor::tell(const Note& note) {
@@ -359,11 +356,6 @@ void Supervisor::tell(const Note& note) {
 
 }  // namespace
 
-int supervise(const LaunchPlan& plan) {
-  // First of all: what follows writes into the run's folder.
-  RunFiles run(plan.run_folder, plan.checkpoint_folder);
-  run.take();
-  return Supervisor(plan).run();
-}
+int supervise(const LaunchPlan& plan) { return Supervisor(plan).run(); }
 
 }  // namespace trireme

@@ -43,7 +43,7 @@ Actions Course::on(const Event& event, double now) {
   if (stage_ != Stage::over) {
     std::visit(
         Overloaded{[&](const Started& e) {
-                     newest_ = e.durable;
+                     newest_ = newest_at_first_ = e.durable;
                      for (Node& node : nodes_) {
                        node.since = now_;
                        if (node.standing == Standing::starting) {
@@ -79,7 +79,8 @@ void Course::leave_out(double gap) {
   for (auto& [rank, since] : stopped_since_) {
     since += gap;
   }
-  for (double* const since : {&first_gone_, &ranks_over_since_, &enough_since_}) {
+  for (double* const since :
+       {&first_gone_, &ranks_over_since_, &enough_since_, &killing_since_, &settling_since_}) {
     *since += *since < 0 ? 0 : gap;
   }
   waits_since_ += gap;
@@ -102,6 +103,7 @@ void Course::on_heard(const AgentHeard& event) {
       return;
     }
     node->standing = Standing::ready;
+    node->was_ready = true;
     node->since = now_;
     note("agent_ready", {{"node", node->spec.name}});
     if (in_use(*node) && (stage_ == Stage::settle || killing_)) {
@@ -156,8 +158,7 @@ void Course::exclude(Node& node, const std::string& why) {
 
 void Course::look_at_limits() {
   for (Node& node : nodes_) {
-    const bool first_time = generation_ == 0;
-    const double limit = first_time ? plan_.agents_start : plan_.agent_restart;
+    const double limit = node.was_ready ? plan_.agent_restart : plan_.agents_start;
     if (node.standing == Standing::starting && now_ - node.since > limit) {
       lose(node, fmt::format("no agent came up there within {:.0f} s", limit));
     } else if (node.standing == Standing::ready && now_ - node.heard > plan_.silence) {
@@ -171,10 +172,17 @@ void Course::on_stop(int signal) {
   note("stop_asked", {{"signal", signal}},
        again ? "asked to stop once more: ending the ranks" : "asked to stop: saving first");
   stop_signal_ = signal;
-  if (stage_ != Stage::run) {
+  if (stage_ == Stage::settle) {
+    evidence_.stop_asked = true;
+    conclude(judge(evidence_));
+  } else if (stage_ != Stage::run) {
     finish(static_cast<int>(ExitCode::requeue), "stopped before the ranks were at work");
+  } else if (killing_) {
+    // It is about to end.
   } else if (again) {
     end_attempt("asked twice to stop");
+  } else if (ranks_seen() == 0) {
+    end_attempt("asked to stop before any rank was there");
   } else {
     out_.emplace_back(SignalRanks{SIGUSR2});
   }
@@ -184,6 +192,8 @@ void Course::on_tick() {
   look_at_limits();
   if (stage_ == Stage::run) {
     watch_attempt();
+  } else if (stage_ == Stage::settle) {
+    give_up_old_ranks();
   }
 }
 
@@ -237,6 +247,7 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   ranks_over_since_ = -1;
   detected_ = -1;
   killing_ = false;
+  killing_since_ = settling_since_ = -1;
   first_step_seen_ = false;
   first_rank_ = nullptr;
   newest_before_ = newest_;
@@ -258,7 +269,8 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   const double deadline = longest_start_ > 0 ? std::clamp(plan_.start_factor * longest_start_,
                                                           plan_.least_start, plan_.most_start)
                                              : 0;
-  out_.emplace_back(LaunchRanks{generation_, specs, deadline});
+  out_.emplace_back(
+      LaunchRanks{generation_, specs, deadline, newest_.generation > newest_at_first_.generation});
 }
 
 void Course::finish(int code, const std::string& text) {

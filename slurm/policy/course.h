@@ -41,6 +41,8 @@ struct CoursePlan {
   double ranks_start = 120;     // until every rank has a page
   double launcher_grace = 1.5;  // of a launcher whose rank is gone, to end by itself
   double launcher_end = 10;     // of a launcher whose ranks have all come to their end
+  double killed_end = 15;       // of a launcher that was killed: then it is left to the kernel
+  double old_ranks_end = 60;    // of ranks that were killed: then their node counts as lost
   double enough_nodes = 2;      // how long spares may keep those waiting that are enough
   double least_start = 60;      // of a start's deadline, once one was seen
   double most_start = 600;      // as a rank gives itself
@@ -87,6 +89,7 @@ struct LaunchRanks {
   std::int64_t generation = 0;
   std::vector<NodeSpec> nodes;
   double start_deadline = 0;  // seconds, for MPI to connect them; 0: not known from other starts
+  bool has_saved = false;     // this launch has: from now on runs go on from what is newest
 };
 struct SetPartner {
   std::string node;
@@ -95,8 +98,9 @@ struct SetPartner {
 struct SignalRanks {
   int signal = 0;
 };
-struct KillRanks {};  // the launcher
-struct BlameNode {    // for the site's list
+struct KillRanks {};      // the launcher
+struct LeaveLauncher {};  // it does not even die: it counts as ended
+struct BlameNode {        // for the site's list
   std::string node;
   std::string why;
 };
@@ -110,7 +114,7 @@ struct Finish {
   std::string why;
 };
 using Action = std::variant<StartAgent, DropAgent, ClearNode, LaunchRanks, SetPartner, SignalRanks,
-                            KillRanks, BlameNode, Note, Finish>;
+                            KillRanks, LeaveLauncher, BlameNode, Note, Finish>;
 using Actions = std::vector<Action>;
 
 class Course {
@@ -132,6 +136,7 @@ class Course {
   struct Node {
     NodeSpec spec;
     Standing standing = Standing::starting;
+    bool was_ready = false;
     std::string why;
     double since = 0;  // of the standing
     double heard = 0;
@@ -157,6 +162,8 @@ class Course {
   void look_at_limits();
   void watch_attempt();
   void watch_launcher();
+  void watch_the_end();
+  void give_up_old_ranks();
   void note_status();
   void try_to_launch();
   void launch(const std::vector<std::size_t>& chosen);
@@ -197,6 +204,8 @@ class Course {
   double ranks_over_since_ = -1;
   double detected_ = -1;  // when it was first known to be over
   bool killing_ = false;
+  double killing_since_ = -1;
+  double settling_since_ = -1;
   bool first_step_seen_ = false;
   nlohmann::json first_rank_;  // rank 0's page as last seen, for the account
 
@@ -204,9 +213,10 @@ class Course {
   int stop_signal_ = 0;
   int relaunches_without_progress_ = 0;
   int memory_deaths_ = 0;
-  SavedStep newest_;          // checkpoint, on disk or in a node's memory
-  SavedStep newest_before_;   // when the attempt began
-  double longest_start_ = 0;  // seconds until rank 0 was connected, of starts that led to a step
+  SavedStep newest_at_first_;  // when the launch began
+  SavedStep newest_;           // checkpoint, on disk or in a node's memory
+  SavedStep newest_before_;    // when the attempt began
+  double longest_start_ = 0;   // seconds until rank 0 was connected, of starts that led to a step
 };
 
 }  // namespace trireme

@@ -67,7 +67,7 @@ void Course::note_gone(const Node& node, const RankState& rank) {
   if (known || stage_ != Stage::run || killing_ || rank.page.phase == ProgressPhase::end) {
     return;
   }
-  evidence_.gone.push_back({node.spec.name, rank.page.rank});
+  evidence_.gone.push_back({node.spec.name, rank.page.rank, rank.page.exit_code});
   detected_ = detected_ < 0 ? now_ : detected_;
   if (first_gone_ < 0) {
     first_gone_ = now_;
@@ -116,10 +116,15 @@ void Course::end_if_stale() {
 
 void Course::watch_attempt() {
   const int expected = static_cast<int>(used_.size()) * plan_.ranks_a_node;
-  evidence_.all_ranks_seen = evidence_.all_ranks_seen || ranks_seen() >= expected;
+  const bool are_there = evidence_.all_ranks_seen;
+  evidence_.all_ranks_seen = are_there || ranks_seen() >= expected;
   note_status();
   if (killing_) {
+    watch_the_end();
     return;
+  }
+  if (stop_signal_ != 0 && evidence_.all_ranks_seen && !are_there) {
+    out_.emplace_back(SignalRanks{SIGUSR2});  // to those that were not there yet
   }
   if (!evidence_.all_ranks_seen && now_ - waits_since_ > plan_.ranks_start) {
     end_attempt(fmt::format("{} of {} ranks came up within {:.0f} s", ranks_seen(), expected,
@@ -151,9 +156,35 @@ void Course::watch_launcher() {
   }
 }
 
+// What hangs in the kernel can't be killed, and may not hold up the others.
+void Course::watch_the_end() {
+  if (now_ - killing_since_ > plan_.killed_end) {
+    killing_since_ = now_;
+    note("launcher_left", {{"generation", generation_}},
+         fmt::format("the launcher was killed {:.0f} s ago and is still there: going on without "
+                     "its end",
+                     plan_.killed_end));
+    out_.emplace_back(LeaveLauncher{});
+  }
+}
+
+// Should they ever come back, the checkpoint folder's lock and generation keep them from writing.
+void Course::give_up_old_ranks() {
+  if (now_ - settling_since_ <= plan_.old_ranks_end) {
+    return;
+  }
+  for (Node* const node : used_nodes()) {
+    if (node->standing == Standing::ready && node->report.cleared <= generation_) {
+      lose(*node,
+           fmt::format("ranks that were killed {:.0f} s ago are still there", plan_.old_ranks_end));
+    }
+  }
+}
+
 // The launcher dies; the agents end the ranks. Its end comes as an event.
 void Course::end_attempt(const std::string& why) {
   killing_ = true;
+  killing_since_ = now_;
   detected_ = detected_ < 0 ? now_ : detected_;
   evidence_.killed_launcher = true;
   note("end_attempt", {{"generation", generation_}, {"why", why}}, "ending the attempt: " + why);
@@ -174,6 +205,7 @@ void Course::on_launcher_ended(const LauncherEnded& event) {
   newest_ = std::max(newest_, event.durable);
   detected_ = detected_ < 0 ? now_ : detected_;
   stage_ = Stage::settle;
+  settling_since_ = now_;
   note("launcher_ended",
        {{"generation", generation_}, {"code", event.code ? nlohmann::json(*event.code) : nullptr}});
   const Verdict verdict = judge(evidence_);

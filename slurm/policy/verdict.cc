@@ -1,5 +1,6 @@
 #include "slurm/policy/verdict.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstring>
@@ -76,6 +77,13 @@ std::string describe(const std::vector<StaleRank>& stale) {
   return text;
 }
 
+// Of those who are gone, the first that said with which error, on its page.
+const GoneRank* first_with_code(const Evidence& evidence) {
+  const auto found = std::find_if(evidence.gone.begin(), evidence.gone.end(),
+                                  [](const GoneRank& rank) { return rank.exit_code != 0; });
+  return found == evidence.gone.end() ? nullptr : &*found;
+}
+
 std::string launcher_text(const Evidence& evidence) {
   if (!evidence.launcher_code) {
     return "the launcher was ended";
@@ -100,9 +108,21 @@ std::optional<Verdict> stated(const Evidence& evidence) {
     }
     return std::nullopt;
   }
+  // For want of a file to say it in: before the run has its folder, or on a disk that takes
+  // nothing.
+  if (const GoneRank* const rank = first_with_code(evidence)) {
+    const auto cause = cause_of(rank->exit_code);
+    if (cause && (is_final(*cause) || *cause == Cause::io)) {
+      return Verdict{*cause,
+                     rank->exit_code,
+                     fmt::format("rank {} on {} ended with code {}; its output says why",
+                                 rank->rank, rank->node, rank->exit_code),
+                     {}};
+    }
+  }
   if (evidence.launcher_code && !evidence.killed_launcher && evidence.gone.empty()) {
     const auto cause = cause_of(*evidence.launcher_code);
-    if (cause && (is_final(*cause))) {
+    if (cause && (is_final(*cause) || *cause == Cause::io)) {
       return Verdict{*cause, *evidence.launcher_code, launcher_text(evidence), {}};
     }
   }

@@ -26,6 +26,7 @@ std::optional<StatedReason> parse_exit_reason(const std::string& text);
 struct GoneRank {
   std::string node = {};
   int rank = 0;
+  int exit_code = 0;  // as it said on its page; 0: it said none
 };
 
 // A rank that has made no progress within its deadline.

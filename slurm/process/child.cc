@@ -109,7 +109,7 @@ Child::Child(const ChildPlan& plan) : own_group_(plan.own_group) {
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) {
-    throw_errno(errno, "start", plan.argv.front());
+    throw IoError(fmt::format("cannot start {}: {}", plan.argv.front(), std::strerror(errno)));
   }
   if (pid_ == 0) {
     become(plan, image, parent, input.get(), failure.write.get());
@@ -125,7 +125,12 @@ Child::Child(const ChildPlan& plan) : own_group_(plan.own_group) {
   }
   if (got == static_cast<ssize_t>(sizeof(code))) {
     ::waitpid(pid_, nullptr, 0);
-    throw IoError(fmt::format("cannot start {}: {}", plan.argv.front(), std::strerror(code)));
+    const std::string why =
+        fmt::format("cannot start {}: {}", plan.argv.front(), std::strerror(code));
+    if (code == ENOENT || code == EACCES || code == ENOEXEC || code == ENOTDIR) {
+      throw NotFound(why);
+    }
+    throw IoError(why);
   }
 }
 

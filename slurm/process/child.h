@@ -23,7 +23,8 @@ struct ChildPlan {
 
 class Child {
  public:
-  // IoError where there is no such program.
+  // NotFound where there is no such program that could be run; IoError where this machine has no
+  // room for it now.
   explicit Child(const ChildPlan& plan);
   // Kills what still runs, group and all, and waits for it.
   ~Child();
@@ -39,6 +40,8 @@ class Child {
   // To the process alone, or to its whole group.
   void signal(int number) const;
   void signal_group(int number) const;
+  // Forgets it: what hangs in the kernel is not waited for.
+  void leave() { pid_ = -1; }
 
  private:
   pid_t pid_ = -1;

@@ -78,6 +78,7 @@ json json_of(const RankState& rank) {
           {"changed", p.changed_ns},
           {"first_step", p.first_step_ns},
           {"spent", p.spent_ns},
+          {"exit_code", p.exit_code},
           {"age", rank.age},
           {"lived", rank.lived},
           {"gone", rank.gone},
@@ -105,6 +106,7 @@ RankState rank_of(const json& object) {
   p.changed_ns = count_field(object, "changed", 0, INT64_MAX);
   p.first_step_ns = count_field(object, "first_step", 0, INT64_MAX);
   std::copy(spent.begin(), spent.end(), p.spent_ns.begin());
+  p.exit_code = static_cast<int>(count_field(object, "exit_code", 0, 255));
   rank.age = seconds_field(object, "age");
   rank.lived = seconds_field(object, "lived");
   rank.gone = flag_field(object, "gone");

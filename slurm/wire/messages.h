@@ -12,7 +12,7 @@
 
 namespace trireme {
 
-inline constexpr std::int64_t kWireVersion = 1;
+inline constexpr std::int64_t kWireVersion = 2;
 
 // The listener's first word.
 struct Challenge {

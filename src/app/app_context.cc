@@ -47,6 +47,9 @@ MpiSession& AppContext::session() {
 
 void end_with(AppContext& context, ExitCode code, std::string_view kind, const std::string& what,
               std::optional<int> at_fault) {
+  if (context.progress != nullptr) {
+    context.progress->note_error(static_cast<int>(code));
+  }
   const bool several = context.has_session() && context.session().world().size() > 1;
   const RankPlace place = context.has_session() ? context.session().place() : RankPlace{};
   if (several && place.rank != 0) {

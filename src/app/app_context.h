@@ -7,6 +7,7 @@
 #include <string>
 
 #include "mpi/session/mpi_session.h"
+#include "src/base/progress_page.h"
 #include "src/train/run/run_directory.h"
 
 namespace trireme {
@@ -21,6 +22,8 @@ class AppContext {
   // Where a failure is recorded, once known.
   std::optional<RunDirectory> run;
   RunStatus status;
+  // Of a rank that a launcher watches; else null.
+  std::unique_ptr<ProgressPage> progress;
 
  private:
   std::unique_ptr<MpiSession> session_;

@@ -106,7 +106,8 @@ std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Co
 void train(const TrainOptions& options, AppContext& context) {
   // From here on: a signal during MPI's start counts as well.
   const StopFlag stop;
-  const std::unique_ptr<ProgressPage> progress = progress_page_of_environment();
+  context.progress = progress_page_of_environment();
+  ProgressPage* const progress = context.progress.get();
   if (progress != nullptr) {
     const auto limit = start_deadline(process_environment()("TRIREME_START_DEADLINE"));
     progress->note(ProgressPhase::start, 0, limit.count());
@@ -150,7 +151,7 @@ void train(const TrainOptions& options, AppContext& context) {
   host.limit = time_limit(config, end, log);
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
-  host.progress = progress.get();
+  host.progress = progress;
   if (replays) {
     replay_logged(config, host, options.replay);
     return;

@@ -17,7 +17,7 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3130'4547'4150'5254;  // "TRPAGE01"
+constexpr std::uint64_t kMagic = 0x3230'4547'4150'5254;  // "TRPAGE02"
 constexpr std::array<std::string_view, kProgressPhases> kNames = {"start",    "load",       "train",
                                                                   "evaluate", "checkpoint", "end"};
 // The places of the words.
@@ -35,6 +35,7 @@ enum Word : std::size_t {
   kCreated,
   kChanged,
   kFirstStep,
+  kExitCode,
   kSpent,
   kWords = kSpent + kProgressPhases
 };
@@ -72,6 +73,7 @@ Raw encode(const Progress& p) {
   raw[kCreated] = word_of(p.created_ns);
   raw[kChanged] = word_of(p.changed_ns);
   raw[kFirstStep] = word_of(p.first_step_ns);
+  raw[kExitCode] = word_of(p.exit_code);
   for (std::size_t i = 0; i < kProgressPhases; ++i) {
     raw[kSpent + i] = word_of(p.spent_ns[i]);
   }
@@ -92,7 +94,8 @@ std::optional<Progress> decode(const Raw& raw) {
   bool good = raw[kMagicWord] == kMagic && p.pid > 0 && p.pid <= (1 << 30) && p.generation >= 0 &&
               p.step >= 0 && p.begun_at >= 0 && raw[kPhase] < kProgressPhases &&
               p.deadline_seconds >= 0 && p.deadline_seconds < 1e9 && p.changed_ns >= p.created_ns &&
-              p.created_ns >= 0 && raw[kRank] < static_cast<std::uint64_t>(kMostRanks);
+              p.created_ns >= 0 && raw[kExitCode] < 256 &&
+              raw[kRank] < static_cast<std::uint64_t>(kMostRanks);
   for (std::size_t i = 0; i < kProgressPhases; ++i) {
     p.spent_ns[i] = number_of(raw[kSpent + i]);
     good = good && p.spent_ns[i] >= 0;
@@ -101,6 +104,7 @@ std::optional<Progress> decode(const Raw& raw) {
     return std::nullopt;
   }
   p.rank = static_cast<int>(raw[kRank]);
+  p.exit_code = static_cast<int>(raw[kExitCode]);
   p.phase = static_cast<ProgressPhase>(raw[kPhase]);
   return p;
 }
@@ -171,6 +175,11 @@ void ProgressPage::note(ProgressPhase phase, std::int64_t step, double deadline_
   now_.step = step;
   now_.deadline_seconds = deadline_seconds;
   ++now_.changes;
+  publish();
+}
+
+void ProgressPage::note_error(int exit_code) {
+  now_.exit_code = exit_code;
   publish();
 }
 

@@ -37,6 +37,7 @@ struct Progress {
   std::int64_t changed_ns = 0;
   std::int64_t first_step_ns = 0;                        // when the first step was done; 0: not yet
   std::array<std::int64_t, kProgressPhases> spent_ns{};  // in each phase, up to changed_ns
+  int exit_code = 0;  // of an error, with which the rank is about to end; 0: none yet
 };
 
 class ProgressPage {
@@ -49,6 +50,8 @@ class ProgressPage {
 
   // This is progress: the next is due within `deadline_seconds`.
   void note(ProgressPhase phase, std::int64_t step, double deadline_seconds);
+  // For who is told only that the rank has gone.
+  void note_error(int exit_code);
 
  private:
   struct Words;

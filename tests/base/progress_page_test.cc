@@ -34,6 +34,10 @@ TEST(ProgressPage, SaysWhatWasNoted) {
   EXPECT_EQ(read->deadline_seconds, 30);
   EXPECT_EQ(read->changes, 2);
   EXPECT_EQ(read->first_step_ns, 0);
+  EXPECT_EQ(read->exit_code, 0);
+  page.note_error(74);
+  EXPECT_EQ(read_progress(path).value().exit_code, 74);
+  EXPECT_EQ(read_progress(path).value().changes, 2);
 }
 
 TEST(ProgressPage, KnowsTheFirstStepAndWhatWasSpent) {

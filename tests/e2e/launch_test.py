@@ -174,6 +174,37 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(launch.causes(), ["out_of_memory"] * 3)
             self.assertIn("micro_batch", launch.text())
 
+    # What it is told to begin with holds until it has saved a step of its own.
+    def test_a_start_from_a_chosen_step_goes_on_when_a_rank_dies(self):
+        config = self.make_config("chosen", checkpoint__keep=4)
+        with self.start(config, "checkpoint.resume=never") as launch:
+            self.at_work(launch)
+            os.kill(launch.rank(1), signal.SIGKILL)
+            self.assert_good_end(launch, config, ["process_death", "finished"])
+        (harness.run_dir(config) / "DONE").unlink()
+        dies = "step.forward@1:1:14:kill"
+        with self.start(config, "checkpoint.resume=25", faults=dies) as launch:
+            self.assert_good_end(launch, config, ["process_death", "finished"])
+            first = [e["from"] for e in launch.events("first_step")]
+            self.assertEqual(first[0], 25)
+            self.assertGreater(first[1], 25)
+
+    # Before they have the folder in which they could say why.
+    def test_ranks_that_are_refused_at_once_are_not_repeated(self):
+        config = self.make_config("taken")
+        log = self.folder / "taken.log"
+        other = harness.start("train", config, "checkpoint.every=0", ranks=1, log=log,
+                              env={"TRIREME_FAULTS": "step.forward:0:3:sleep=60"})
+        try:
+            eventually(lambda: (harness.run_dir(config) / "metrics.jsonl").exists(), 60, "a run")
+            with self.start(config) as launch:
+                self.assertEqual(launch.wait(), 77, launch.text())
+                self.assertEqual(launch.causes(), ["refused"])
+                self.assertIn("another run", launch.text())
+                launch.assert_nothing_left()
+        finally:
+            harness.end_group(other)
+
     def test_one_launch_a_run(self):
         config = self.make_config("twice")
         with self.start(config) as launch:

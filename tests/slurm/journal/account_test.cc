@@ -165,8 +165,8 @@ TEST(Journal, IsReadBackAndToreLinesAreCounted) {
 
 TEST(Journal, AFolderThatCantBeWrittenToStopsNothing) {
   Journal journal("/proc/nowhere/journal.jsonl", "a");
-  EXPECT_FALSE(journal.has_file());
   journal.write("begin", json::object(), 0);
+  journal.say("still here");
 }
 
 // A file system that hangs takes nothing for minutes; agents would take a launch that waits for it

@@ -11,6 +11,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/unprivileged.h"
 
 namespace trireme {
 namespace {
@@ -195,6 +196,27 @@ TEST(RunFiles, KnowsTheNewestStepAndTheReason) {
   EXPECT_EQ(files.reason()->code, 93);
   files.begin_attempt();
   EXPECT_FALSE(files.reason());
+}
+
+// As on a disk that is read-only by now.
+TEST(RunFiles, AReasonThatCantBeRemovedIsNotThatOfTheNextAttempt) {
+  const TempFolder folder;
+  RunFiles files(folder.path(), folder.path() / "checkpoints");
+  files.end(75, "saved", "host");
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0555));
+  {
+    const Unprivileged nobody;
+    if (!nobody.bound()) {
+      GTEST_SKIP() << "permissions bind nobody here";
+    }
+    files.begin_attempt();
+  }
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "exit_reason.json"));
+  EXPECT_FALSE(files.reason());
+  files.end(74, "another", "host");
+  ASSERT_TRUE(files.reason());
+  EXPECT_EQ(files.reason()->code, 74);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // When a launch gives up, stops, or sends a node away.
 #include <csignal>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -89,6 +90,83 @@ TEST(Course, AskedToStopItSavesFirst) {
   EXPECT_EQ(play.code(), 75);
 }
 
+// There is nothing to save, and a signal would reach nobody.
+TEST(Course, AskedToStopBeforeAnyRankIsThereItEndsAtOnce) {
+  Play play(two_nodes(), 2);
+  play.feed(Started{});
+  play.come_up({"n1", "n2"});
+  play.feed(StopAsked{SIGUSR1});
+  EXPECT_TRUE(play.all<SignalRanks>().empty());
+  EXPECT_EQ(play.all<KillRanks>().size(), 1U);
+  play.ends(137);
+  EXPECT_EQ(play.code(), 75);
+}
+
+TEST(Course, RanksThatComeAfterTheSignalHearOfIt) {
+  Play play(two_nodes(), 2);
+  play.feed(Started{});
+  play.come_up({"n1", "n2"});
+  play.ranks_work({"n1"});
+  play.feed(StopAsked{SIGUSR1});
+  EXPECT_EQ(play.all<SignalRanks>().size(), 1U);
+  play.ranks_work({"n1", "n2"});
+  play.pass(5);
+  EXPECT_EQ(play.all<SignalRanks>().size(), 2U);
+}
+
+// What hangs in the kernel does not hear SIGKILL.
+TEST(Course, ALauncherThatDoesNotDieIsLeft) {
+  Play play = at_work();
+  play.ranks["n1"][0].gone = true;
+  play.pass(10);
+  EXPECT_EQ(play.all<KillRanks>().size(), 1U);
+  EXPECT_TRUE(play.all<LeaveLauncher>().empty());
+  play.pass(10);
+  EXPECT_EQ(play.all<LeaveLauncher>().size(), 1U);
+  play.ends(std::nullopt);
+  EXPECT_EQ(play.all<LaunchRanks>().size(), 2U);
+}
+
+TEST(Course, ANodeWhoseOldRanksDoNotDieIsLost) {
+  Play play = at_work();
+  play.feed(LauncherEnded{137, std::nullopt, false, {}});
+  play.cleared = {{"n1", 2}};
+  play.pass(58);
+  EXPECT_EQ(play.all<LaunchRanks>().size(), 1U);
+  play.pass(5);
+  EXPECT_EQ(play.last_nodes(), (Names{"n1", "n3"}));
+  EXPECT_EQ(play.all<BlameNode>()[0].node, "n2");
+}
+
+// Before the run has its folder, or where its disk is full, nothing else says it; and mpirun was
+// killed before it could tell its code.
+TEST(Course, ARanksOwnCodeCounts) {
+  for (const auto& [code, signal, end] : {std::tuple(2, 0, 2), std::tuple(77, 0, 77),
+                                          std::tuple(74, SIGTERM, 74), std::tuple(74, 0, -1)}) {
+    Play play = at_work();
+    if (signal != 0) {
+      play.feed(StopAsked{signal});
+    }
+    play.ranks["n2"][1].gone = true;
+    play.ranks["n2"][1].page.exit_code = code;
+    play.pass(3);
+    EXPECT_EQ(play.all<KillRanks>().size(), 1U);
+    play.ends(137);
+    EXPECT_EQ(play.code(), end) << code;
+  }
+}
+
+// What it was told to begin with holds for its first start.
+TEST(Course, OnceItHasSavedItGoesOnFromThere) {
+  Play play = at_work();
+  play.ranks_work({"n1", "n2"});
+  play.ends(137);
+  EXPECT_FALSE(play.all<LaunchRanks>().back().has_saved);
+  play.ranks_work({"n1", "n2"});
+  play.ends(137, false, 60);
+  EXPECT_TRUE(play.all<LaunchRanks>().back().has_saved);
+}
+
 // mpirun has lost its daemons, and waits for them.
 TEST(Course, ALauncherThatOutlivesItsRanksIsKilled) {
   for (const bool stopping : {true, false}) {
@@ -123,6 +201,7 @@ TEST(Course, AskedToStopBetweenAttemptsItStartsNoOther) {
   play.feed(LauncherEnded{137, std::nullopt, false, {}});
   play.feed(StopAsked{SIGUSR1});
   EXPECT_EQ(play.code(), 75);
+  EXPECT_EQ(play.last_cause(), "stopped");
   EXPECT_EQ(play.all<LaunchRanks>().size(), 1U);
 }
 

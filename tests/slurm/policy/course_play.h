@@ -44,7 +44,7 @@ class Play {
     r.healthy = unfit != node;
     r.trouble = "tired";
     r.cleared = cleared[node];
-    r.memory_step = {course_.generation(), memory_step};
+    r.memory_step = saved(memory_step);
     r.oom_kills = oom_kills;
     for (const RankState& rank : ranks[node]) {
       r.ranks.push_back(rank);
@@ -73,7 +73,7 @@ class Play {
   }
   // The launcher's end, and old ranks gone everywhere.
   void ends(std::optional<int> code, bool done = false, std::int64_t durable_step = -1) {
-    feed(LauncherEnded{code, reason, done, {course_.generation(), durable_step}});
+    feed(LauncherEnded{code, reason, done, saved(durable_step)});
     for (const std::string& node : alive) {
       cleared[node] = course_.generation() + 1;
     }
@@ -125,6 +125,9 @@ class Play {
   Actions log;
 
  private:
+  SavedStep saved(std::int64_t step) const {
+    return step < 0 ? SavedStep{} : SavedStep{course_.generation(), step};
+  }
   static std::vector<NodeSpec> specs(int count) {
     std::vector<NodeSpec> nodes;
     for (int i = 1; i <= count; ++i) {

@@ -27,6 +27,19 @@ TEST(Course, ASlowSpareKeepsNobodyWaitingForLong) {
   EXPECT_EQ(play.all<LaunchRanks>().size(), 1U);
 }
 
+// Its health check takes as long as that of the others may.
+TEST(Course, ASlowSpareIsWaitedForBesideTheWork) {
+  Play play(two_nodes(), 3);
+  play.feed(Started{});
+  play.come_up({"n1", "n2"});
+  play.pass(3);
+  play.ranks_work({"n1", "n2"});
+  play.pass(50);
+  EXPECT_TRUE(play.all<BlameNode>().empty());
+  play.come_up({"n3"});
+  EXPECT_EQ(play.course().ready_nodes(), (Names{"n1", "n2", "n3"}));
+}
+
 TEST(Course, AnUnfitNodeIsLeftOutAndASpareTakesItsPlace) {
   Play play(two_nodes(), 3);
   play.feed(Started{});

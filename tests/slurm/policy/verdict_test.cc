@@ -49,6 +49,28 @@ TEST(Verdict, WhatOnlyAPersonCanMendEndsWithItsCode) {
   }
 }
 
+TEST(Verdict, ARanksOwnCodeCountsWhereNoFileSaysMore) {
+  Evidence e = ended_with(137);
+  e.gone = {{"n1", 2}, {"n2", 5, 77}};
+  EXPECT_EQ(judge(e).cause, Cause::refused);
+  EXPECT_NE(judge(e).what.find("rank 5 on n2 ended with code 77"), std::string::npos);
+  // A complaint of one that another's death has ended.
+  e.gone = {{"n1", 2}, {"n2", 5, 85}};
+  EXPECT_EQ(judge(e).cause, Cause::process_death);
+}
+
+// The memory that holds the step goes with the launch.
+TEST(Verdict, AStopThatCouldNotSaveIsNotSaved) {
+  for (Evidence e : {ended_with(74), ended_with(137)}) {
+    e.stop_asked = true;
+    if (e.launcher_code == 137) {
+      e.gone = {{"n1", 0, 74}};
+    }
+    EXPECT_EQ(judge(e).cause, Cause::stopped);
+    EXPECT_EQ(judge(e).code, 74);
+  }
+}
+
 TEST(Verdict, AKilledRankIsTheCauseNotTheComplaintOfTheOthers) {
   Evidence e = ended_with(137);
   e.reason = reason(85, "communication");

@@ -39,7 +39,7 @@ TEST(Child, GetsItsInputAndEnvironment) {
 }
 
 TEST(Child, AnAbsentProgramIsAnError) {
-  EXPECT_THROW(Child({.argv = {"no-such-program-anywhere"}}), IoError);
+  EXPECT_THROW(Child({.argv = {"no-such-program-anywhere"}}), NotFound);
 }
 
 // Some daemons ignore SIGCHLD, and what they start inherits that: the kernel then keeps no code.

@@ -27,6 +27,7 @@ AgentReport a_report() {
   rank.page.changed_ns = 50;
   rank.page.first_step_ns = 40;
   rank.page.spent_ns = {1, 2, 3, 4, 5, 6};
+  rank.page.exit_code = 74;
   rank.age = 1.5;
   rank.lived = 20;
   rank.gone = true;
@@ -43,6 +44,7 @@ TEST(Messages, ReportsComeBack) {
   EXPECT_EQ(r.ranks[0].page.phase, ProgressPhase::checkpoint);
   EXPECT_EQ(r.ranks[0].state, 'T');
   EXPECT_TRUE(r.ranks[0].gone);
+  EXPECT_EQ(r.ranks[0].page.exit_code, 74);
   EXPECT_EQ(parse_agent_report(to_json(AgentReport{})).memory_step, SavedStep{});
 }
 

@@ -1,0 +1,75 @@
+#include "slurm/launch/launcher.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace trireme {
+namespace {
+
+// What mpirun leaves where it was killed: its session's folder.
+void remove_session(pid_t launcher) {
+  const char* base = std::getenv("OMPI_MCA_orte_tmpdir_base");  // NOLINT(concurrency-mt-unsafe)
+  const char* temporary = std::getenv("TMPDIR");                // NOLINT(concurrency-mt-unsafe)
+  const std::filesystem::path top = base != nullptr        ? base
+                                    : temporary != nullptr ? temporary
+                                                           : "/tmp";
+  // ompi.<the node, as mpirun calls it>.<user>/pid.<its number>
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator(top, gone)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("ompi.") && name.ends_with(fmt::format(".{}", ::getuid()))) {
+      std::filesystem::remove_all(entry.path() / fmt::format("pid.{}", launcher), gone);
+    }
+  }
+}
+
+}  // namespace
+
+void Launcher::start(const Command& command) {
+  child_.emplace(ChildPlan{.argv = command.argv,
+                           .environment = command.environment,
+                           .input = {},
+                           .own_group = true,
+                           .dies_with_us = true});
+}
+
+std::optional<Launcher::End> Launcher::ended() {
+  if (std::exchange(left_, false)) {
+    return End{};
+  }
+  if (!child_ || !child_->poll()) {
+    return std::nullopt;
+  }
+  const int code = *child_->poll();
+  if (code > 128) {
+    remove_session(child_->pid());
+  }
+  child_.reset();
+  return End{code};
+}
+
+void Launcher::signal(int number) const {
+  if (child_) {
+    child_->signal(number);
+  }
+}
+
+void Launcher::kill() const {
+  if (child_) {
+    child_->signal_group(SIGKILL);
+  }
+}
+
+void Launcher::leave() {
+  if (child_) {
+    child_->leave();
+    child_.reset();
+    left_ = true;
+  }
+}
+
+}  // namespace trireme

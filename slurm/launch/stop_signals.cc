@@ -1,0 +1,41 @@
+#include "slurm/launch/stop_signals.h"
+
+#include <array>
+#include <csignal>
+#include <utility>
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace trireme {
+namespace {
+
+constexpr std::array kSignals = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : kSignals) {
+    sigaddset(&set, number);
+  }
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);  // who is started with it ignored would learn of no child's end
+  signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void StopSignals::hear() {
+  signalfd_siginfo info{};
+  while (::read(fd(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
+    if (static_cast<int>(info.ssi_signo) != SIGCHLD) {
+      heard_.push_back(static_cast<int>(info.ssi_signo));
+      asked_ = true;
+    }
+  }
+}
+
+std::vector<int> StopSignals::take() { return std::exchange(heard_, {}); }
+
+}  // namespace trireme
