@@ -41,7 +41,8 @@ nlohmann::json to_json(const RankFacts& facts) {
           {"threads", facts.threads},
           {"cores", facts.cores},
           {"sharers", facts.sharers},
-          {"shares_run_dir", facts.shares_run_dir}};
+          {"shares_run_dir", facts.shares_run_dir},
+          {"shares_checkpoint_dir", facts.shares_checkpoint_dir}};
 }
 
 RankFacts facts_from_json(const nlohmann::json& json) {
@@ -55,6 +56,7 @@ RankFacts facts_from_json(const nlohmann::json& json) {
   facts.cores = static_cast<int>(count_field(json, "cores", 1, 1 << 20));
   facts.sharers = static_cast<int>(count_field(json, "sharers", 1, 1 << 20));
   facts.shares_run_dir = flag_field(json, "shares_run_dir");
+  facts.shares_checkpoint_dir = flag_field(json, "shares_checkpoint_dir");
   return facts;
 }
 
@@ -127,10 +129,14 @@ std::vector<Finding> check_cores(const std::vector<RankFacts>& ranks) {
 std::vector<Finding> check_shared_folder(const std::vector<RankFacts>& ranks) {
   std::vector<Finding> found;
   for (const RankFacts& rank : ranks) {
-    if (!rank.shares_run_dir) {
-      found.push_back({Severity::error, ExitCode::usage,
-                       fmt::format("run.dir is another folder here than on {}", ranks.front().host),
-                       rank.host, "choose a run.dir on a file system that all nodes mount"});
+    for (const auto& [key, is_shared] : {std::pair("run.dir", rank.shares_run_dir),
+                                         std::pair("checkpoint.dir", rank.shares_checkpoint_dir)}) {
+      if (!is_shared) {
+        found.push_back(
+            {Severity::error, ExitCode::usage,
+             fmt::format("{} is another folder here than on {}", key, ranks.front().host),
+             rank.host, fmt::format("choose a {} on a file system that all nodes mount", key)});
+      }
     }
   }
   return found;

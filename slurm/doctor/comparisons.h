@@ -21,6 +21,7 @@ struct RankFacts {
   int cores = 1;                   // it may run on
   int sharers = 1;                 // ranks that may run on the same ones
   bool shares_run_dir = true;      // it sees what rank 0 writes there
+  bool shares_checkpoint_dir = true;
 };
 
 nlohmann::json to_json(const RankFacts& facts);

@@ -20,6 +20,7 @@ namespace {
 
 // Open MPI's shared-memory transport, which MPI falls back to, takes about 4 MiB a rank.
 constexpr std::int64_t kLeastShared = std::int64_t{64} << 20;
+constexpr std::int64_t kSharedARank = std::int64_t{4} << 20;
 // Of a process: libraries, logs, shards, the program's own connections.
 constexpr std::int64_t kOwnFiles = 256;
 constexpr std::int64_t kFilesAPeer = 3;
@@ -141,7 +142,7 @@ std::vector<Finding> check_tasks(const SlurmEnvironment& environment, int ranks,
 }
 
 std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, std::int64_t bytes,
-                                         const std::string& node) {
+                                         int ranks, const std::string& node) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(folder, error);
   if (error) {
@@ -156,7 +157,7 @@ std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, st
                 ExitCode::io, node,
                 "raise its size (mount -o remount,size=...), or set checkpoint.memory_every=0")};
   }
-  if (available < kLeastShared) {
+  if (available < std::max(kLeastShared, kSharedARank * ranks)) {
     return {warning_of(fmt::format("{} has {} free: MPI's shared memory may not fit",
                                    folder.string(), format_bytes(available)),
                        node, "raise its size (mount -o remount,size=..., docker --shm-size)")};

@@ -29,9 +29,10 @@ std::vector<Finding> check_limits(const ProcessLimits& limits, int ranks, bool r
 std::vector<Finding> check_tasks(const SlurmEnvironment& environment, int ranks,
                                  const std::string& node);
 
-// What MPI and memory checkpoints need of /dev/shm. bytes: of this node's memory checkpoints.
+// What MPI and memory checkpoints need of /dev/shm. bytes: of this node's memory checkpoints;
+// ranks: on this node.
 std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, std::int64_t bytes,
-                                         const std::string& node);
+                                         int ranks, const std::string& node);
 
 // mpirun refuses to start as root unless it is told twice that this is meant.
 std::vector<Finding> check_user_of_mpirun(std::uint32_t user, const SlurmEnvironment& environment,

@@ -17,6 +17,7 @@ constexpr std::int64_t kVersion = 1;
 // The factor that makes MAD the standard deviation of a normal distribution, and three of those.
 constexpr double kDeviations = 3 * 1.4826;
 constexpr double kMostRate = 1e18;
+constexpr double kLeastFraction = 0.25;  // whatever the scatter
 
 double number_field(const nlohmann::json& object, const char* name) {
   const nlohmann::json& value = field(object, name);
@@ -55,6 +56,7 @@ std::string baseline_text(const Measures& measures) {
                     {"version", kVersion},
                     {"node", measures.node},
                     {"time", measures.time},
+                    {"folder", measures.folder},
                     {"counters", counters},
                     {"facts", facts},
                     {"rates", rates}});
@@ -67,6 +69,7 @@ Measures parse_baseline(std::string_view text) {
   }
   Measures measures;
   measures.node = text_field(json, "node");
+  measures.folder = json.contains("folder") ? text_field(json, "folder") : "";
   const nlohmann::json& facts = object_field(json, "facts");
   for (const auto& [name, fact] : facts.items()) {
     measures.facts[name] = text_field(facts, name.c_str());
@@ -116,7 +119,9 @@ std::vector<std::string> compare(const Measures& now, const Measures& baseline, 
       continue;
     }
     const Rate& is = found->second;
-    const double least = std::min(fraction * was.median, was.median - kDeviations * was.deviation);
+    const double least =
+        std::max(kLeastFraction * was.median,
+                 std::min(fraction * was.median, was.median - kDeviations * was.deviation));
     if (is.median < least) {
       complaints.push_back(fmt::format("{}: {:.4g} {}, {:.0f} % of its {:.4g} (at least {:.0f} %)",
                                        name, is.median, is.unit, 100 * is.median / was.median,

@@ -53,6 +53,9 @@ std::optional<SlurmJob> slurm_job(const SlurmEnvironment& environment) {
   job.partition = word(environment, "SLURM_JOB_PARTITION");
   job.node = word(environment, "SLURMD_NODENAME");
   job.array_task = number(environment, "SLURM_ARRAY_TASK_ID");
+  const std::optional<std::int64_t> array = number(environment, "SLURM_ARRAY_JOB_ID");
+  job.command_id = array && job.array_task ? fmt::format("{}_{}", *array, *job.array_task)
+                                           : std::to_string(job.id);
   job.end_seconds = number(environment, "SLURM_JOB_END_TIME");
   return job;
 }

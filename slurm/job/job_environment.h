@@ -22,8 +22,11 @@ struct SlurmJob {
   std::int64_t tasks = 0;       // that the job asks for; 0: it does not say
   std::int64_t step_tasks = 0;  // 0 outside of a step
   std::string partition;
-  std::string node;                         // this one, as Slurm calls it
-  std::optional<std::int64_t> array_task;   // of a job array
+  std::string node;                        // this one, as Slurm calls it
+  std::optional<std::int64_t> array_task;  // of a job array
+  // How commands of Slurm are told of this job alone: "42", in an array "40_2"; there the bare
+  // number may mean all tasks.
+  std::string command_id;
   std::optional<std::int64_t> end_seconds;  // since the epoch; newer Slurms say it
 };
 

@@ -59,8 +59,8 @@ TimeLeft time_left(const SlurmJob& job) {
   if (job.end_seconds) {
     return {std::chrono::seconds(*job.end_seconds - std::time(nullptr)), ""};
   }
-  const CommandResult squeue = run_command(
-      {"squeue", "--noheader", "--jobs", std::to_string(job.id), "--format", "%L"}, kPatience);
+  const CommandResult squeue =
+      run_command({"squeue", "--noheader", "--jobs", job.command_id, "--format", "%L"}, kPatience);
   if (!squeue.good()) {
     return {std::nullopt, squeue.complaint("squeue")};
   }

@@ -1,7 +1,10 @@
 #include "slurm/launch/deputy.h"
 
+#include <cctype>
+#include <charconv>
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <thread>
 
 #include <unistd.h>
@@ -36,18 +39,28 @@ bool watch(Connection& supervisor, const std::string& node) {
   return false;
 }
 
-int requeue(std::int64_t job) {
-  const std::string number = fmt::format("{}", job);
+int requeue(const std::string& job) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const CommandResult shown = run_command({"scontrol", "show", "job", number}, kCommandLimit);
-    const JobState state = parse_job_state(shown.output);
-    if (!should_requeue(state)) {
+    const CommandResult shown = run_command({"scontrol", "show", "job", job}, kCommandLimit);
+    const JobRecord record = parse_job(shown.output);
+    if (!should_requeue(record.state)) {
       say(fmt::format("trireme launch deputy: job {} has ended as somebody wished", job));
       return 0;
     }
-    const CommandResult done = run_command({"scontrol", "requeue", number}, kCommandLimit);
+    if (record.has_failed && record.restarts >= kMostRestartsOfFailures) {
+      say(fmt::format("trireme launch deputy: job {} has failed after {} restarts: not requeued",
+                      job, record.restarts));
+      return 0;
+    }
+    // What may not be requeued would hold its nodes, without a script, until its time limit.
+    const std::vector<std::string> command =
+        record.may_be_requeued ? std::vector<std::string>{"scontrol", "requeue", job}
+                               : std::vector<std::string>{"scancel", job};
+    const CommandResult done = run_command(command, kCommandLimit);
     say(fmt::format("trireme launch deputy: job {}: {}", job,
-                    done.good() ? "requeued" : done.complaint("scontrol requeue")));
+                    !done.good()             ? done.complaint(command.front())
+                    : record.may_be_requeued ? "requeued"
+                                             : "cancelled, for it may not be requeued"));
     if (done.good()) {
       return 0;
     }
@@ -58,14 +71,38 @@ int requeue(std::int64_t job) {
 
 }  // namespace
 
+namespace {
+
+// Of "... key=value ...".
+std::optional<std::string_view> value_of(std::string_view text, std::string_view key) {
+  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+    if (at == 0 || std::isspace(static_cast<unsigned char>(text[at - 1])) != 0) {
+      const std::string_view rest = text.substr(at + key.size());
+      return rest.substr(0, rest.find_first_of(" \t\r\n+,"));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+JobRecord parse_job(std::string_view scontrol_output) {
+  JobRecord record;
+  record.state = parse_job_state(scontrol_output);
+  record.may_be_requeued = value_of(scontrol_output, "Requeue=") != "0";
+  const std::string_view state = value_of(scontrol_output, "JobState=").value_or("");
+  record.has_failed = state == "FAILED" || state == "OUT_OF_MEMORY" || state == "COMPLETING";
+  const std::string_view restarts = value_of(scontrol_output, "Restarts=").value_or("");
+  std::from_chars(restarts.data(), restarts.data() + restarts.size(), record.restarts);
+  return record;
+}
+
 JobState parse_job_state(std::string_view scontrol_output) {
-  constexpr std::string_view kKey = "JobState=";
-  const std::size_t at = scontrol_output.find(kKey);
-  if (at == std::string_view::npos) {
+  const auto found = value_of(scontrol_output, "JobState=");
+  if (!found) {
     return JobState::unknown;
   }
-  const std::string_view rest = scontrol_output.substr(at + kKey.size());
-  const std::string_view state = rest.substr(0, rest.find_first_of(" \t\r\n+,"));
+  const std::string_view state = *found;
   if (state == "CANCELLED" || state == "COMPLETED" || state == "TIMEOUT" || state == "DEADLINE") {
     return JobState::cancelled;
   }

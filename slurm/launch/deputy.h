@@ -11,7 +11,7 @@
 namespace trireme {
 
 struct DeputyPlan {
-  std::int64_t job = 0;
+  std::string job = {};  // as commands of Slurm are told: "42", "40_2"
   std::string node = {};
   std::vector<std::string> addresses = {};  // of the supervisor
   int port = 0;
@@ -23,6 +23,17 @@ enum class JobState { running, ended, cancelled, unknown };
 JobState parse_job_state(std::string_view scontrol_output);
 // Whether the job is to be requeued after its supervisor is gone. Who cancels a job means it.
 bool should_requeue(JobState state);
+
+struct JobRecord {
+  JobState state = JobState::unknown;
+  bool may_be_requeued = true;  // not submitted with --no-requeue
+  // Its script has come to its end by itself, with an error: it may do so again and again.
+  bool has_failed = false;
+  std::int64_t restarts = 0;
+};
+JobRecord parse_job(std::string_view scontrol_output);
+// Of a job whose script fails each time.
+inline constexpr std::int64_t kMostRestartsOfFailures = 5;
 
 // Until the supervisor says farewell, or is gone. Returns the exit code.
 int run_deputy(const DeputyPlan& plan);

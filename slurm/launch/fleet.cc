@@ -133,13 +133,13 @@ void Fleet::ping_all() {
   }
 }
 
-void Fleet::want_deputy(const std::string& node, std::int64_t job) {
+void Fleet::want_deputy(const std::string& node, const std::string& job) {
   deputy_ = Member{};
   deputy_node_ = node;
   try {
-    deputy_.starter = start(node, {"launch", "deputy", "--job", fmt::format("{}", job), "--port",
-                                   fmt::format("{}", listener_.port()), "--addresses",
-                                   join(own_addresses()), "--node", node});
+    deputy_.starter = start(
+        node, {"launch", "deputy", "--job", job, "--port", fmt::format("{}", listener_.port()),
+               "--addresses", join(own_addresses()), "--node", node});
   } catch (const Error&) {
     // The next node will be asked.
   }

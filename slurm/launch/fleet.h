@@ -39,7 +39,7 @@ class Fleet {
   void ping_all();
 
   // The deputy, on this node: it requeues the Slurm job when nobody else can. At most one lives.
-  void want_deputy(const std::string& node, std::int64_t job);
+  void want_deputy(const std::string& node, const std::string& job);
   bool has_deputy() const { return deputy_.connection || deputy_.starter; }
 
   void add_to(std::vector<pollfd>& waiting) const;

@@ -254,7 +254,7 @@ void Supervisor::look_at_launcher() {
 // On another node than ours, tried on one after the other.
 void Supervisor::look_at_deputy() {
   constexpr double kTrySeconds = 15;
-  if (plan_.slurm_job == 0 || fleet_.has_deputy() || now() - deputy_asked_ < kTrySeconds) {
+  if (plan_.slurm_job.empty() || fleet_.has_deputy() || now() - deputy_asked_ < kTrySeconds) {
     return;
   }
   std::vector<std::string> nodes = course_->ready_nodes();

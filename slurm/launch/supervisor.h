@@ -20,7 +20,7 @@ struct LaunchPlan {
   std::filesystem::path checkpoint_folder;
   std::string health;               // a command of the shell, for every node; empty: none
   std::filesystem::path site_list;  // empty: none
-  std::int64_t slurm_job = 0;       // 0: outside of Slurm
+  std::string slurm_job;            // as its commands are told; empty: outside of Slurm
   std::string batch_node;           // in Slurm: the node we are on
 };
 

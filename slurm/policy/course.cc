@@ -168,10 +168,16 @@ void Course::look_at_limits() {
 }
 
 void Course::on_stop(int signal) {
+  // Slurm tells the whole job, and its script passes that on with a signal of its own.
+  constexpr double kSameEvent = 5;
+  if (stop_signal_ != 0 && signal != stop_signal_ && now_ - stop_at_ < kSameEvent) {
+    return;
+  }
   const bool again = stop_signal_ != 0;
   note("stop_asked", {{"signal", signal}},
        again ? "asked to stop once more: ending the ranks" : "asked to stop: saving first");
   stop_signal_ = signal;
+  stop_at_ = now_;
   if (stage_ == Stage::settle) {
     evidence_.stop_asked = true;
     conclude(judge(evidence_));
@@ -210,7 +216,9 @@ void Course::try_to_launch() {
   const int count = choose_count(static_cast<int>(ready.size()), plan_.nodes_wanted,
                                  plan_.least_nodes, plan_.fits);
   if (count == 0) {
-    const ExitCode code = plan_.in_slurm ? ExitCode::requeue : ExitCode::device;
+    // Of nodes that were well a requeue brings new ones; what was never fit may never be.
+    const bool were_at_work = plan_.in_slurm && generation_ > 0;
+    const ExitCode code = were_at_work ? ExitCode::requeue : ExitCode::device;
     finish(static_cast<int>(code),
            fmt::format("{} of {} nodes are fit, {} are needed{}", ready.size(), nodes_.size(),
                        plan_.least_nodes,

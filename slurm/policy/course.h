@@ -211,6 +211,7 @@ class Course {
 
   // The launch.
   int stop_signal_ = 0;
+  double stop_at_ = 0;
   int relaunches_without_progress_ = 0;
   int memory_deaths_ = 0;
   SavedStep newest_at_first_;  // when the launch began

@@ -7,6 +7,7 @@
 #include "slurm/job/time_left.h"
 #include "slurm/render/job_template.h"
 #include "slurm/render/shell_words.h"
+#include "src/base/digest.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -80,8 +81,12 @@ std::string tasks_text(const JobRequest& request) {
   std::vector<std::string> all;
   for (std::size_t task = 0; task < request.tasks.size(); ++task) {
     std::vector<std::string> words = request.tasks[task];
-    const std::filesystem::path folder = task_folder(request.run_dir, task);
+    const std::filesystem::path folder = task_folder(request.run_dir, task, request.tasks[task]);
     words.push_back("run.dir=" + folder.string());
+    if (!request.checkpoint_dir.empty()) {
+      words.push_back("checkpoint.dir=" +
+                      task_folder(request.checkpoint_dir, task, request.tasks[task]).string());
+    }
     all.push_back(fmt::format("  {}) arguments+=({}); run_dir={} ;;", task, shell_words(words),
                               shell_word((request.folder / folder).string())));
   }
@@ -104,6 +109,16 @@ std::vector<std::string> supervised_binding(const SiteProfile& profile) {
   return {"--launcher-arg=--bind-to", "--launcher-arg=" + launch.binding};
 }
 
+// Scratch is the job's alone: where everybody may write, somebody may have made it before us.
+std::string health_command(const SiteProfile& profile) {
+  if (profile.node.scratch.empty()) {
+    return profile.launch.health;
+  }
+  const std::string scratch =
+      R"(mkdir -p -m 700 -- "$TMPDIR" && test -O "$TMPDIR" -a ! -L "$TMPDIR")";
+  return profile.launch.health.empty() ? scratch : scratch + " && " + profile.launch.health;
+}
+
 // As mpirun and srun take them, or as `trireme launch` passes them on.
 std::vector<std::string> launch_arguments(const SiteProfile& profile, bool supervised) {
   const SiteProfile::Launch& launch = profile.launch;
@@ -112,8 +127,8 @@ std::vector<std::string> launch_arguments(const SiteProfile& profile, bool super
   for (const std::string& argument : launch.arguments) {
     all.push_back((supervised ? "--launcher-arg=" : "") + argument);
   }
-  if (supervised && !launch.health.empty()) {
-    all.push_back("--health=" + launch.health);
+  if (supervised && !health_command(profile).empty()) {
+    all.push_back("--health=" + health_command(profile));
   }
   if (supervised && !launch.site_list.empty()) {
     all.push_back("--site-list=" + launch.site_list);
@@ -151,8 +166,11 @@ std::int64_t signal_seconds(double step_seconds, double save_seconds) {
   return static_cast<std::int64_t>(std::ceil(std::min(seconds, 1e9)));
 }
 
-std::filesystem::path task_folder(const std::filesystem::path& run_dir, std::size_t task) {
-  return run_dir / fmt::format("task-{:04}", task);
+std::filesystem::path task_folder(const std::filesystem::path& run_dir, std::size_t task,
+                                  const std::vector<std::string>& words) {
+  const std::string text = shell_words(words);
+  const std::string digest = hex64(xxh3(text.data(), static_cast<std::int64_t>(text.size())));
+  return run_dir / fmt::format("task-{:04}-{}", task, digest.substr(0, 6));
 }
 
 std::string render_job(const SiteProfile& profile, const JobRequest& request) {

@@ -10,6 +10,7 @@ import time
 import unittest
 
 import harness
+from launch_harness import eventually
 
 sys.path.insert(0, str(harness.SOURCE / "tests/support"))
 from slurm_cluster import SlurmCluster, alive, descendants, reason_to_skip  # noqa: E402
@@ -247,11 +248,29 @@ class OnSlurm(unittest.TestCase):
         job = self.job_of(config, "--array", "train.seed=1,2")
         for task in (0, 1):
             self.finished(f"{job}_{task}")
-        run = harness.run_dir(config)
-        digests = {harness.must(harness.run("ckpt", "digest", run / f"task-000{task}/checkpoints")
-                                ).stdout.strip() for task in (0, 1)}
-        self.assertEqual(len(digests), 2)
+        self.assert_two_seeds(config)
+
+    def assert_two_seeds(self, config):
+        tasks = sorted(harness.run_dir(config).glob("task-000[01]-*"))
+        digests = {harness.must(harness.run("ckpt", "digest", task / "checkpoints")).stdout.strip()
+                   for task in tasks}
+        self.assertEqual((len(tasks), len(digests)), (2, 2))
         self.assertIn(self.digest, digests)
+
+    def test_a_task_of_an_array_is_requeued_alone(self):
+        """One of them has the array's own number."""
+        config = self.make_config("tasks")
+        job = self.job_of(config, "--array", "train.seed=1,2", nodes=2, env=slow(0.5))
+        for task in (0, 1):
+            folder = harness.run_dir(config)
+            log = eventually(lambda: list(folder.glob(f"task-000{task}-*/metrics.jsonl")))
+            eventually(lambda: len(log[0].read_text().splitlines()) > 2)
+            self.cluster.command("scancel", "--batch", "--signal=USR1", f"{job}_{task}")
+            eventually(lambda: "saved" in self.log_of(f"{job}_{task}"))
+        for task in (0, 1):
+            self.finished(f"{job}_{task}")
+            self.assertEqual(self.cluster.show("job", f"{job}_{task}")["Restarts"], "1")
+        self.assert_two_seeds(config)
 
 
 class ClustersEnd(unittest.TestCase):

@@ -55,7 +55,7 @@ struct Ground {
   Reach reach = Reach::local;
   std::vector<NodeSpec> nodes;
   int ranks_a_node = 0;
-  std::int64_t job = 0;
+  std::string job;  // of Slurm
   std::string batch_node;
 };
 
@@ -90,7 +90,7 @@ Ground place_of(const LaunchOptions& options) {
       place.nodes.push_back({.name = name, .group = known ? found->second : ""});
     }
     place.ranks_a_node = leading_number(environment("SLURM_NTASKS_PER_NODE"));
-    place.job = job->id;
+    place.job = job->command_id;
     place.batch_node = job->node;
     return place;
   }
@@ -145,7 +145,7 @@ CoursePlan course_of(const LaunchOptions& options, const Ground& place, const Ru
   course.nodes_wanted = count - options.spares;
   course.least_nodes = options.min_nodes > 0 ? options.min_nodes : course.nodes_wanted;
   course.ranks_a_node = ranks_a_node;
-  course.in_slurm = place.job != 0;
+  course.in_slurm = !place.job.empty();
   if (course.nodes_wanted < 1 || course.least_nodes > course.nodes_wanted) {
     throw ConfigError(fmt::format("{} nodes less {} spares leave {}; --min-nodes asks for {}",
                                   count, options.spares, course.nodes_wanted, course.least_nodes));

@@ -23,7 +23,7 @@ struct CallerOptions {
   std::string addresses;
   int port = 0;
   std::string health;
-  std::int64_t job = 0;
+  std::string job;
 };
 
 std::vector<std::string> split(const std::string& text) {

@@ -135,7 +135,7 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
     append(found,
            check_user_of_mpirun(::geteuid(), process_environment(), ranks.places.front().host));
   }
-  append(found, checks.host());
+  append(found, checks.host(options.planned));
   append(found, checks.layout(options.planned));
   const std::string mpi = ranks.session == nullptr ? "none" : ranks.session->library_version();
   const std::vector<RankFacts> facts = gathered(checks.facts(mpi), world);

@@ -111,11 +111,17 @@ void health(const HealthOptions& options, int& exit_code) {
   if (!options.baseline.empty()) {
     baseline = load_baseline(options.baseline);
   }
+  // The disk that the baseline knows: under a job's TMPDIR it might be another.
+  const std::string folder = !options.folder.empty() ? options.folder
+                             : baseline && !baseline->folder.empty()
+                                 ? baseline->folder
+                                 : std::filesystem::temp_directory_path().string();
   std::atomic<const char*> part = "start";
   NodeExamination node;
   {
     const Alarm alarm(options.seconds, part);
-    node = examine_node(options.folder, [&part](const char* name) { part = name; });
+    node = examine_node(folder, [&part](const char* name) { part = name; });
+    node.measures.folder = folder;
   }
   if (baseline) {
     for (std::string& complaint : compare(node.measures, *baseline, options.at_least / 100)) {
@@ -141,10 +147,11 @@ void health(const HealthOptions& options, int& exit_code) {
 void add_health_command(CommandLine& app, int& exit_code) {
   CommandLine& command = app.add_command("health", "Say whether this node is fit to train");
   const auto options = std::make_shared<HealthOptions>();
-  options->folder = std::filesystem::temp_directory_path();
   command.add_option("--baseline", options->baseline, "what this node has reached before");
   command.add_option("--save-baseline", options->save, "write that there, if the node is well");
-  command.add_option("--dir", options->folder, "a folder on the disk to measure").show_default();
+  command.add_option(
+      "--dir", options->folder,
+      "a folder on the disk to measure (the baseline's, else the folder for temporary files)");
   command
       .add_option("--at-least", options->at_least,
                   "per cent of the baseline's rates; less than its own scatter never counts")

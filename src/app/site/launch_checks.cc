@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "io/checkpoint/store.h"
 #include "io/data/dataset.h"
 #include "slurm/doctor/node_checks.h"
 #include "src/app/version.h"
@@ -44,6 +45,19 @@ void check_dataset(const char* key, const std::filesystem::path& folder, std::in
   }
 }
 
+// What checkpoints take already.
+std::int64_t bytes_of_steps(const std::filesystem::path& folder) {
+  std::int64_t bytes = 0;
+  try {
+    for (const StepFolder& step : list_steps(folder)) {
+      bytes += step.manifest ? step.manifest->bytes() : 0;
+    }
+  } catch (const Error&) {
+    // What is wrong with the folder is another check's finding.
+  }
+  return bytes;
+}
+
 // Seconds by which the wall clock is ahead of the steady one.
 double wall_less_steady() {
   const auto wall = std::chrono::system_clock::now().time_since_epoch();
@@ -67,7 +81,7 @@ std::string build_text() {
 
 }  // namespace
 
-std::vector<Finding> LaunchChecks::host() const {
+std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
   std::vector<Finding> found;
   if (own().local_rank != 0) {
     return found;
@@ -77,14 +91,17 @@ std::vector<Finding> LaunchChecks::host() const {
   const bool rdma = std::any_of(devices.begin(), devices.end(), [](const std::string& device) {
     return device.find("OpenFabrics") != std::string::npos;
   });
-  append(found, check_limits(process_limits(), world_.size(), rdma, host));
-  append(found, check_shared_memory("/dev/shm", 0, host));
+  append(found, check_limits(process_limits(), std::max(world_.size(), planned.world), rdma, host));
+  append(found,
+         check_shared_memory("/dev/shm", 0, std::max(own().local_size, planned.a_host), host));
   append(found, check_logind("/", ::getuid(), host));
   append(found, check_folder("run.dir", config_.run_dir, 0, host));
   const std::int64_t state = kStateBytesAParameter * parameter_count(config_.model);
-  // The newest ones, and the one that is being written.
-  append(found, check_folder("checkpoint.dir", config_.checkpoint_dir(),
-                             (config_.checkpoint.keep + 1) * state, host));
+  // The newest ones, some of which may be there already, and the one that is being written.
+  const std::int64_t all = (config_.checkpoint.keep + 1) * state;
+  append(found,
+         check_folder("checkpoint.dir", config_.checkpoint_dir(),
+                      std::max(state, all - bytes_of_steps(config_.checkpoint_dir())), host));
   check_dataset("data.train", config_.data.train, config_.data.sequence, host, found);
   check_dataset("data.validation", config_.data.validation, config_.data.sequence, host, found);
   return found;
@@ -105,13 +122,14 @@ RankFacts LaunchChecks::facts(const std::string& mpi_version) const {
   facts.threads = threads.is("auto") ? place.threads() : static_cast<int>(threads.integer);
   facts.cores = place.binding.cores;
   facts.sharers = place.sharers;
-  facts.shares_run_dir = sees_run_dir_of_root();
+  facts.shares_run_dir = sees_what_root_writes(config_.run_dir);
+  facts.shares_checkpoint_dir = sees_what_root_writes(config_.checkpoint_dir());
   return facts;
 }
 
-bool LaunchChecks::sees_run_dir_of_root() const {
+bool LaunchChecks::sees_what_root_writes(const std::filesystem::path& folder) const {
   const std::string mark = fmt::format(".trireme-doctor-seen-{}", ::getpid());
-  std::filesystem::path file = nearest_folder(config_.run_dir) / mark;
+  std::filesystem::path file = nearest_folder(folder) / mark;
   std::error_code error;
   if (world_.rank() == 0) {
     try {
@@ -156,8 +174,9 @@ std::vector<Finding> LaunchChecks::layout(const PlannedRanks& planned) const {
     }
     return {finding};
   }
-  return own().local_rank == 0 ? check_shared_memory("/dev/shm", in_memory, own().host)
-                               : std::vector<Finding>();
+  return own().local_rank == 0
+             ? check_shared_memory("/dev/shm", in_memory, own().local_size, own().host)
+             : std::vector<Finding>();
 }
 
 std::int64_t LaunchChecks::memory_checkpoint_bytes(const std::vector<MemoryPlan>& ranks) const {

@@ -26,7 +26,7 @@ class LaunchChecks {
       : config_(config), world_(world), places_(places) {}
 
   // Limits, folders and datasets of this rank's host; of one rank a host.
-  std::vector<Finding> host() const;
+  std::vector<Finding> host(const PlannedRanks& planned) const;
   // What this rank is; clocks and the run's folder are compared on the way.
   RankFacts facts(const std::string& mpi_version) const;
   // Degrees against ranks, and what they take of memory and of /dev/shm.
@@ -34,7 +34,7 @@ class LaunchChecks {
 
  private:
   const RankPlace& own() const { return places_[static_cast<std::size_t>(world_.rank())]; }
-  bool sees_run_dir_of_root() const;
+  bool sees_what_root_writes(const std::filesystem::path& folder) const;
   std::int64_t memory_checkpoint_bytes(const std::vector<MemoryPlan>& ranks) const;
 
   const RunConfig& config_;

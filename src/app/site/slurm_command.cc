@@ -78,6 +78,7 @@ JobRequest make_request(const SlurmOptions& options, const SiteProfile& profile)
   request.command = command_line();
   request.folder = std::filesystem::current_path();
   request.run_dir = config.run_dir;
+  request.checkpoint_dir = config.checkpoint.dir;
   request.config = options.config;
   request.arguments = options.arguments;
   request.nodes = options.nodes;
@@ -148,9 +149,9 @@ std::string sbatch(const ScriptFile& script, const std::string& after, bool test
   argv.push_back(script.path());
   const CommandResult result = run_command(argv, kPatience);
   if (!result.good()) {
-    const std::string text =
-        fmt::format("{}. No job was submitted: is this a login node, and does --cluster fit?",
-                    result.complaint("sbatch"));
+    const std::string text = fmt::format(
+        "{}. {}: is this a login node, and does --cluster fit?", result.complaint("sbatch"),
+        result.late ? "squeue shows whether it was taken all the same" : "No job was submitted");
     if (result.late) {
       throw IoError(text);
     }
@@ -166,6 +167,12 @@ std::string sbatch(const ScriptFile& script, const std::string& after, bool test
 void submit(const SlurmOptions& options) {
   const SiteProfile profile = load_profile(options);
   const ScriptFile script(render_job(profile, make_request(options, profile)));
+  if (profile.slurm.requeue == "chain" && options.chain == 1 && options.after.empty()) {
+    fmt::print(stderr,
+               "trireme: one job without a successor: slurm.requeue is chain in {}; --chain N "
+               "submits N jobs, one after the other\n",
+               options.cluster);
+  }
   std::string job = options.after;
   for (int link = 0; link < options.chain; ++link) {
     job = sbatch(script, job, options.test_only);

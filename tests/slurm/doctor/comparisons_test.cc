@@ -65,6 +65,9 @@ TEST(Comparisons, Cores) {
 
 TEST(Comparisons, AFolderOfOneNode) {
   auto ranks = two_nodes();
+  ranks[1].shares_checkpoint_dir = false;
+  EXPECT_NE(check_shared_folder(ranks).at(0).what.find("checkpoint.dir"), std::string::npos);
+  ranks[1].shares_checkpoint_dir = true;
   ranks[1].shares_run_dir = false;
   EXPECT_THAT(check_shared_folder(ranks), SizeIs(1));
 }

@@ -46,13 +46,13 @@ TEST(NodeChecks, AForgottenLauncher) {
 
 TEST(NodeChecks, SharedMemory) {
   const TempFolder folder;
-  EXPECT_THAT(check_shared_memory(folder.path() / "absent", 0, "n"), SizeIs(1));
-  EXPECT_THAT(check_shared_memory(folder.path(), std::int64_t{1} << 60, "n"), SizeIs(1));
+  EXPECT_THAT(check_shared_memory(folder.path() / "absent", 0, 1, "n"), SizeIs(1));
+  EXPECT_THAT(check_shared_memory(folder.path(), std::int64_t{1} << 60, 1, "n"), SizeIs(1));
   const SmallFileSystem small(1 << 20);
   if (!small.mounted()) {
     GTEST_SKIP() << "can't mount a small file system: needs root";
   }
-  const auto found = check_shared_memory(small.path(), 0, "n");
+  const auto found = check_shared_memory(small.path(), 0, 1, "n");
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].severity, Severity::warning);
 }

@@ -21,6 +21,7 @@ Measures a_node() {
   node.rates["disk write"] = {800, 200, "MB/s"};
   node.facts["link ib0"] = "4: ACTIVE 200 Gb/sec";
   node.time = 1'700'000'000;
+  node.folder = "/scratch";
   node.counters["link ib0 symbol_error"] = 7;
   return node;
 }
@@ -35,6 +36,7 @@ TEST(Measures, ThroughAFile) {
   const Measures node = a_node();
   const Measures back = parse_baseline(baseline_text(node));
   EXPECT_EQ(baseline_text(back), baseline_text(node));
+  EXPECT_EQ(back.folder, "/scratch");
   EXPECT_THAT(compare(back, node, 1), IsEmpty());
 }
 
@@ -64,8 +66,11 @@ TEST(Measures, SlowPartsAreNamed) {
 TEST(Measures, ItsOwnScatterIsAllowed) {
   const Measures was = a_node();
   Measures now = was;
-  now.rates["disk write"].median = 100;  // 800 less three deviations of 297
+  now.rates["disk write"].median = 210;  // 800 less three deviations of 297
   EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
+  now.rates["disk write"].median = 190;  // but a quarter at least
+  EXPECT_THAT(compare(now, was, 0.9), SizeIs(1));
+  now.rates["disk write"].median = 800;
   now.rates["memory"].median = 17900;  // under 90 %, and over three deviations of 148
   EXPECT_THAT(compare(now, was, 0.9), SizeIs(1));
   now.rates["memory"].median = 19000;  // only the latter
@@ -96,6 +101,7 @@ TEST(Measures, OlderBaselinesAreRead) {
                                                   {"facts", nlohmann::ordered_json::object()},
                                                   {"rates", nlohmann::ordered_json::object()}}));
   EXPECT_EQ(back.time, 0);
+  EXPECT_EQ(back.folder, "");
   EXPECT_THAT(compare(a_node(), back, 0.9), IsEmpty());
 }
 

@@ -31,6 +31,7 @@ TEST(JobEnvironment, ABatchScript) {
                                  {"SLURM_JOB_PARTITION", "main"}}));
   ASSERT_TRUE(job);
   EXPECT_EQ(job->id, 42);
+  EXPECT_EQ(job->command_id, "42");
   EXPECT_EQ(job->name, "first");
   EXPECT_THAT(job->nodes, ElementsAre("n1", "n2"));
   EXPECT_EQ(job->node, "n1");
@@ -45,12 +46,14 @@ TEST(JobEnvironment, ARestartedArrayTasksStep) {
                                  {"SLURM_RESTART_COUNT", "2"},
                                  {"SLURM_STEP_ID", "1"},
                                  {"SLURM_STEP_NUM_TASKS", "8"},
+                                 {"SLURM_ARRAY_JOB_ID", "40"},
                                  {"SLURM_ARRAY_TASK_ID", "5"},
                                  {"SLURM_JOB_END_TIME", "1700000000"}}));
   EXPECT_EQ(job->restart_count, 2);
   EXPECT_EQ(job->step, 1);
   EXPECT_EQ(job->step_tasks, 8);
   EXPECT_EQ(job->array_task, 5);
+  EXPECT_EQ(job->command_id, "40_5");
   EXPECT_EQ(job->end_seconds, 1700000000);
 }
 

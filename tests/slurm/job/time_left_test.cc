@@ -60,7 +60,7 @@ class Squeue {
 
 TEST(TimeLeft, FromSqueue) {
   SlurmJob job;
-  job.id = 7;
+  job.command_id = "7";
   {
     const Squeue squeue(R"([ "$3" = 7 ] && echo "  1:30")");
     EXPECT_EQ(time_left(job).seconds, seconds(90));

@@ -146,6 +146,26 @@ TEST(Deputy, RequeuesWhatNobodyHasEnded) {
   EXPECT_EQ(parse_job_state("JobState="), JobState::running);
 }
 
+// As Slurm 22.05 shows a job, in an array, too.
+TEST(Deputy, KnowsWhatMayBeDoneWithAJob) {
+  const JobRecord lost = parse_job(
+      "JobId=40 ArrayJobId=40 ArrayTaskId=2 JobName=x\n   JobState=RUNNING Reason=None\n   "
+      "Requeue=1 Restarts=7 BatchFlag=1 Reboot=0 ExitCode=0:0\n");
+  EXPECT_EQ(lost.state, JobState::running);
+  EXPECT_TRUE(lost.may_be_requeued);
+  EXPECT_FALSE(lost.has_failed);
+  EXPECT_EQ(lost.restarts, 7);
+  const JobRecord failed = parse_job("JobId=7\n   JobState=FAILED\n   Requeue=0 Restarts=5\n");
+  EXPECT_TRUE(failed.has_failed);
+  EXPECT_FALSE(failed.may_be_requeued);
+  EXPECT_GE(failed.restarts, kMostRestartsOfFailures);
+  for (const char* text : {"", "Restarts=x Requeue=", "NoRequeue=0 JobState"}) {
+    EXPECT_EQ(parse_job(text).state, JobState::unknown);
+    EXPECT_TRUE(parse_job(text).may_be_requeued);
+    EXPECT_EQ(parse_job(text).restarts, 0);
+  }
+}
+
 TEST(RunFiles, ARunHasOneLaunchAtATime) {
   const TempFolder folder;
   RunFiles first(folder.path(), folder.path() / "checkpoints");

@@ -196,6 +196,31 @@ TEST(Course, AskedTwiceItEnds) {
   EXPECT_EQ(play.code(), 75);
 }
 
+// Slurm tells the supervisor and the job's script, which tells the supervisor.
+TEST(Course, AnotherSignalOfTheSameMomentIsTheSameWish) {
+  Play play = at_work();
+  play.feed(StopAsked{SIGTERM});
+  play.now += 1;
+  play.feed(StopAsked{SIGUSR2});
+  EXPECT_TRUE(play.all<KillRanks>().empty());
+  play.pass(6);
+  play.feed(StopAsked{SIGUSR2});
+  EXPECT_EQ(play.all<KillRanks>().size(), 1U);
+}
+
+// Their health check may never find them fit: not for ever.
+TEST(Course, NodesThatWereNeverFitAskForNoRequeue) {
+  CoursePlan plan = two_nodes();
+  plan.in_slurm = true;
+  Play play = at_work(plan);
+  play.dies("n2");
+  play.dies("n3");
+  play.feed(LauncherEnded{205, std::nullopt, false, {}});
+  play.cleared = {{"n1", 2}};
+  play.pass(7);
+  EXPECT_EQ(play.code(), 75);
+}
+
 TEST(Course, AskedToStopBetweenAttemptsItStartsNoOther) {
   Play play = at_work();
   play.feed(LauncherEnded{137, std::nullopt, false, {}});

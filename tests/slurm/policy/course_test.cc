@@ -67,7 +67,7 @@ TEST(Course, TooFewNodesNeverStartAPart) {
     play.come_up({"n1"});
     play.pass(70);
     EXPECT_TRUE(play.all<LaunchRanks>().empty());
-    EXPECT_EQ(play.code(), in_slurm ? 75 : 76);
+    EXPECT_EQ(play.code(), 76);
   }
 }
 

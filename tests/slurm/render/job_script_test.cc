@@ -132,7 +132,7 @@ TEST(JobScript, HostileNamesStayNames) {
   const CommandResult bash = run_command({"bash", file}, std::chrono::seconds(60));
   ::unsetenv("SLURM_ARRAY_TASK_ID");
   ::unsetenv("SLURM_JOB_ID");
-  const std::string last = "run.dir=" + (std::filesystem::path(evil) / "task-0000").string();
+  const std::string last = "run.dir=" + task_folder(evil, 0, request.tasks[0]).string();
   EXPECT_EQ(bash.output, evil + "|train|" + evil + "|" + evil + "|run.name=" + evil + "|a=" + evil +
                              "|" + last + "|" + evil + "|")
       << bash.errors;
