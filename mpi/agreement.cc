@@ -1,6 +1,9 @@
 #include "mpi/agreement.h"
 
 #include <algorithm>
+#include <filesystem>
+
+#include "src/base/file.h"
 
 namespace trireme {
 namespace {
@@ -31,6 +34,13 @@ std::string run_on_root(Communicator& comm, const std::function<std::string()>& 
     } catch (const Error& e) {
       text = e.what();
       code = static_cast<std::int64_t>(e.exit_code());
+    } catch (const std::filesystem::filesystem_error& e) {
+      try {
+        throw_as_error(e);
+      } catch (const Error& known) {
+        text = known.what();
+        code = static_cast<std::int64_t>(known.exit_code());
+      }
     }
   }
   // Rank 0 alone can have a code, and none is negative.

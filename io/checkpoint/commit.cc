@@ -1,6 +1,9 @@
 #include "io/checkpoint/commit.h"
 
+#include <cstdio>
 #include <system_error>
+
+#include <fcntl.h>
 
 #include "io/checkpoint/names.h"
 #include "src/base/file.h"
@@ -58,7 +61,15 @@ std::string commit(const CommitPlan& plan, const RunLock& lock, const Observer& 
   const std::string name = step_folder_name(plan.manifest.meta.step);
   const fs::path replaced = set_aside(plan, plan.folder / name);
   tell(observer, "rename");
-  rename_durably(plan.attempt, plan.folder / name);
+  try {
+    rename_durably(plan.attempt, plan.folder / name);
+  } catch (const Error&) {
+    if (!replaced.empty()) {  // the older one was good
+      (void)::renameat2(AT_FDCWD, replaced.c_str(), AT_FDCWD, (plan.folder / name).c_str(),
+                        RENAME_NOREPLACE);
+    }
+    throw;
+  }
   tell(observer, "renamed");
   try {
     write_file_durably(plan.folder / kLatestName, name + "\n");

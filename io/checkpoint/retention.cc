@@ -40,12 +40,16 @@ std::vector<fs::path> plan_retention(const std::vector<StepFolder>& steps,
   }
   std::vector<fs::path> doomed;
   std::int64_t kept = 0;
+  bool is_newest = true;
   for (const StepFolder& step : steps) {
     if (!step.manifest) {
       continue;
     }
-    if (kept < retention.keep) {
-      kept += step.manifest->read_back ? 1 : 0;
+    const bool counts = retention.counts_every == 0 || step.step % retention.counts_every == 0;
+    const bool stays = (counts && kept < retention.keep) || is_newest;
+    is_newest = is_newest && !step.manifest->read_back;
+    if (stays) {
+      kept += counts && step.manifest->read_back ? 1 : 0;
       continue;
     }
     const bool is_milestone = retention.keep_every > 0 && step.step % retention.keep_every == 0;
@@ -56,11 +60,19 @@ std::vector<fs::path> plan_retention(const std::vector<StepFolder>& steps,
   return doomed;
 }
 
-void delete_step(const fs::path& path, std::int64_t generation, const Observer& observer) {
+fs::path take_step_away(const fs::path& path, std::int64_t generation, const Observer& observer) {
   tell(observer, "gc_before");
   const fs::path trash = free_trash_name(path, generation);
   rename_durably(path, trash);
   tell(observer, "gc_renamed");
+  return trash;
+}
+
+void delete_step(const fs::path& path, std::int64_t generation, const Observer& observer) {
+  remove_trash(take_step_away(path, generation, observer), observer);
+}
+
+void remove_trash(const fs::path& trash, const Observer& observer) {
   remove_tree(trash / kManifestName);
   tell(observer, "gc_mid");
   remove_tree(trash);

@@ -1,6 +1,10 @@
 #include "io/checkpoint/run_lock.h"
 
+#include <atomic>
 #include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -31,7 +35,10 @@ std::chrono::nanoseconds modified(const fs::path& path) {
 enum class OwnerState { alive, gone, unknown };
 
 OwnerState state_of(const LockOwner& standing, const LockOwner& ours) {
-  if (standing.host == ours.host && !standing.boot_id.empty()) {
+  // What another container calls process 7 is nothing that we could look for.
+  const bool same_pids = standing.pid_space.empty() || standing.pid_space == ours.pid_space;
+  if (standing.host == ours.host && !standing.boot_id.empty() &&
+      (same_pids || standing.boot_id != ours.boot_id)) {
     const bool lives =
         standing.boot_id == ours.boot_id && process_start_time(standing.pid) == standing.start_time;
     return lives ? OwnerState::alive : OwnerState::gone;
@@ -51,7 +58,54 @@ std::optional<std::string> read_if_there(const fs::path& path) {
   }
 }
 
+enum class Holding { mine, lost, unknown };
+
+Holding holding(const fs::path& path, const std::string& nonce) {
+  try {
+    const std::optional<LockOwner> standing = parse_lock(read_file(path, kMostLockBytes));
+    return standing && standing->nonce == nonce ? Holding::mine : Holding::lost;
+  } catch (const NotFound&) {
+    return Holding::lost;
+  } catch (const DataError&) {
+    return Holding::lost;
+  } catch (const Error&) {
+    return Holding::unknown;
+  }
+}
+
 }  // namespace
+
+// Touches the lock, finds out when it is another's, gives it back at the end.
+struct RunLock::Keeper {
+  fs::path path;
+  std::string nonce;
+  std::chrono::milliseconds refresh;
+  std::atomic<bool> lost = false;
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  bool stop = false;
+  bool ended = false;
+
+  void work() {
+    std::unique_lock<std::mutex> lock(mutex);
+    while (!changed.wait_for(lock, refresh, [this] { return stop; })) {
+      lock.unlock();
+      const Holding now = lost ? Holding::lost : holding(path, nonce);
+      lost = now == Holding::lost;
+      if (now == Holding::mine) {
+        (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+      }
+      lock.lock();
+    }
+    lock.unlock();
+    if (!lost.exchange(true) && holding(path, nonce) == Holding::mine) {
+      ::unlink(path.c_str());
+    }
+    lock.lock();
+    ended = true;
+    changed.notify_all();
+  }
+};
 
 RunLock::RunLock(const fs::path& folder, bool force, LockTimes times)
     : folder_(folder), path_(folder / kLockName), times_(times), owner_(LockOwner::this_process()) {
@@ -70,19 +124,25 @@ RunLock::RunLock(const fs::path& folder, bool force, LockTimes times)
     ::unlink(path_.c_str());
     throw;
   }
-  refresher_ = std::thread([this] { keep_fresh(); });
+  keeper_ = std::make_shared<Keeper>();
+  keeper_->path = path_;
+  keeper_->nonce = owner_.nonce;
+  keeper_->refresh = times_.refresh;
+  std::thread([keeper = keeper_] { keeper->work(); }).detach();
 }
 
-RunLock::~RunLock() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stop_ = true;
-  }
-  stop_signal_.notify_all();
-  refresher_.join();
-  if (is_mine()) {
-    ::unlink(path_.c_str());
-  }
+RunLock::~RunLock() { give_back(); }
+
+void RunLock::give_back() {
+  constexpr std::chrono::seconds kPatience{5};
+  std::unique_lock<std::mutex> lock(keeper_->mutex);
+  keeper_->stop = true;
+  keeper_->changed.notify_all();
+  keeper_->changed.wait_for(lock, kPatience, [this] { return keeper_->ended; });
+}
+
+bool RunLock::lost() const {
+  return keeper_->lost || holding(path_, owner_.nonce) == Holding::lost;
 }
 
 // link(2) makes the finished file appear under its name, or fails: also on NFS.
@@ -121,7 +181,13 @@ void RunLock::break_stale_lock(bool force) {
   // A file made now tells the time of the file system's own clock.
   const fs::path aside = fmt::format("{}.stale-{}", path_.string(), owner_.nonce);
   File::create_new(aside).close();
-  const bool lease_over = modified(aside) - modified(path_) > times_.lease;
+  bool lease_over = false;
+  try {
+    lease_over = modified(aside) - modified(path_) > times_.lease;
+  } catch (const NotFound&) {
+    ::unlink(aside.c_str());
+    return;  // given back just now
+  }
   ::unlink(aside.c_str());
   const std::optional<LockOwner> standing = parse_lock(*text);
   const OwnerState state = standing ? state_of(*standing, owner_) : OwnerState::unknown;
@@ -149,33 +215,20 @@ void RunLock::break_stale_lock(bool force) {
   ::unlink(aside.c_str());
 }
 
-bool RunLock::is_mine() const {
-  try {
-    const std::optional<LockOwner> standing = parse_lock(read_file(path_, kMostLockBytes));
-    return standing && standing->nonce == owner_.nonce;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 void RunLock::check_still_mine() const {
-  if (lost_ || !is_mine()) {
+  const Holding now = keeper_->lost ? Holding::lost : holding(path_, owner_.nonce);
+  if (now == Holding::lost) {
     throw PolicyError(
         fmt::format("{} is no longer this run's: another run has taken over the "
                     "folder, or the lock was removed or damaged; this run commits "
                     "nothing more",
                     path_.string()));
   }
-}
-
-void RunLock::keep_fresh() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!stop_signal_.wait_for(lock, times_.refresh, [this] { return stop_; })) {
-    if (!is_mine()) {
-      lost_ = true;
-      return;
-    }
-    (void)::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+  if (now == Holding::unknown) {
+    throw IoError(
+        fmt::format("{} can't be read now, so nobody knows whether the folder is still this run's: "
+                    "nothing is committed",
+                    path_.string()));
   }
 }
 

@@ -1,34 +1,33 @@
 // RunLock: at most one run writes to a checkpoint folder.
 //
-//   run.lock:   {"host", "pid", "boot_id", "start_time", "nonce", "job_id", "restart_count",
-//                "launch", "attempt", "since"}\n<XXH3 of that line, 16 digits>\n
+//   run.lock:   {"host", "pid", "pid_space", "boot_id", "start_time", "nonce", "job_id",
+//                "restart_count", "launch", "attempt", "since"}\n<XXH3 of that line, 16 digits>\n
 //
 // Whoever holds it touches the file every LockTimes::refresh. A lock that stands already is
-//   taken over if its owner is on this host and gone: other boot, no such pid, or a pid that
-//   started
-//     at another time; or if it is an earlier start of the same Slurm job, which Slurm has ended,
-//     or an earlier attempt of the same launch, whose supervisor has ended it or lost its node;
+//   taken over if its owner is on this host (and numbers processes as we do: containers may not)
+//     and gone: other boot, no such pid, or a pid that started at another time; or if it is an
+//     earlier start of the same Slurm job, which Slurm has ended, or an earlier attempt of the same
+//     launch, whose supervisor has ended it or lost its node;
 //   taken over if it is not of this host and was not touched for LockTimes::lease (by the file
 //   system's clock); taken over with `force`, unless its owner is seen alive on this host; else
 //   respected: PolicyError with its owner.
 // Since no lease is proof, the owner makes sure right before each commit that the file is still its
-// own: a run whose lock was taken over commits nothing more. Owned by rank 0's CheckpointWriter.
+// own: a run whose lock was taken over commits nothing more. A file system that does not answer
+// right now takes no lock away. Owned by rank 0's CheckpointWriter.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <filesystem>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 namespace trireme {
 
 struct LockOwner {
   std::string host;
   std::int64_t pid = 0;
+  std::string pid_space;  // in which the pid counts; empty: not known
   std::string boot_id;
   std::int64_t start_time = 0;  // of the process, in clock ticks since boot
   std::string nonce;
@@ -61,29 +60,29 @@ class RunLock {
   RunLock& operator=(const RunLock&) = delete;
   // Gives the lock back, if it is still this run's.
   ~RunLock();
+  // The same, before: nothing can be committed any more. Waits some seconds for the file system;
+  // one that hangs keeps the lock, which its owner's death then opens.
+  void give_back();
 
   // Larger than that of every run before on this folder; kept in the file GENERATION.
   std::int64_t generation() const { return generation_; }
-  // PolicyError if another run has taken over. Any thread.
+  // PolicyError if another run has taken over, IoError if that can't be told now. Any thread.
   void check_still_mine() const;
-  bool lost() const { return lost_ || !is_mine(); }
+  bool lost() const;
 
  private:
+  struct Keeper;
+
   bool try_to_take();
   void break_stale_lock(bool force);
-  bool is_mine() const;
-  void keep_fresh();
 
   std::filesystem::path folder_;
   std::filesystem::path path_;
   LockTimes times_;
   LockOwner owner_;
   std::int64_t generation_ = 0;
-  std::atomic<bool> lost_ = false;
-  std::mutex mutex_;
-  std::condition_variable stop_signal_;
-  bool stop_ = false;
-  std::thread refresher_;
+  std::shared_ptr<Keeper>
+      keeper_;  // its thread's, too: a disk that hangs may keep it longer than us
 };
 
 }  // namespace trireme

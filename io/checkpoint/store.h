@@ -47,6 +47,9 @@ StepFolder find_step(const std::filesystem::path& path, std::vector<std::string>
 struct Retention {
   std::int64_t keep = 3;        // the newest so many; at least 2
   std::int64_t keep_every = 0;  // and steps divisible by it; 0: none
+  // Only steps divisible by it count as kept: a run may have to go back to those. Others, which
+  // stops have left, go as soon as there is a newer step. 0: all count.
+  std::int64_t counts_every = 0;
 };
 
 // Of a list as list_steps() makes it, the paths that may be deleted. Only whole steps that were
@@ -57,6 +60,10 @@ std::vector<std::filesystem::path> plan_retention(const std::vector<StepFolder>&
 // nothing that looks like a checkpoint.
 void delete_step(const std::filesystem::path& path, std::int64_t generation,
                  const Observer& observer);
+// Its two halves: takes the name away, and returns where the step is now; removes that.
+std::filesystem::path take_step_away(const std::filesystem::path& path, std::int64_t generation,
+                                     const Observer& observer);
+void remove_trash(const std::filesystem::path& trash, const Observer& observer);
 // Ends what earlier generations left half done: deletes attempts and trash, puts a replaced step
 // back if nothing took its place. The caller holds the run lock.
 void clean_remains(const std::filesystem::path& folder, std::int64_t generation);

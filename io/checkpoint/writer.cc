@@ -174,6 +174,7 @@ void CheckpointWriter::start_committing() {
     }
     merge_tables(std::move(tables), manifest);
     saved_bytes_ = manifest.bytes();
+    const std::lock_guard<std::mutex> names(names_);
     warning_ =
         commit({options_.folder, attempt_folder(), std::move(manifest)}, *lock_, options_.observer);
   });
@@ -208,6 +209,19 @@ void CheckpointWriter::remove_attempt(std::string& message) const {
   }
 }
 
+namespace {
+
+// Not replaced by a newer one meanwhile.
+bool is_as_listed(const fs::path& path, const std::vector<StepFolder>& steps) {
+  const auto listed = std::find_if(steps.begin(), steps.end(),
+                                   [&](const StepFolder& step) { return step.path == path; });
+  const StepFolder now = inspect_step(path);
+  return listed != steps.end() && listed->manifest && now.manifest &&
+         now.manifest->generation == listed->manifest->generation;
+}
+
+}  // namespace
+
 // In the background; if the last one still runs, the next save's will do its work too.
 void CheckpointWriter::start_retention(std::string& message) {
   if (retention_.state() == BackgroundJob::State::running) {
@@ -218,9 +232,22 @@ void CheckpointWriter::start_retention(std::string& message) {
         fmt::format("{}old checkpoints stay: {}", message.empty() ? "" : "; ", retention_.error());
   }
   retention_.start([this] {
-    for (const fs::path& path : plan_retention(list_steps(options_.folder), options_.retention)) {
-      lock_->check_still_mine();
-      delete_step(path, generation_, options_.observer);
+    const std::vector<StepFolder> steps = list_steps(options_.folder);
+    for (const fs::path& path : plan_retention(steps, options_.retention)) {
+      if (ending_) {
+        return;  // the next run's will do the rest
+      }
+      fs::path trash;
+      {
+        const std::lock_guard<std::mutex> names(names_);
+        lock_->check_still_mine();
+        if (is_as_listed(path, steps)) {
+          trash = take_step_away(path, generation_, options_.observer);
+        }
+      }
+      if (!trash.empty()) {
+        remove_trash(trash, options_.observer);
+      }
     }
   });
 }
@@ -241,7 +268,17 @@ std::optional<SaveOutcome> CheckpointWriter::finish() {
 }
 
 bool CheckpointWriter::quiet_within(std::chrono::duration<double> limit) {
-  return job_.wait_for(limit) && retention_.wait_for(limit);
+  constexpr std::chrono::duration<double> kRetentionPatience{10};
+  const bool is_quiet = job_.wait_for(limit);
+  const bool is_done = retention_.wait_for(std::min(limit, kRetentionPatience));
+  ending_ = true;
+  return is_quiet && is_done;
+}
+
+void CheckpointWriter::give_back_lock() {
+  if (lock_ != nullptr) {
+    lock_->give_back();
+  }
 }
 
 }  // namespace trireme

@@ -14,9 +14,11 @@
 // the writer.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -102,8 +104,12 @@ class CheckpointWriter {
   // Collective: waits until nothing is in flight. This and save() throw Hang if a write does not
   // end within the patience; then quiet_within() tells whether the writer may be destroyed.
   std::optional<SaveOutcome> finish();
-  // Whether no work is left in the background, after so long at most. Not collective.
+  // Whether no work is left in the background, after so long at most; old checkpoints that are
+  // still to be deleted get some seconds of it. Not collective.
   bool quiet_within(std::chrono::duration<double> limit);
+  // For a writer that is not quiet and is left to itself: it commits nothing any more, and another
+  // may take the folder.
+  void give_back_lock();
   bool in_flight() const { return phase_ != Phase::idle; }
 
   // The same on all ranks.
@@ -140,6 +146,8 @@ class CheckpointWriter {
   std::int64_t saved_bytes_ = 0;
   double save_start_ = 0;
   WriterStats stats_;
+  std::mutex names_;  // of steps: whoever renames one holds it
+  std::atomic<bool> ending_ = false;
   BackgroundJob retention_;
   BackgroundJob job_;  // last: ends before what it uses
 };

@@ -1,6 +1,7 @@
 // trireme: trains transformer models on clusters of CPU and GPU nodes. One subcommand, one file.
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <system_error>
 
 #include "src/app/app_context.h"
@@ -22,6 +23,7 @@
 #include "src/app/trace_command.h"
 #include "src/app/train_command.h"
 #include "src/app/version.h"
+#include "src/base/file.h"
 #include "src/base/log.h"
 #include "src/train/watch/rank_fault.h"
 
@@ -72,6 +74,12 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
   } catch (const std::bad_alloc&) {
     end_with(context, ExitCode::device, "memory",
              "out of memory: take a smaller micro-batch or model, or fewer ranks on this host");
+  } catch (const std::filesystem::filesystem_error& error) {
+    try {
+      throw_as_error(error);
+    } catch (const Error& known) {
+      end_with(context, known.exit_code(), known.kind(), known.what());
+    }
   } catch (const std::system_error& error) {
     // How fmt::print() says that its stream took less than it was given.
     const bool output = std::ferror(stdout) != 0;

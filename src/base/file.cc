@@ -97,6 +97,10 @@ void throw_errno(int code, std::string_view operation, const fs::path& path) {
   }
 }
 
+void throw_as_error(const fs::filesystem_error& error) {
+  throw_errno(error.code().value(), "use", error.path1());
+}
+
 File File::open_to_read(const fs::path& path) {
   return File(open_file(path, O_RDONLY, "open"), path);
 }

@@ -75,5 +75,7 @@ std::int64_t free_bytes(const std::filesystem::path& path);
 // do.
 [[noreturn]] void throw_errno(int code, std::string_view operation,
                               const std::filesystem::path& path);
+// The same of what std::filesystem has to say.
+[[noreturn]] void throw_as_error(const std::filesystem::filesystem_error& error);
 
 }  // namespace trireme

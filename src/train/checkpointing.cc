@@ -27,7 +27,8 @@ WriterOptions writer_options(const RunConfig& config) {
   WriterOptions options;
   options.folder = config.checkpoint_dir();
   options.force = config.checkpoint.force_lock;
-  options.retention = {config.checkpoint.keep, config.checkpoint.keep_every};
+  options.retention = {config.checkpoint.keep, config.checkpoint.keep_every,
+                       config.divergence.goes_back() ? config.checkpoint.every.integer : 0};
   // Who hangs on its disk says so before others have waited for it too long.
   options.patience = std::chrono::duration<double>(0.8 * config.deadline.checkpoint);
   return options;
@@ -112,7 +113,23 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   disk_schedule_.start(step);
   memory_schedule_.start(step);
   tell_resumed(*resumed);
-  return counters_from_json(object_field(*resumed->manifest.meta.extra, "counters"));
+  const TrainingCounters counters =
+      counters_from_json(object_field(*resumed->manifest.meta.extra, "counters"));
+  check_samples(counters, resumed->manifest.meta);
+  return counters;
+}
+
+// The place in the data is counted in batches: of another size they would begin elsewhere.
+void TrainingCheckpoints::check_samples(const TrainingCounters& counters,
+                                        const CheckpointMeta& saved) const {
+  const std::int64_t batch = parts_.config.train.global_batch;
+  std::int64_t samples = 0;
+  if (__builtin_mul_overflow(counters.batches(), batch, &samples) || samples != saved.samples) {
+    throw ConfigError(fmt::format(
+        "the checkpoint of step {} has seen {} samples, which are not {} batches of "
+        "train.global_batch {}: go on with the batch that it was trained with, or begin a new run",
+        saved.step, saved.samples, counters.batches(), batch));
+  }
 }
 
 void TrainingCheckpoints::tell_resumed(const Resumed& resumed) const {

@@ -62,6 +62,7 @@ class TrainingCheckpoints {
   void poll();
   // Whether nothing is left in the background after so long: else this must never be destroyed.
   bool quiet_within(std::chrono::duration<double> limit) { return writer_.quiet_within(limit); }
+  void give_back_lock() { writer_.give_back_lock(); }
   // Until nothing is in flight. Returns whether `step` is durable.
   bool finish(std::int64_t step);
   SnapshotMemory snapshots() const;
@@ -75,6 +76,7 @@ class TrainingCheckpoints {
   void accept(const Manifest& manifest) const;
   ResumeOptions resume_options();
   void tell_resumed(const Resumed& resumed) const;
+  void check_samples(const TrainingCounters& counters, const CheckpointMeta& saved) const;
   std::vector<TensorBlock> blocks_to_save() const;
   CheckpointMeta meta_of(const TrainingCounters& counters) const;
   bool open_memory();

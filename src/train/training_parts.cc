@@ -122,6 +122,7 @@ TrainingParts::~TrainingParts() {
   if (checkpoints != nullptr && !checkpoints->quiet_within(std::chrono::duration<double>(limit))) {
     host.log.warning(fmt::format("{} hangs: what is still to be done there is left",
                                  config.checkpoint_dir().string()));
+    checkpoints->give_back_lock();
     (void)checkpoints.release();
   }
 }

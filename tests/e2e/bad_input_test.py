@@ -124,6 +124,13 @@ class BadInput(unittest.TestCase):
                                  "checkpoint.allow_change=[optimizer.lr, optimizer.schedule.steps]",
                                  ranks=2))
 
+    # The place in the data is counted in batches.
+    def test_a_batch_of_another_size(self):
+        config = self.copy_of_trained("batch")
+        self.refused(2, ["samples", "train.global_batch"], "train", config, "train.steps=13",
+                     "train.global_batch=4", "checkpoint.allow_change=[train.global_batch, "
+                     "optimizer.schedule.steps]", ranks=2)
+
     def test_damaged_checkpoints(self):
         config = self.copy_of_trained("flipped")
         steps = sorted((harness.run_dir(config) / "checkpoints").glob("step-*"))

@@ -337,7 +337,7 @@ std::string MemoryWriter::settle(bool whole) {
 // Two newer steps are whole: what an earlier run left makes room for this one's third slot.
 void MemoryWriter::let_resumed_go() {
   const auto given_up = held_.size() < kMemorySlots ? std::nullopt : step_to_give_up(held_);
-  if (!given_up || held_[*given_up].name.generation == options_.generation || slot_bytes_ == 0) {
+  if (!given_up || held_[*given_up].name.generation == options_.generation) {
     return;
   }
   const std::size_t slot = held_[*given_up].slot;
@@ -348,8 +348,10 @@ void MemoryWriter::let_resumed_go() {
     if (leads_) {
       own_.remove(folder);
     }
-    own_.make(own_.spare_folder());
-    slots_[slot] = MemorySlot(own_.spare_file(slot), slot_bytes_, 1);
+    if (slot_bytes_ > 0) {  // this rank has blocks
+      own_.make(own_.spare_folder());
+      slots_[slot] = MemorySlot(own_.spare_file(slot), slot_bytes_, 1);
+    }
   });
 }
 

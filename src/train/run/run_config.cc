@@ -221,7 +221,7 @@ void bind(ConfigBinder& b, RunConfig& c) {
 void check_rewinds(ConfigBinder& b, const RunConfig& c) {
   const DivergenceConfig& d = c.divergence;
   const char* const key = d.spike == "rewind" ? "divergence.spike" : "divergence.not_finite";
-  if (d.spike != "rewind" && d.not_finite != "rewind") {
+  if (!d.goes_back()) {
     return;
   }
   const std::int64_t every = c.checkpoint.every.integer;

@@ -94,6 +94,7 @@ struct DivergenceConfig {
   std::int64_t max_rewinds = 10;     // of the whole run
   std::int64_t replay_steps = 1000;  // most that are computed again to tell why; 0: never
   bool digests = false;              // of each micro-batch's gradient, to tell a rank
+  bool goes_back() const { return spike == "rewind" || not_finite == "rewind"; }
 };
 
 struct DeadlineConfig {  // seconds

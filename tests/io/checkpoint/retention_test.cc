@@ -1,3 +1,6 @@
+#include <atomic>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,6 +55,15 @@ TEST(Retention, CountsOnlyWhatWasReadBack) {
   EXPECT_THAT(doomed(steps, {2, 0}), ElementsAre("step-00000001"));
 }
 
+// A rewind needs multiples of 100; what stops have left does not push them out.
+TEST(Retention, CountsWhatARewindMayNeed) {
+  const std::vector<StepFolder> steps = {folder_of(370), folder_of(350), folder_of(300),
+                                         folder_of(200), folder_of(100)};
+  EXPECT_THAT(doomed(steps, {2, 0, 100}), ElementsAre("step-00000350", "step-00000100"));
+  EXPECT_THAT(doomed(steps, {3, 0, 100}), ElementsAre("step-00000350"));
+  EXPECT_THAT(doomed({folder_of(350), folder_of(50)}, {2, 0, 100}), ElementsAre("step-00000050"));
+}
+
 TEST(Retention, LeavesMilestonesPinsAndDamageAlone) {
   std::vector<StepFolder> steps = {folder_of(50), folder_of(40), folder_of(30), folder_of(20),
                                    folder_of(10)};
@@ -80,6 +92,48 @@ TEST(Retention, RunsAfterEachSave) {
   EXPECT_THAT(names_in(folder.path()),
               ElementsAre("GENERATION", "LATEST", "step-00000002", "step-00000004", "step-00000006",
                           "step-00000007"));
+}
+
+// Sent back to step 1, a run saves step 4 anew while the old steps are still being deleted, of
+// which the old 4 is one.
+TEST(Retention, LeavesAStepAloneThatWasReplacedMeanwhile) {
+  TempFolder folder;
+  for (const std::int64_t step : {1, 2, 3, 4, 5}) {
+    WriterOptions options = options_for(folder.path());
+    options.retention.keep = 10;
+    ASSERT_TRUE(save_state(folder.path(), small_state(), step).durable);
+  }
+  std::atomic<bool> is_deleting = false;
+  std::atomic<bool> is_replaced = false;
+  WriterOptions options = options_for(folder.path());
+  options.retention.keep = 2;
+  options.observer = [&](std::string_view event) {
+    if (event == "gc_mid" && !is_deleting.exchange(true)) {
+      while (!is_replaced) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+  };
+  ThreadWorld(1).run([&](Communicator& comm) {
+    CheckpointWriter writer(comm, options);
+    const Blocks blocks = cut_state(small_state(), cut_nothing, 0, 1);
+    writer.save(meta_of(2), blocks.to_save);
+    EXPECT_TRUE(writer.finish()->durable);
+    while (!is_deleting) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (const std::int64_t step : {3, 4}) {
+      writer.save(meta_of(step), blocks.to_save);
+      EXPECT_TRUE(writer.finish()->durable);
+    }
+    is_replaced = true;
+    EXPECT_TRUE(writer.quiet_within(std::chrono::seconds(20)));
+    for (const std::int64_t step : {3, 4}) {
+      const StepFolder now = inspect_step(step_path(folder.path(), step));
+      ASSERT_TRUE(now.manifest) << step;
+      EXPECT_EQ(now.manifest->generation, writer.generation()) << step;
+    }
+  });
 }
 
 TEST(Retention, DoesNotFollowSymbolicLinks) {

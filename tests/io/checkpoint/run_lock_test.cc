@@ -10,6 +10,7 @@
 #include "io/checkpoint/names.h"
 #include "src/base/file.h"
 #include "tests/io/checkpoint/sample_state.h"
+#include "tests/support/unprivileged.h"
 
 namespace trireme {
 namespace {
@@ -104,6 +105,19 @@ TEST_F(Lock, NorOneFromBeforeTheLastBoot) {
   expect_taken();
 }
 
+// Its processes have other numbers than ours: that we see none says nothing.
+TEST_F(Lock, AnotherContainerOfThisHostIsLikeAnotherHost) {
+  owner_.pid = dead_process();
+  owner_.pid_space = "pid:[1]";
+  stand(owner_);
+  expect_refused("checkpoint.force_lock");
+  stand(owner_, 180s);
+  expect_taken();
+  owner_.boot_id = "before the last boot";
+  stand(owner_);
+  expect_taken();
+}
+
 TEST_F(Lock, AnotherHostIsRespectedAsLongAsItsLeaseRuns) {
   owner_.host = "n3";
   owner_.job_id = "99";
@@ -167,6 +181,32 @@ TEST_F(Lock, LosingItIsNoticed) {
     }
   }
   EXPECT_EQ(read_file(path_), to_text(owner_)) << "another run's lock was removed";
+}
+
+// A file server that is away for a moment.
+TEST_F(Lock, WhatCantBeReadNowIsNotLost) {
+  const RunLock lock(folder_.path(), false, {1ms, 120s});
+  fs::permissions(path_, fs::perms::none);
+  {
+    const Unprivileged nobody;
+    if (!nobody.bound()) {
+      GTEST_SKIP() << "permissions bind nobody here";
+    }
+    EXPECT_THROW(lock.check_still_mine(), IoError);
+    std::this_thread::sleep_for(20ms);
+    EXPECT_FALSE(lock.lost());
+  }
+  fs::permissions(path_, fs::perms::owner_all);
+  EXPECT_NO_THROW(lock.check_still_mine());
+}
+
+TEST_F(Lock, WhatWasGivenBackCommitsNothing) {
+  RunLock lock(folder_.path(), false);
+  lock.give_back();
+  EXPECT_FALSE(fs::exists(path_));
+  EXPECT_THROW(lock.check_still_mine(), PolicyError);
+  const RunLock next(folder_.path(), false);
+  EXPECT_THROW(lock.check_still_mine(), PolicyError);
 }
 
 TEST_F(Lock, GenerationsGrow) {
