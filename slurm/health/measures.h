@@ -34,9 +34,9 @@ std::string baseline_text(const Measures& measures);
 Measures parse_baseline(std::string_view text);
 
 // Complaints, one a line for people: rates below both `fraction` of the baseline's and what its
-// scatter allows (three robust standard deviations, 3 x 1.4826 MAD), or below a quarter of it, facts
-// that are not as they were, measures that are missing, counters that grew by more than kErrorsADay
-// for each day since the baseline. What the baseline does not know is passed over.
+// scatter allows (three robust standard deviations, 3 x 1.4826 MAD), or below a quarter of it,
+// facts that are not as they were, measures that are missing, counters that grew by more than
+// kErrorsADay for each day since the baseline. What the baseline does not know is passed over.
 inline constexpr std::int64_t kErrorsADay = 10;  // what ibqueryerrors(8) allows, too
 std::vector<std::string> compare(const Measures& now, const Measures& baseline, double fraction);
 
