@@ -81,6 +81,7 @@ struct RunLock::Keeper {
   std::string nonce;
   std::chrono::milliseconds refresh;
   std::atomic<bool> lost = false;
+  std::atomic<bool> given_back = false;
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
   bool stop = false;
@@ -98,7 +99,7 @@ struct RunLock::Keeper {
       lock.lock();
     }
     lock.unlock();
-    if (!lost.exchange(true) && holding(path, nonce) == Holding::mine) {
+    if (!lost && holding(path, nonce) == Holding::mine) {
       ::unlink(path.c_str());
     }
     lock.lock();
@@ -131,14 +132,19 @@ RunLock::RunLock(const fs::path& folder, bool force, LockTimes times)
   std::thread([keeper = keeper_] { keeper->work(); }).detach();
 }
 
-RunLock::~RunLock() { give_back(); }
-
-void RunLock::give_back() {
-  constexpr std::chrono::seconds kPatience{5};
+RunLock::~RunLock() {
   std::unique_lock<std::mutex> lock(keeper_->mutex);
   keeper_->stop = true;
   keeper_->changed.notify_all();
-  keeper_->changed.wait_for(lock, kPatience, [this] { return keeper_->ended; });
+  keeper_->changed.wait(lock, [this] { return keeper_->ended; });
+}
+
+bool RunLock::give_back(std::chrono::duration<double> limit) {
+  keeper_->given_back = true;
+  std::unique_lock<std::mutex> lock(keeper_->mutex);
+  keeper_->stop = true;
+  keeper_->changed.notify_all();
+  return keeper_->changed.wait_for(lock, limit, [this] { return keeper_->ended; });
 }
 
 bool RunLock::lost() const {
@@ -216,7 +222,8 @@ void RunLock::break_stale_lock(bool force) {
 }
 
 void RunLock::check_still_mine() const {
-  const Holding now = keeper_->lost ? Holding::lost : holding(path_, owner_.nonce);
+  const Holding now =
+      keeper_->lost || keeper_->given_back ? Holding::lost : holding(path_, owner_.nonce);
   if (now == Holding::lost) {
     throw PolicyError(
         fmt::format("{} is no longer this run's: another run has taken over the "

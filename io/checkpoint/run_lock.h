@@ -60,9 +60,9 @@ class RunLock {
   RunLock& operator=(const RunLock&) = delete;
   // Gives the lock back, if it is still this run's.
   ~RunLock();
-  // The same, before: nothing can be committed any more. Waits some seconds for the file system;
-  // one that hangs keeps the lock, which its owner's death then opens.
-  void give_back();
+  // The same, before: no commit begins from now on. Whether it was done within `limit`; a file
+  // system that hangs keeps the lock, which its owner's death then opens.
+  bool give_back(std::chrono::duration<double> limit);
 
   // Larger than that of every run before on this folder; kept in the file GENERATION.
   std::int64_t generation() const { return generation_; }

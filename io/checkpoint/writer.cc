@@ -268,17 +268,15 @@ std::optional<SaveOutcome> CheckpointWriter::finish() {
 }
 
 bool CheckpointWriter::quiet_within(std::chrono::duration<double> limit) {
-  constexpr std::chrono::duration<double> kRetentionPatience{10};
-  const bool is_quiet = job_.wait_for(limit);
-  const bool is_done = retention_.wait_for(std::min(limit, kRetentionPatience));
-  ending_ = true;
-  return is_quiet && is_done;
-}
-
-void CheckpointWriter::give_back_lock() {
-  if (lock_ != nullptr) {
-    lock_->give_back();
+  using Seconds = std::chrono::duration<double>;
+  constexpr Seconds kAllDeletions{10};
+  constexpr Seconds kOneDeletion{60};
+  bool is_quiet = job_.wait_for(limit);
+  if (!retention_.wait_for(std::min(limit, kAllDeletions))) {
+    ending_ = true;
+    is_quiet = retention_.wait_for(std::min(limit, kOneDeletion)) && is_quiet;
   }
+  return (lock_ == nullptr || lock_->give_back(limit)) && is_quiet;
 }
 
 }  // namespace trireme

@@ -104,12 +104,10 @@ class CheckpointWriter {
   // Collective: waits until nothing is in flight. This and save() throw Hang if a write does not
   // end within the patience; then quiet_within() tells whether the writer may be destroyed.
   std::optional<SaveOutcome> finish();
-  // Whether no work is left in the background, after so long at most; old checkpoints that are
-  // still to be deleted get some seconds of it. Not collective.
+  // Before its end. Whether no work is left in the background, after so long at most, and the
+  // folder's lock is given back; of old checkpoints that are still to be deleted some may stay. One
+  // that is not quiet is left to itself: it begins no commit any more. Not collective.
   bool quiet_within(std::chrono::duration<double> limit);
-  // For a writer that is not quiet and is left to itself: it commits nothing any more, and another
-  // may take the folder.
-  void give_back_lock();
   bool in_flight() const { return phase_ != Phase::idle; }
 
   // The same on all ranks.

@@ -27,9 +27,8 @@ bool should_requeue(JobState state);
 struct JobRecord {
   JobState state = JobState::unknown;
   bool may_be_requeued = true;  // not submitted with --no-requeue
-  // Its script has come to its end by itself, with an error: it may do so again and again.
-  bool has_failed = false;
-  std::int64_t restarts = 0;
+  bool has_failed = false;      // or is about to end: it may do so again and again
+  std::int64_t restarts = 0;    // those after saves, too
 };
 JobRecord parse_job(std::string_view scontrol_output);
 // Of a job whose script fails each time.

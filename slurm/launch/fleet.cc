@@ -80,7 +80,7 @@ void Fleet::start_agent(const std::string& node, bool check_health) {
 void Fleet::drop(const std::string& node) {
   constexpr double kCleanUpSeconds = 15;
   if (deputy_node_ == node) {
-    deputy_ = Member{};  // else a node that is cut off would seem to have it for long
+    dismiss_deputy();  // else a node that is cut off would seem to have it for long
   }
   const auto found = members_.find(node);
   if (found == members_.end()) {
@@ -133,8 +133,17 @@ void Fleet::ping_all() {
   }
 }
 
-void Fleet::want_deputy(const std::string& node, const std::string& job) {
+// One that lives and lost us without a word would requeue the job.
+void Fleet::dismiss_deputy() {
+  if (deputy_.connection) {
+    deputy_.connection->send(to_json(Order{.kind = Order::Kind::bye}));
+  }
   deputy_ = Member{};
+  deputy_node_.clear();
+}
+
+void Fleet::want_deputy(const std::string& node, const std::string& job) {
+  dismiss_deputy();
   deputy_node_ = node;
   try {
     deputy_.starter = start(
@@ -219,6 +228,11 @@ void Fleet::admit(Stranger& stranger, const std::string& text) {
                                                                             : nullptr;
   if (member == nullptr) {
     throw DataError(fmt::format("nobody waits for the {} of {}", hello.role, hello.node));
+  }
+  if (hello.role == "deputy" && (hello.node != deputy_node_ || deputy_.connection)) {
+    stranger.connection->send(welcome);
+    stranger.connection->send(to_json(Order{.kind = Order::Kind::bye}));
+    throw DataError(fmt::format("the deputy on {} comes too late", hello.node));
   }
   member->connection = std::move(stranger.connection);
   member->connection->trust();

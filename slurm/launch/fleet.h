@@ -71,6 +71,7 @@ class Fleet {
   void admit(Stranger& stranger, const std::string& text);
   void hear(const std::string& node, Member& member, std::vector<FleetNews>& news);
   void hear_deputy();
+  void dismiss_deputy();
   void send_partner(const std::string& node);
 
   LaunchSetting setting_;

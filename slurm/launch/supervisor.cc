@@ -203,8 +203,9 @@ int Supervisor::run() {
   }
   launcher_.end();
   fleet_.dismiss(kFarewellSeconds);
+  const auto end = Clock::now() + std::chrono::seconds(kBlameSeconds);
   for (const Blame& blame : blames_) {
-    blame.is_written.wait_for(std::chrono::seconds(kBlameSeconds));
+    blame.is_written.wait_until(end);
   }
   look_at_blames();
   journal_.write("end", {{"code", *code_}}, now());

@@ -43,7 +43,7 @@ Actions Course::on(const Event& event, double now) {
   if (stage_ != Stage::over) {
     std::visit(
         Overloaded{[&](const Started& e) {
-                     newest_ = newest_at_first_ = e.durable;
+                     newest_ = newest_at_first_ = on_disk_ = e.durable;
                      for (Node& node : nodes_) {
                        node.since = now_;
                        if (node.standing == Standing::starting) {
@@ -134,12 +134,14 @@ void Course::on_lost(const AgentLost& event) {
   out_.emplace_back(StartAgent{node->spec.name, false});
 }
 
-void Course::lose(Node& node, const std::string& why) {
+void Course::lose(Node& node, const std::string& why, bool blame) {
   node.standing = Standing::lost;
   node.since = now_;
   node.why = why;
   out_.emplace_back(DropAgent{node.spec.name});
-  out_.emplace_back(BlameNode{node.spec.name, why});
+  if (blame) {
+    out_.emplace_back(BlameNode{node.spec.name, why});
+  }
   note("node_lost", {{"node", node.spec.name}, {"why", why}, {"in_use", in_use(node)}},
        fmt::format("{} is lost: {}", node.spec.name, why));
   if (stage_ == Stage::run && in_use(node) && !killing_) {
@@ -187,9 +189,9 @@ void Course::on_stop(int signal) {
     // It is about to end.
   } else if (again) {
     end_attempt("asked twice to stop");
-  } else if (ranks_seen() == 0) {
+  } else if (ranks_seen() == 0 && newest_ <= on_disk_) {
     end_attempt("asked to stop before any rank was there");
-  } else {
+  } else if (ranks_seen() > 0) {  // else once they are there: to save what only memory holds
     out_.emplace_back(SignalRanks{SIGUSR2});
   }
 }

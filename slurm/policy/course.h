@@ -171,7 +171,7 @@ class Course {
   void conclude(const Verdict& verdict);
   void exclude_suspects(const Verdict& verdict);
   void exclude(Node& node, const std::string& why);
-  void lose(Node& node, const std::string& why);
+  void lose(Node& node, const std::string& why, bool blame = true);
   void end_attempt(const std::string& why);
   void note_attempt(const Verdict& verdict);
   void finish(int code, const std::string& text);
@@ -216,8 +216,9 @@ class Course {
   int memory_deaths_ = 0;
   SavedStep newest_at_first_;  // when the launch began
   SavedStep newest_;           // checkpoint, on disk or in a node's memory
-  SavedStep newest_before_;    // when the attempt began
-  double longest_start_ = 0;   // seconds until rank 0 was connected, of starts that led to a step
+  SavedStep on_disk_;
+  SavedStep newest_before_;   // when the attempt began
+  double longest_start_ = 0;  // seconds until rank 0 was connected, of starts that led to a step
 };
 
 }  // namespace trireme

@@ -169,6 +169,7 @@ void Course::watch_the_end() {
 }
 
 // Should they ever come back, the checkpoint folder's lock and generation keep them from writing.
+// It may be the file system's fault, on all nodes: no node is blamed for it beyond this launch.
 void Course::give_up_old_ranks() {
   if (now_ - settling_since_ <= plan_.old_ranks_end) {
     return;
@@ -176,7 +177,8 @@ void Course::give_up_old_ranks() {
   for (Node* const node : used_nodes()) {
     if (node->standing == Standing::ready && node->report.cleared <= generation_) {
       lose(*node,
-           fmt::format("ranks that were killed {:.0f} s ago are still there", plan_.old_ranks_end));
+           fmt::format("ranks that were killed {:.0f} s ago are still there", plan_.old_ranks_end),
+           false);
     }
   }
 }
@@ -202,6 +204,7 @@ void Course::on_launcher_ended(const LauncherEnded& event) {
   evidence_.reason = event.reason;
   evidence_.done = event.done;
   evidence_.stop_asked = stop_signal_ != 0;
+  on_disk_ = event.durable;
   newest_ = std::max(newest_, event.durable);
   detected_ = detected_ < 0 ? now_ : detected_;
   stage_ = Stage::settle;

@@ -116,7 +116,7 @@ std::string health_command(const SiteProfile& profile) {
   }
   const std::string scratch =
       R"(mkdir -p -m 700 -- "$TMPDIR" && test -O "$TMPDIR" -a ! -L "$TMPDIR")";
-  return profile.launch.health.empty() ? scratch : scratch + " && " + profile.launch.health;
+  return profile.launch.health.empty() ? scratch : scratch + " || exit 1; " + profile.launch.health;
 }
 
 // As mpirun and srun take them, or as `trireme launch` passes them on.

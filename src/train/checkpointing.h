@@ -62,7 +62,6 @@ class TrainingCheckpoints {
   void poll();
   // Whether nothing is left in the background after so long: else this must never be destroyed.
   bool quiet_within(std::chrono::duration<double> limit) { return writer_.quiet_within(limit); }
-  void give_back_lock() { writer_.give_back_lock(); }
   // Until nothing is in flight. Returns whether `step` is durable.
   bool finish(std::int64_t step);
   SnapshotMemory snapshots() const;

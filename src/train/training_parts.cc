@@ -120,9 +120,9 @@ TrainingParts::~TrainingParts() {
   // An error says what is wrong before anything else; who has finished can wait.
   const double limit = std::uncaught_exceptions() > 0 ? 0.2 : 0.8 * config.deadline.checkpoint;
   if (checkpoints != nullptr && !checkpoints->quiet_within(std::chrono::duration<double>(limit))) {
-    host.log.warning(fmt::format("{} hangs: what is still to be done there is left",
-                                 config.checkpoint_dir().string()));
-    checkpoints->give_back_lock();
+    host.log.warning(
+        fmt::format("{} hangs, or is very slow: what is still to be done there is left",
+                    config.checkpoint_dir().string()));
     (void)checkpoints.release();
   }
 }

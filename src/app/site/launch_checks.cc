@@ -45,12 +45,16 @@ void check_dataset(const char* key, const std::filesystem::path& folder, std::in
   }
 }
 
-// What checkpoints take already.
-std::int64_t bytes_of_steps(const std::filesystem::path& folder) {
+// What the newest checkpoints take, which new ones will take over.
+std::int64_t bytes_of_steps(const std::filesystem::path& folder, const CheckpointConfig& config) {
   std::int64_t bytes = 0;
   try {
+    std::int64_t counted = 0;
     for (const StepFolder& step : list_steps(folder)) {
-      bytes += step.manifest ? step.manifest->bytes() : 0;
+      const bool is_milestone = config.keep_every > 0 && step.step % config.keep_every == 0;
+      if (step.manifest && !step.pinned && !is_milestone && counted++ < config.keep) {
+        bytes += step.manifest->bytes();
+      }
     }
   } catch (const Error&) {
     // What is wrong with the folder is another check's finding.
@@ -99,9 +103,10 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
   const std::int64_t state = kStateBytesAParameter * parameter_count(config_.model);
   // The newest ones, some of which may be there already, and the one that is being written.
   const std::int64_t all = (config_.checkpoint.keep + 1) * state;
-  append(found,
-         check_folder("checkpoint.dir", config_.checkpoint_dir(),
-                      std::max(state, all - bytes_of_steps(config_.checkpoint_dir())), host));
+  append(found, check_folder("checkpoint.dir", config_.checkpoint_dir(),
+                             std::max(state, all - bytes_of_steps(config_.checkpoint_dir(),
+                                                                  config_.checkpoint)),
+                             host));
   check_dataset("data.train", config_.data.train, config_.data.sequence, host, found);
   check_dataset("data.validation", config_.data.validation, config_.data.sequence, host, found);
   return found;
