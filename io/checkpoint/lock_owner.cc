@@ -37,7 +37,6 @@ LockOwner LockOwner::this_process() {
   LockOwner owner;
   owner.host = host_name();
   owner.pid = ::getpid();
-  owner.pid_space = current_pid_space();
   owner.boot_id = current_boot_id();
   owner.start_time = process_start_time(owner.pid).value_or(0);
   owner.nonce = fresh_nonce();
@@ -57,7 +56,6 @@ std::string LockOwner::describe() const {
 std::string to_text(const LockOwner& owner) {
   const json object = {{"host", owner.host},
                        {"pid", owner.pid},
-                       {"pid_space", owner.pid_space},
                        {"boot_id", owner.boot_id},
                        {"start_time", owner.start_time},
                        {"nonce", owner.nonce},
@@ -90,9 +88,6 @@ std::optional<LockOwner> parse_lock(std::string_view text) {
     owner.nonce = text_field(object, "nonce");
     owner.job_id = text_field(object, "job_id");
     owner.restart_count = count_field(object, "restart_count");
-    if (object.contains("pid_space")) {
-      owner.pid_space = text_field(object, "pid_space");
-    }
     if (object.contains("launch")) {  // not so in locks of version 0.1
       owner.launch = text_field(object, "launch");
       owner.attempt = count_field(object, "attempt");

@@ -1,6 +1,5 @@
 #include "io/checkpoint/process.h"
 
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -24,11 +23,6 @@ std::string current_boot_id() {
     id.pop_back();
   }
   return id;
-}
-
-std::string current_pid_space() {
-  std::error_code none;
-  return std::filesystem::read_symlink("/proc/self/ns/pid", none).string();
 }
 
 std::optional<std::int64_t> process_start_time(std::int64_t pid) {

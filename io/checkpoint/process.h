@@ -9,9 +9,6 @@ namespace trireme {
 
 // Changes with every boot of the host; empty where the system tells none.
 std::string current_boot_id();
-// The space in which processes here have their numbers, of which a host with containers has
-// several; empty where the system tells none.
-std::string current_pid_space();
 // Clock ticks from boot to the start of the process; nothing if there is no such process.
 std::optional<std::int64_t> process_start_time(std::int64_t pid);
 

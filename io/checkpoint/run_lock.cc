@@ -35,10 +35,7 @@ std::chrono::nanoseconds modified(const fs::path& path) {
 enum class OwnerState { alive, gone, unknown };
 
 OwnerState state_of(const LockOwner& standing, const LockOwner& ours) {
-  // What another container calls process 7 is nothing that we could look for.
-  const bool same_pids = standing.pid_space.empty() || standing.pid_space == ours.pid_space;
-  if (standing.host == ours.host && !standing.boot_id.empty() &&
-      (same_pids || standing.boot_id != ours.boot_id)) {
+  if (standing.host == ours.host && !standing.boot_id.empty()) {
     const bool lives =
         standing.boot_id == ours.boot_id && process_start_time(standing.pid) == standing.start_time;
     return lives ? OwnerState::alive : OwnerState::gone;

@@ -1,11 +1,11 @@
 // RunLock: at most one run writes to a checkpoint folder.
 //
-//   run.lock:   {"host", "pid", "pid_space", "boot_id", "start_time", "nonce", "job_id",
-//                "restart_count", "launch", "attempt", "since"}\n<XXH3 of that line, 16 digits>\n
+//   run.lock:   {"host", "pid", "boot_id", "start_time", "nonce", "job_id", "restart_count",
+//                "launch", "attempt", "since"}\n<XXH3 of that line, 16 digits>\n
 //
 // Whoever holds it touches the file every LockTimes::refresh. A lock that stands already is
-//   taken over if its owner is on this host (and numbers processes as we do: containers may not)
-//     and gone: other boot, no such pid, or a pid that started at another time; or if it is an
+//   taken over if its owner is on this host and gone: other boot, no such pid, or a pid that
+//     started at another time; or if it is an
 //     earlier start of the same Slurm job, which Slurm has ended, or an earlier attempt of the same
 //     launch, whose supervisor has ended it or lost its node;
 //   taken over if it is not of this host and was not touched for LockTimes::lease (by the file
@@ -27,7 +27,6 @@ namespace trireme {
 struct LockOwner {
   std::string host;
   std::int64_t pid = 0;
-  std::string pid_space;  // in which the pid counts; empty: not known
   std::string boot_id;
   std::int64_t start_time = 0;  // of the process, in clock ticks since boot
   std::string nonce;

@@ -105,19 +105,6 @@ TEST_F(Lock, NorOneFromBeforeTheLastBoot) {
   expect_taken();
 }
 
-// Its processes have other numbers than ours: that we see none says nothing.
-TEST_F(Lock, AnotherContainerOfThisHostIsLikeAnotherHost) {
-  owner_.pid = dead_process();
-  owner_.pid_space = "pid:[1]";
-  stand(owner_);
-  expect_refused("checkpoint.force_lock");
-  stand(owner_, 180s);
-  expect_taken();
-  owner_.boot_id = "before the last boot";
-  stand(owner_);
-  expect_taken();
-}
-
 TEST_F(Lock, AnotherHostIsRespectedAsLongAsItsLeaseRuns) {
   owner_.host = "n3";
   owner_.job_id = "99";
