@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -122,18 +121,20 @@ RunLock::RunLock(const fs::path& folder, bool force, LockTimes times)
     ::unlink(path_.c_str());
     throw;
   }
-  keeper_ = std::make_shared<Keeper>();
+  keeper_ = std::make_unique<Keeper>();
   keeper_->path = path_;
   keeper_->nonce = owner_.nonce;
   keeper_->refresh = times_.refresh;
-  std::thread([keeper = keeper_] { keeper->work(); }).detach();
+  thread_ = std::thread([keeper = keeper_.get()] { keeper->work(); });
 }
 
 RunLock::~RunLock() {
-  std::unique_lock<std::mutex> lock(keeper_->mutex);
-  keeper_->stop = true;
-  keeper_->changed.notify_all();
-  keeper_->changed.wait(lock, [this] { return keeper_->ended; });
+  {
+    const std::lock_guard<std::mutex> lock(keeper_->mutex);
+    keeper_->stop = true;
+    keeper_->changed.notify_all();
+  }
+  thread_.join();
 }
 
 bool RunLock::give_back(std::chrono::duration<double> limit) {

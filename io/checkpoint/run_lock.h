@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 namespace trireme {
 
@@ -80,8 +81,8 @@ class RunLock {
   LockTimes times_;
   LockOwner owner_;
   std::int64_t generation_ = 0;
-  std::shared_ptr<Keeper>
-      keeper_;  // its thread's, too: a disk that hangs may keep it longer than us
+  std::unique_ptr<Keeper> keeper_;
+  std::thread thread_;  // the keeper's
 };
 
 }  // namespace trireme
