@@ -216,15 +216,20 @@ class LaunchTest(unittest.TestCase):
             self.assertIn("another trireme launch", second.stderr)
             self.assert_good_end(launch, config, ["finished"])
 
-    # A killed kernel's victim is told from any other kill by the kernel's own count.
-    def test_the_kernel_kills_for_want_of_memory(self):
-        group = memory_group(self.folder, 200 << 20)
+    def limited_memory(self, most_bytes):
+        """A program that starts another one in a control group which takes so much."""
+        group = memory_group(self.folder, most_bytes)
         if group is None:
             self.skipTest("no memory cgroup can be made here")
         self.addCleanup(group.rmdir)
         enter = self.folder / "enter.sh"
         enter.write_text(f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec "$@"\n')
         enter.chmod(0o755)
+        return enter
+
+    # A killed kernel's victim is told from any other kill by the kernel's own count.
+    def test_the_kernel_kills_for_want_of_memory(self):
+        enter = self.limited_memory(200 << 20)
         config = self.make_config("oom")
         with self.start(config, "model.hidden=1536", "model.heads=12", "run.memory_check=off",
                         options=("--ranks-per-node", 1, "--launcher-arg", enter)) as launch:
@@ -242,13 +247,7 @@ class LaunchTest(unittest.TestCase):
         with Launch(alone, *model, options=options) as launch:
             self.assertEqual(launch.wait(), 0, launch.text())
         plan = harness.predicted_memory(alone)[0]
-        group = memory_group(self.folder, plan["total"] + plan["snapshot"] // 3)
-        if group is None:
-            self.skipTest("no memory cgroup can be made here")
-        self.addCleanup(group.rmdir)
-        enter = self.folder / "enter-room.sh"
-        enter.write_text(f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec "$@"\n')
-        enter.chmod(0o755)
+        enter = self.limited_memory(plan["total"] + plan["snapshot"] // 3)
         with self.start(config, *model, options=[*options, "--launcher-arg", enter]) as launch:
             launch.wait_for("first_step")
             eventually(lambda: len(list(SHM.glob(
