@@ -1,8 +1,11 @@
 #include "io/data/convert.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <sstream>
 
+#include "io/data/document_ends.h"
 #include "io/h5/h5_file.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
@@ -23,15 +26,60 @@ bool is_hdf5(const InputFile& file) {
   return file.path.ends_with(".h5") || file.path.ends_with(".hdf5");
 }
 
-std::int64_t tokens_in(const InputFile& file, const std::string& name) {
-  const auto info = H5File::open_to_read(file.path).dataset(name);
-  if (!info || !info->integers || info->extents.size() != 1) {
-    throw DataError(
-        fmt::format("{}: no one-dimensional dataset of integers named {}: name it with "
-                    "--tokens (h5ls {} lists what there is)",
-                    file.path, name, file.path));
+std::string offsets_name(const ConvertOptions& options) {
+  return options.offsets.empty() ? "/doc_offsets" : options.offsets;
+}
+
+// One foreign file, open.
+class ForeignFile {
+ public:
+  ForeignFile(const InputFile& listed, const ConvertOptions& options)
+      : listed_(listed),
+        file_(H5File::open_to_read(listed.path)),
+        tokens_(required(options.tokens, "--tokens")),
+        offsets_(options.offsets.empty() ? file_.integers(offsets_name(options))
+                                         : required(options.offsets, "--offsets")) {}
+
+  H5Integers& tokens() { return tokens_; }
+  // Null: the file is one document.
+  H5Integers* offsets() { return offsets_ ? &*offsets_ : nullptr; }
+
+  // A file that is still being written, or is cut meanwhile, would lose tokens without an error.
+  void check_unchanged() const {
+    if (!is_unchanged(listed_)) {
+      throw DataError(fmt::format(
+          "{}: changed while it was converted; run the command again when the file is complete",
+          listed_.path));
+    }
   }
-  return info->elements();
+
+ private:
+  H5Integers required(const std::string& name, const char* option) const {
+    std::optional<H5Integers> found = file_.integers(name);
+    if (!found) {
+      throw DataError(
+          fmt::format("{}: has no dataset {}: name another with {} (h5ls -r {} lists "
+                      "what there is)",
+                      listed_.path, name, option, listed_.path));
+    }
+    return std::move(*found);
+  }
+
+  const InputFile& listed_;
+  H5File file_;
+  H5Integers tokens_;
+  std::optional<H5Integers> offsets_;
+};
+
+// The number of tokens in a file. Refuses whatever would lose tokens or documents, before any shard
+// is written.
+std::int64_t check_file(const InputFile& listed, const ConvertOptions& options) {
+  ForeignFile file(listed, options);
+  if (H5Integers* const offsets = file.offsets()) {
+    check_offsets(*offsets, file.tokens().size(),
+                  fmt::format("{}: {}", listed.path, offsets_name(options)));
+  }
+  return file.tokens().size();
 }
 
 // "tokens tokens ...", in the order of the files: what rank 0 found.
@@ -44,69 +92,55 @@ std::vector<std::int64_t> parse_counts(const std::string& text) {
   return counts;
 }
 
-// Where documents end within the range, in tokens from the file's start; the range's end is last.
-std::vector<std::int64_t> document_ends(const H5File& file, const ForeignRange& range,
-                                        const std::string& name) {
-  std::vector<std::int64_t> ends;
-  const std::int64_t last = range.first + range.count;
-  if (const auto info = file.dataset(name)) {
-    if (!info->integers || info->extents.size() != 1) {
-      throw DataError(
-          fmt::format("{}: {} is not one-dimensional integers", file.path().string(), name));
+// Reads tokens [at, at + to.size()) of the file.
+void read_tokens(H5Integers& from, const InputFile& file, const ConvertOptions& options,
+                 std::int64_t at, std::span<std::int32_t> to) {
+  std::vector<std::int64_t> wide(to.size());
+  from.read(at, static_cast<std::int64_t>(to.size()), wide.data());
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (wide[i] < 0 || wide[i] >= options.vocab) {
+      throw DataError(fmt::format(
+          "{}: {}[{}] is {}, outside the vocabulary of {}: give the right --vocab", file.path,
+          options.tokens, at + static_cast<std::int64_t>(i), wide[i], options.vocab));
     }
-    std::vector<std::int64_t> offsets(static_cast<std::size_t>(info->elements()));
-    file.read_integers(name, 0, info->elements(), offsets.data());
-    if (!std::ranges::is_sorted(offsets)) {
-      throw DataError(fmt::format("{}: {} does not rise", file.path().string(), name));
-    }
-    std::ranges::copy_if(offsets, std::back_inserter(ends),
-                         [&](std::int64_t end) { return end > range.first && end < last; });
-  }
-  ends.push_back(last);
-  return ends;
-}
-
-// Appends tokens [at, end) of the file.
-void copy_tokens(const H5File& file, const ConvertOptions& options, std::int64_t at,
-                 std::int64_t end, ShardWriter& writer) {
-  std::vector<std::int64_t> wide(static_cast<std::size_t>(std::min(kReadTokens, end - at)));
-  std::vector<std::int32_t> tokens(wide.size());
-  while (at < end) {
-    const std::int64_t count = std::min(kReadTokens, end - at);
-    file.read_integers(options.tokens, at, count, wide.data());
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      if (wide[i] < 0 || wide[i] >= options.vocab) {
-        throw DataError(
-            fmt::format("{}: {}[{}] is {}, outside the vocabulary of {}: give the right "
-                        "--vocab",
-                        file.path().string(), options.tokens, at + static_cast<std::int64_t>(i),
-                        wide[i], options.vocab));
-      }
-      tokens[i] = static_cast<std::int32_t>(wide[i]);
-    }
-    writer.append({tokens.data(), static_cast<std::size_t>(count)});
-    at += count;
+    to[i] = static_cast<std::int32_t>(wide[i]);
   }
 }
 
 PackCounts convert_range(const ConvertOptions& options, const ForeignRange& range,
                          ShardWriter& writer, const std::function<void(std::int64_t)>& read) {
-  const H5File file = H5File::open_to_read(range.file.path);
-  std::int64_t at = range.first;
-  for (const std::int64_t end : document_ends(file, range, options.offsets)) {
-    copy_tokens(file, options, at, end, writer);
-    writer.end_document();
-    read((end - at) * writer.format().token_bytes);
-    at = end;
+  ForeignFile file(range.file, options);
+  file.check_unchanged();
+  DocumentEnds ends(file.offsets(), range.first);
+  const std::int64_t last = range.first + range.count;
+  std::vector<std::int32_t> tokens;
+  for (std::int64_t begin = range.first; begin < last;) {
+    const std::int64_t stop = std::min(begin + kReadTokens, last);
+    tokens.resize(static_cast<std::size_t>(stop - begin));
+    read_tokens(file.tokens(), range.file, options, begin, tokens);
+    for (std::int64_t at = begin; at < stop;) {
+      const std::int64_t end = std::min(ends.next(), stop);
+      writer.append(std::span(tokens).subspan(static_cast<std::size_t>(at - begin),
+                                              static_cast<std::size_t>(end - at)));
+      if (end == ends.next()) {
+        writer.end_document();
+        ends.pass(end);
+      }
+      at = end;
+    }
+    read((stop - begin) * writer.format().token_bytes);
+    begin = stop;
   }
+  file.check_unchanged();
   return {.files = range.first == 0 ? 1 : 0};
 }
 
 std::string fingerprint(const ConvertOptions& options, const ForeignRange& range) {
-  return sha256_hex(fmt::format(
-      "convert {} {} {} {} {} {} {} {} {} {} {} {}", kDatasetVersion, options.tokens,
-      options.offsets, options.vocab, options.tokenizer, options.source, options.alignment_bytes,
-      range.file.name, range.file.bytes, range.file.modified_ns, range.first, range.count));
+  return sha256_hex(fmt::format("convert {} {} {} {} {} {} {} {} {} {} {} {}", kDatasetVersion,
+                                options.tokens, offsets_name(options), options.vocab,
+                                options.tokenizer, options.source, options.alignment_bytes,
+                                range.file.name, range.file.bytes, range.file.modified_ns,
+                                range.first, range.count));
 }
 
 // Files keep their order; a file above the size of a shard is cut.
@@ -147,9 +181,12 @@ PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
   if (ranks.rank == 0) {
     std::vector<InputFile> files = find_input_files(options.inputs, {}, options.out);
     std::erase_if(files, [](const InputFile& file) { return !is_hdf5(file); });
+    if (files.empty()) {
+      throw DataError("no HDF5 files among the inputs: their names end in .h5 or .hdf5");
+    }
     listed = input_files_text(files);
     for (const InputFile& file : files) {
-      counted += fmt::format("{} ", tokens_in(file, options.tokens));
+      counted += fmt::format("{} ", check_file(file, options));
     }
   }
   const std::vector<InputFile> files = parse_input_files(ranks.broadcast(listed));

@@ -13,8 +13,10 @@ namespace trireme {
 struct ConvertOptions {
   std::vector<std::string> inputs;  // HDF5 files, and folders of them
   std::filesystem::path out;
-  std::string tokens = "/tokens";        // one-dimensional, integers
-  std::string offsets = "/doc_offsets";  // where documents start; may be absent
+  std::string tokens = "/tokens";  // one-dimensional, integers
+  // Where documents end (document_ends.h). Empty: /doc_offsets, and a file without it is one
+  // document.
+  std::string offsets;
   std::int64_t vocab = 0;
   std::string tokenizer = "foreign";
   std::string source;
@@ -23,7 +25,8 @@ struct ConvertOptions {
   PackProgress progress;
 };
 
-// DataError for a file without such tokens, and for a token outside the vocabulary.
+// DataError for a file without such tokens, one that does not hold all that it promises (see
+// H5Integers), offsets that do not fit the tokens, and a token outside the vocabulary.
 PackReport convert(const ConvertOptions& options, const RankGroup& ranks);
 
 }  // namespace trireme

@@ -132,6 +132,12 @@ std::vector<InputFile> find_input_files(const std::vector<std::string>& argument
   return files;
 }
 
+bool is_unchanged(const InputFile& file) {
+  const struct stat now = status_of(file.path);
+  return now.st_size == file.bytes && now.st_ino == file.inode &&
+         nanoseconds(now.st_mtim) == file.modified_ns;
+}
+
 std::string input_files_text(const std::vector<InputFile>& files) {
   std::string text;
   for (const InputFile& file : files) {

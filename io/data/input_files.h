@@ -31,6 +31,9 @@ std::vector<InputFile> find_input_files(const std::vector<std::string>& argument
                                         const std::vector<std::string>& exclude,
                                         const std::filesystem::path& not_in);
 
+// Whether the file still is the one that was listed, and has not been written to.
+bool is_unchanged(const InputFile& file);
+
 // A list as text, to be sent to other ranks, and back. Names may hold any byte but NUL.
 std::string input_files_text(const std::vector<InputFile>& files);
 std::vector<InputFile> parse_input_files(std::string_view text);

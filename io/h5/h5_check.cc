@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <mutex>
 #include <string>
 
 #include "src/base/error.h"
@@ -47,7 +48,14 @@ std::string hint(const Stack& stack) {
 
 }  // namespace
 
-void h5_silence() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+void h5_prepare() {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  static std::once_flag once;
+  std::call_once(once, [] {
+    h5_check(H5PLset_loading_state(0), "turn off the plugins of", "libhdf5");
+    h5_check(H5Lunregister(H5L_TYPE_EXTERNAL), "turn off external links in", "libhdf5");
+  });
+}
 
 void h5_throw(std::string_view operation, const std::filesystem::path& path) {
   Stack stack;

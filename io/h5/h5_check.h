@@ -10,8 +10,10 @@
 
 namespace trireme {
 
-// Ends HDF5's own printing of errors, for the calling thread.
-void h5_silence();
+// Call before any other function of libhdf5. Turns off its printing of errors (for the calling
+// thread) and what lets a file reach beyond itself (for the process): filter plugins, which would
+// load code from HDF5_PLUGIN_PATH, and external links.
+void h5_prepare();
 
 [[noreturn]] void h5_throw(std::string_view operation, const std::filesystem::path& path);
 

@@ -1,6 +1,5 @@
 #include "io/h5/h5_check.h"
 #include "io/h5/h5_file.h"
-#include "src/base/check.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -8,24 +7,62 @@ namespace fs = std::filesystem;
 
 namespace {
 
-H5Handle open_dataset(std::int64_t file, const std::string& name, const fs::path& path) {
-  return H5Handle(h5_check(H5Dopen2(file, name.c_str(), H5P_DEFAULT), "open a dataset of", path));
+// What a link on the way to a dataset leads to.
+enum class Target { nothing, here };
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& name, const std::string& what) {
+  throw DataError(fmt::format(
+      "{}: {} {}: values are read from the named file only, since whoever wrote it could make it "
+      "point at any file of yours; copy them into one file (h5repack, or h5py) first",
+      path.string(), name, what));
 }
 
-// Whether every link on the way to `name` exists: H5Lexists asks for the last one only.
-bool dataset_exists(std::int64_t file, const std::string& name, const fs::path& path) {
+Target target_of(std::int64_t file, const std::string& name, const fs::path& path) {
+  if (h5_check(H5Lexists(file, name.c_str(), H5P_DEFAULT), "look up a dataset of", path) == 0) {
+    return Target::nothing;
+  }
+  H5L_info_t link{};
+  h5_check(H5Lget_info(file, name.c_str(), &link, H5P_DEFAULT), "look up a dataset of", path);
+  if (link.type == H5L_TYPE_HARD) {
+    return Target::here;
+  }
+  if (link.type != H5L_TYPE_SOFT) {
+    refuse(path, name, "is a link into another file");
+  }
+  // libhdf5 follows soft links within the file; h5_prepare() keeps it from leaving the file there.
+  const htri_t exists = H5Oexists_by_name(file, name.c_str(), H5P_DEFAULT);
+  if (exists < 0) {
+    H5Eclear2(H5E_DEFAULT);
+    refuse(path, name, "is a soft link that does not end in this file");
+  }
+  return exists == 0 ? Target::nothing : Target::here;
+}
+
+// The dataset of that name, none where there is no such object or it is something else. H5Lexists
+// asks for the last link of a path only, so that each one before it is looked at first.
+H5Handle find_dataset(std::int64_t file, const std::string& name, const fs::path& path) {
   for (std::size_t at = name.find('/', 1);; at = name.find('/', at + 1)) {
-    const std::string part = name.substr(0, at);
-    if (h5_check(H5Lexists(file, part.c_str(), H5P_DEFAULT), "look up a dataset of", path) == 0) {
-      return false;
+    if (target_of(file, name.substr(0, at), path) == Target::nothing) {
+      return {};
     }
     if (at == std::string::npos) {
       break;
     }
   }
-  const H5Handle object(
-      h5_check(H5Oopen(file, name.c_str(), H5P_DEFAULT), "open an object of", path));
-  return H5Iget_type(object.get()) == H5I_DATASET;
+  H5Handle object(h5_check(H5Oopen(file, name.c_str(), H5P_DEFAULT), "open an object of", path));
+  if (H5Iget_type(object.get()) != H5I_DATASET) {
+    return {};
+  }
+  // Before anything else is asked of it: libhdf5 opens the sources of a virtual dataset to tell its
+  // shape, and follows one that has itself as a source until the stack overflows.
+  const H5Handle creation(h5_check(H5Dget_create_plist(object.get()), "read", path));
+  if (H5Pget_layout(creation.get()) == H5D_VIRTUAL) {
+    refuse(path, name, "is a virtual dataset, whose values lie in other files");
+  }
+  if (h5_check(H5Pget_external_count(creation.get()), "read", path) > 0) {
+    refuse(path, name, "has external storage, so that its values lie in other files");
+  }
+  return object;
 }
 
 std::vector<std::int64_t> extents_of(const H5Handle& dataset, const fs::path& path) {
@@ -49,10 +86,10 @@ std::int64_t H5DatasetInfo::elements() const {
 }
 
 std::optional<H5DatasetInfo> H5File::dataset(const std::string& name) const {
-  if (!dataset_exists(handle_.get(), name, path_)) {
+  const H5Handle dataset = find_dataset(handle_.get(), name, path_);
+  if (!dataset) {
     return std::nullopt;
   }
-  const H5Handle dataset = open_dataset(handle_.get(), name, path_);
   const H5Handle type(h5_check(H5Dget_type(dataset.get()), "read the type in", path_));
   const H5Handle creation(h5_check(H5Dget_create_plist(dataset.get()), "read", path_));
   H5DatasetInfo info;
@@ -61,8 +98,7 @@ std::optional<H5DatasetInfo> H5File::dataset(const std::string& name) const {
   info.little_endian = info.integers && H5Tget_order(type.get()) == H5T_ORDER_LE;
   info.has_sign = info.integers && H5Tget_sign(type.get()) == H5T_SGN_2;
   info.element_bytes = static_cast<int>(H5Tget_size(type.get()));
-  info.contiguous =
-      H5Pget_layout(creation.get()) == H5D_CONTIGUOUS && H5Pget_external_count(creation.get()) == 0;
+  info.contiguous = H5Pget_layout(creation.get()) == H5D_CONTIGUOUS;
   info.storage_bytes = static_cast<std::int64_t>(H5Dget_storage_size(dataset.get()));
   const haddr_t offset = info.contiguous ? H5Dget_offset(dataset.get()) : HADDR_UNDEF;
   info.offset = offset == HADDR_UNDEF ? -1 : static_cast<std::int64_t>(offset);
@@ -70,26 +106,17 @@ std::optional<H5DatasetInfo> H5File::dataset(const std::string& name) const {
   return info;
 }
 
-void H5File::read_integers(const std::string& name, std::int64_t first, std::int64_t count,
-                           std::int64_t* to) const {
-  check(first >= 0 && count >= 0, "a range of elements");
-  const H5Handle dataset = open_dataset(handle_.get(), name, path_);
-  const std::vector<std::int64_t> extents = extents_of(dataset, path_);
-  if (extents.size() != 1 || first > extents[0] || count > extents[0] - first) {
-    throw DataError(fmt::format("{}: elements [{}, {}) do not lie in the one-dimensional {}",
-                                path_.string(), first, first + count, name));
+std::optional<H5Integers> H5File::integers(const std::string& name) const {
+  if (!find_dataset(handle_.get(), name, path_)) {
+    return std::nullopt;
   }
-  if (count == 0) {
-    return;
-  }
-  const auto start = static_cast<hsize_t>(first);
-  const auto extent = static_cast<hsize_t>(count);
-  const H5Handle source(h5_check(H5Dget_space(dataset.get()), "read", path_));
-  h5_check(H5Sselect_hyperslab(source.get(), H5S_SELECT_SET, &start, nullptr, &extent, nullptr),
-           "select in", path_);
-  const H5Handle memory(h5_check(H5Screate_simple(1, &extent, nullptr), "read", path_));
-  h5_check(H5Dread(dataset.get(), H5T_NATIVE_INT64, memory.get(), source.get(), H5P_DEFAULT, to),
-           "read a dataset of", path_);
+  // Without a cache libhdf5 reads chunks that have no filters at their address, never through
+  // buffers that are sized by what the file claims.
+  const H5Handle access(h5_check(H5Pcreate(H5P_DATASET_ACCESS), "prepare", path_));
+  h5_check(H5Pset_chunk_cache(access.get(), 1, 0, 1), "prepare", path_);
+  H5Handle dataset(
+      h5_check(H5Dopen2(handle_.get(), name.c_str(), access.get()), "open a dataset of", path_));
+  return H5Integers(std::move(dataset), name, path_);
 }
 
 }  // namespace trireme

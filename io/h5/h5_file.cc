@@ -47,7 +47,7 @@ H5Handle contiguous_properties(const fs::path& path) {
 void H5HandleTraits::close(Handle handle) { (void)H5Idec_ref(handle); }
 
 H5File H5File::create(const fs::path& path, std::int64_t alignment_bytes) {
-  h5_silence();
+  h5_prepare();
   // Met here, a missing folder or a read-only disk has a plain message.
   std::error_code ignored;
   fs::remove(path, ignored);
@@ -63,7 +63,7 @@ H5File H5File::create(const fs::path& path, std::int64_t alignment_bytes) {
 }
 
 H5File H5File::open_to_read(const fs::path& path) {
-  h5_silence();
+  h5_prepare();
   File::open_to_read(path).close();
   const H5Handle access = access_properties(path);
   H5Handle file(h5_check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open", path));

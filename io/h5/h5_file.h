@@ -1,8 +1,10 @@
 // H5File: a file of libhdf5, reduced to what datasets need: contiguous storage at known offsets,
-// attributes of the root group, and a slow way to read anybody's integers.
-// Owns its handle. One thread at a time a file; libhdf5 itself lets one thread in at a time, so the
-// data path stays out of here: it reads at the offsets that this class reports.
+// attributes of the root group, and a slow way to read anybody's integers (H5Integers).
+// Owns its handle. One thread at a time may use a file; libhdf5 itself lets one thread in at a
+// time, so the data path stays out of here: it reads at the offsets that this class reports.
 // Locks are off (H5Pset_file_locking): shards are written once, under a temporary name.
+// A file may come from anybody: nothing here follows it into other files. External links, external
+// storage and virtual datasets are refused, and no filter plugin is loaded.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "src/base/unique_handle.h"
+#include "io/h5/h5_handle.h"
+#include "io/h5/h5_integers.h"
 
 namespace trireme {
-
-// Any handle of libhdf5 (hid_t).
-struct H5HandleTraits {
-  using Handle = std::int64_t;
-  static Handle none() { return -1; }
-  static void close(Handle handle);
-};
-using H5Handle = UniqueHandle<H5HandleTraits>;
 
 enum class H5Type { u16, u32, u64 };
 
@@ -52,14 +47,13 @@ class H5File {
   void set_attribute(const std::string& name, const std::string& text);
   void set_attribute(const std::string& name, std::int64_t value);
 
-  // Nothing where there is no such attribute or dataset; DataError where it has another type.
+  // Nothing where there is no such attribute or dataset; DataError where it has another type, or
+  // where its values lie in other files.
   std::optional<std::string> text_attribute(const std::string& name) const;
   std::optional<std::int64_t> integer_attribute(const std::string& name) const;
   std::optional<H5DatasetInfo> dataset(const std::string& name) const;
-  // Elements [first, first + count) of a one-dimensional dataset of integers, through H5Dread.
-  // to: i64 [count]. A value beyond the range of i64 reads as its largest value.
-  void read_integers(const std::string& name, std::int64_t first, std::int64_t count,
-                     std::int64_t* to) const;
+  // Opens a dataset of integers for reading; see H5Integers for what is refused.
+  std::optional<H5Integers> integers(const std::string& name) const;
 
   // Closes and reports. libhdf5 1.10 says nothing when a full disk swallowed metadata: whoever
   // wrote the file has to read it back.

@@ -138,10 +138,11 @@ void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator)
   command.add_option("INPUT", options.inputs, "HDF5 files, and folders of them").required();
   arguments->output.add_to(command);
   command.add_option("--vocab", options.vocab, "the number of ids of the tokenizer").required();
-  command.add_option("--tokens", options.tokens, "the dataset of tokens").show_default();
-  command
-      .add_option("--offsets", options.offsets, "the dataset of document starts, if there is one")
+  command.add_option("--tokens", options.tokens, "the dataset of tokens: integers in one dimension")
       .show_default();
+  command.add_option("--offsets", options.offsets,
+                     "the dataset of document offsets: 0, then where each document ends, up to "
+                     "the number of tokens (default: /doc_offsets if there is one)");
   command.add_option("--tokenizer", options.tokenizer, "the tokenizer's name, for the record")
       .show_default();
   command.add_option("--source", options.source, "where the tokens are from: kept in the dataset");

@@ -26,11 +26,20 @@ int run_python(const std::string& script, const std::string& arguments) {
 
 class ForeignTest : public DataTest {
  protected:
-  // Skips the test where there is no h5py.
-  fs::path foreign(const std::string& choice) {
-    const fs::path path = folder_ / (choice + ".h5");
-    EXPECT_EQ(run_python("write_foreign.py", path.string() + " " + choice), 0);
-    return path;
+  static void SetUpTestSuite() {
+    foreign_folder_ = std::make_unique<TempFolder>();
+    written_ = run_python("write_foreign.py", foreign_folder_->path().string());
+  }
+  static void TearDownTestSuite() { foreign_folder_.reset(); }
+
+  void SetUp() override {
+    if (written_ == kSkipped) {
+      GTEST_SKIP() << "python3-h5py is not installed";
+    }
+    ASSERT_EQ(written_, 0);
+  }
+  static fs::path foreign(const std::string& name) {
+    return foreign_folder_->path() / (name + ".h5");
   }
   ConvertOptions convert_options(const fs::path& in) const {
     ConvertOptions options;
@@ -39,7 +48,10 @@ class ForeignTest : public DataTest {
     options.vocab = 50'000;
     return options;
   }
-  static bool has_h5py() { return std::system("/usr/bin/python3 -c 'import h5py'") == 0; }
+
+ private:
+  static inline std::unique_ptr<TempFolder> foreign_folder_;
+  static inline int written_ = -1;
 };
 
 TEST_F(ForeignTest, H5pyReadsBackThePackedText) {
@@ -53,17 +65,10 @@ TEST_F(ForeignTest, H5pyReadsBackThePackedText) {
   o.shard_bytes = 1 << 17;
   o.source = "caf\xC3\xA9";
   EXPECT_GT(pack(o, {}).front().shards, 2);
-  const int code = run_python("read_with_h5py.py", o.out.string() + texts);
-  if (code == kSkipped) {
-    GTEST_SKIP() << "python3-h5py is not installed";
-  }
-  EXPECT_EQ(code, 0);
+  EXPECT_EQ(run_python("read_with_h5py.py", o.out.string() + texts), 0);
 }
 
 TEST_F(ForeignTest, ChunkedAndFilteredFilesAreConverted) {
-  if (!has_h5py()) {
-    GTEST_SKIP() << "python3-h5py is not installed";
-  }
   ConvertOptions o = convert_options(foreign("gzip"));
   o.shard_bytes = 1 << 16;
   PackReport report;
@@ -86,9 +91,6 @@ TEST_F(ForeignTest, ChunkedAndFilteredFilesAreConverted) {
 }
 
 TEST_F(ForeignTest, OtherNamesAndWideVocabularies) {
-  if (!has_h5py()) {
-    GTEST_SKIP() << "python3-h5py is not installed";
-  }
   ConvertOptions o = convert_options(foreign("plain"));
   EXPECT_THAT(message_of<DataError>([&] { convert(o, {}); }), HasSubstr("--tokens"));
   o.tokens = "/group/ids";
@@ -100,9 +102,6 @@ TEST_F(ForeignTest, OtherNamesAndWideVocabularies) {
 }
 
 TEST_F(ForeignTest, WhatCannotBeTokensIsRefused) {
-  if (!has_h5py()) {
-    GTEST_SKIP() << "python3-h5py is not installed";
-  }
   EXPECT_THAT(message_of<DataError>([&] { convert(convert_options(foreign("negative")), {}); }),
               testing::AllOf(HasSubstr("[2] is -3"), HasSubstr("--vocab")));
   fs::remove_all(folder_ / "out");
@@ -114,6 +113,109 @@ TEST_F(ForeignTest, WhatCannotBeTokensIsRefused) {
   ConvertOptions o = convert_options(folder_ / "text.h5");
   o.vocab = 0;
   EXPECT_THROW(convert(o, {}), ConfigError);
+}
+
+TEST_F(ForeignTest, EveryCompleteLayoutIsRead) {
+  const std::vector<std::pair<const char*, std::int64_t>> cases = {
+      {"one_chunk", 100'000}, {"chunks_without_filters", 100'000}, {"growing", 100'000},
+      {"compact", 1000},      {"plain_edges_latest", 100'000},     {"growing_latest", 100'000},
+  };
+  for (const auto& [name, count] : cases) {
+    SCOPED_TRACE(name);
+    fs::remove_all(folder_ / "out");
+    EXPECT_EQ(convert(convert_options(foreign(name)), {}).n_tokens, count);
+    const std::vector<std::int32_t> tokens = all_tokens(Dataset::open(folder_ / "out"));
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      ASSERT_EQ(tokens[i], static_cast<std::int64_t>(i) * 7919 % 50'000) << i;
+    }
+  }
+  fs::remove_all(folder_ / "out");
+  convert(convert_options(foreign("odd_checksum")), {});
+  EXPECT_EQ(all_tokens(Dataset::open(folder_ / "out"))[99'999], 99'999 * 7919 % 50'000 % 200);
+}
+
+struct Refusal {
+  const char* name;
+  std::vector<const char*> words;
+};
+
+TEST_F(ForeignTest, WhatAFileDoesNotHoldIsNeverMadeUp) {
+  const std::vector<Refusal> cases = {
+      {"unfinished", {"/tokens has 5 of its 100 chunks", "write the file again"}},
+      {"unfinished_latest", {"/tokens has 5 of its 100 chunks"}},
+      {"unfinished_growing_latest", {"/tokens has 5 of its 100 chunks"}},
+      {"one_chunk_never_written_latest", {"/tokens has 0 of its 1 chunks"}},
+      {"never_written", {"/tokens has storage for 0 of its 200000 bytes"}},
+      {"huge", {"/tokens claims 4611686018427387904 elements", "damaged"}},
+      {"offsets_beyond", {"/doc_offsets [2] is 101", "beyond the end", "--offsets"}},
+      {"offsets_descend", {"/doc_offsets [2] is 50, below"}},
+      {"offsets_negative", {"/doc_offsets begins with -1"}},
+      {"offsets_begin_late",
+       {"/doc_offsets begins with 10", "from 0 to the number of tokens, 100"}},
+      {"offsets_end_early", {"/doc_offsets ends with 50"}},
+      {"offsets_empty", {"/doc_offsets is empty"}},
+      {"offsets_huge", {"/doc_offsets claims 17179869184 elements"}},
+      {"offsets_unfinished", {"/doc_offsets has storage for 0 of its 24 bytes"}},
+  };
+  for (const Refusal& one : cases) {
+    SCOPED_TRACE(one.name);
+    const std::string words =
+        message_of<DataError>([&] { convert(convert_options(foreign(one.name)), {}); });
+    EXPECT_THAT(words, HasSubstr(foreign(one.name).string()));
+    for (const char* word : one.words) {
+      EXPECT_THAT(words, HasSubstr(word));
+    }
+    EXPECT_FALSE(fs::exists(folder_ / "out")) << "nothing is written for a refused file";
+  }
+  ConvertOptions o = convert_options(foreign("one_chunk"));
+  o.offsets = "/documents";
+  EXPECT_THAT(message_of<DataError>([&] { convert(o, {}); }),
+              testing::AllOf(HasSubstr("/documents"), HasSubstr("--offsets")));
+  write("tokens.bin", "x");
+  EXPECT_THAT(message_of<DataError>([&] { convert(convert_options(folder_ / "tokens.bin"), {}); }),
+              HasSubstr(".hdf5"));
+}
+
+TEST_F(ForeignTest, AFileLeadsToNoOtherFile) {
+  const std::vector<Refusal> cases = {
+      {"virtual", {"/tokens is a virtual dataset", "one file"}},
+      {"virtual_of_itself", {"/tokens is a virtual dataset"}},
+      {"external_storage", {"/tokens has external storage"}},
+      {"external_link", {"/tokens is a link into another file"}},
+      {"soft_link_out", {"/tokens is a soft link that does not end in this file"}},
+      {"foreign_filter", {"filter 32000 (lzf)", "h5repack"}},
+  };
+  for (const Refusal& one : cases) {
+    SCOPED_TRACE(one.name);
+    const std::string words =
+        message_of<DataError>([&] { convert(convert_options(foreign(one.name)), {}); });
+    EXPECT_THAT(words, HasSubstr(foreign(one.name).string()));
+    for (const char* word : one.words) {
+      EXPECT_THAT(words, HasSubstr(word));
+    }
+  }
+  ConvertOptions o = convert_options(foreign("plain"));
+  o.tokens = "/tokens_by_soft_link";
+  EXPECT_EQ(convert(o, {}).n_tokens, 5000);
+}
+
+TEST_F(ForeignTest, DamagedChunksAreRefused) {
+  const std::vector<Refusal> cases = {
+      {"chunk_inflates_short", {"at element 0", "40000 bytes instead of 400000"}},
+      {"chunk_inflates_long", {"at element 0", "too long"}},
+      {"chunk_is_no_deflate", {"at element 0", "deflate stream is damaged"}},
+      {"chunk_without_filter_is_short", {"at element 0", "4000 bytes instead of 400000"}},
+      {"chunk_checksum", {"at element 5000", "checksum (fletcher32)"}},
+  };
+  for (const Refusal& one : cases) {
+    SCOPED_TRACE(one.name);
+    const std::string words =
+        message_of<DataError>([&] { convert(convert_options(foreign(one.name)), {}); });
+    for (const char* word : one.words) {
+      EXPECT_THAT(words, HasSubstr(word));
+    }
+    fs::remove_all(folder_ / "out");
+  }
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// Where the documents of a foreign file end. The file holds n + 1 offsets for n documents: 0, then
+// the end of each document in tokens; the last is the number of tokens. Equal neighbours are an
+// empty document. Read a block at a time, however many there are. One thread; borrows the dataset.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "io/h5/h5_integers.h"
+
+namespace trireme {
+
+// DataError, beginning with `where`, unless the offsets ascend from 0 to `tokens`.
+void check_offsets(H5Integers& offsets, std::int64_t tokens, const std::string& where);
+
+// The ends of documents behind a token, one after another.
+class DocumentEnds {
+ public:
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+  // offsets: checked; null: no document ends before the file does.
+  DocumentEnds(H5Integers* offsets, std::int64_t after);
+
+  // The next end, above all tokens that have been passed; kNone behind the last one.
+  std::int64_t next() const { return next_; }
+  void pass(std::int64_t token);
+
+ private:
+  H5Integers* offsets_;
+  std::int64_t position_ = 0;  // of next_ among the offsets
+  std::vector<std::int64_t> block_;
+  std::int64_t block_begin_ = 0;
+  std::int64_t next_ = kNone;
+
+  std::int64_t at(std::int64_t index);
+};
+
+}  // namespace trireme
