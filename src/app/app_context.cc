@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "src/base/fault.h"
+#include "src/base/floating_point.h"
+#include "src/kernels/compute_threads.h"
 
 namespace trireme {
 namespace {
@@ -40,9 +42,18 @@ MpiSession& AppContext::session() {
     arm_planned_faults();
     fault("start.init");
     session_ = std::make_unique<MpiSession>();
+    restore_floating_point();  // MPI loads other libraries
     fault("start.joined");
   }
   return *session_;
+}
+
+int compute_threads(int wanted) {
+  const ComputeThreads found = measure_compute_threads(wanted);
+  for (const std::string& warning : found.warnings) {
+    std::fputs(fmt::format("trireme: warning: {}\n", warning).c_str(), stderr);
+  }
+  return found.threads;
 }
 
 void end_with(AppContext& context, ExitCode code, std::string_view kind, const std::string& what,

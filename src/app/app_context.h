@@ -29,6 +29,9 @@ class AppContext {
   std::unique_ptr<MpiSession> session_;
 };
 
+// Measures the threads of this process as kernels will use them, with warnings on stderr.
+int compute_threads(int wanted);
+
 // Prints what went wrong, with rank and host, records it in the run directory, and ends the process
 // or the whole job. Called where nothing else can catch. at_fault: the rank of a fault that is
 // another's than the one that tells it.

@@ -44,7 +44,7 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
   context.status.phase = "load";
   Pool pool{Device{}};
-  Stream stream({}, session.place().threads());
+  Stream stream({}, compute_threads(session.place().threads()));
   const LoadedModel loaded = load_model(step_for_all(options.checkpoint, session.world()), pool,
                                         options.precision == "bf16" ? DType::bf16 : DType::f32);
   const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world());

@@ -54,7 +54,8 @@ void generate(const GenerateOptions& options, AppContext& context) {
   const DType compute = options.precision == "bf16" ? DType::bf16 : DType::f32;
   context.status.phase = "load";
   Pool pool{Device{}};
-  Stream stream({}, options.threads > 0 ? options.threads : current_binding().cores);
+  Stream stream({},
+                compute_threads(options.threads > 0 ? options.threads : current_binding().cores));
   const LoadedModel loaded = load_model(options.checkpoint, pool, compute);
   for (const std::string& why : loaded.skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", why);

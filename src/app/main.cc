@@ -24,6 +24,7 @@
 #include "src/app/train_command.h"
 #include "src/app/version.h"
 #include "src/base/file.h"
+#include "src/base/floating_point.h"
 #include "src/base/log.h"
 #include "src/train/watch/rank_fault.h"
 
@@ -96,6 +97,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
 
 int main(int argc, char** argv) {
   trireme::open_standard_streams();
+  trireme::restore_floating_point();
   trireme::AppContext context;
   trireme::CommandLine cli("Trains transformer models on bare metal: CPU and GPU nodes, MPI, HDF5.",
                            "trireme");

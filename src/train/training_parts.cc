@@ -7,6 +7,7 @@
 
 #include "src/base/config_tree.h"
 #include "src/base/units.h"
+#include "src/kernels/compute_threads.h"
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"
 #include "src/train/ceiling.h"
@@ -30,9 +31,15 @@ int ranks_a_host(const std::vector<RankPlace>& places) {
   return ranks;
 }
 
-int threads_of(const RunConfig& config, const RankPlace& place) {
+// As many as the environment gives of those that are asked for.
+int threads_of(const RunConfig& config, const RankPlace& place, Log& log) {
   const IntegerOrWord& threads = config.train.threads;
-  return threads.is("auto") ? place.threads() : static_cast<int>(threads.integer);
+  const ComputeThreads found = measure_compute_threads(
+      threads.is("auto") ? place.threads() : static_cast<int>(threads.integer));
+  for (const std::string& warning : found.warnings) {
+    log.warning(warning);
+  }
+  return found.threads;
 }
 
 // A name that is no field would be believed to allow something.
@@ -82,7 +89,8 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       host(the_host),
       world(host.world),
       kernels(kernels_for({})),
-      stream({}, threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())))),
+      stream({},
+             threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())), host.log)),
       shared_pool({}, world.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
       memory(config, make_layout(config, world.size(), ranks_a_host(host.places)), host.places,

@@ -8,6 +8,7 @@
 #include "slurm/health/node_rates.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/kernels/compute_threads.h"
 #include "src/train/ceiling.h"
 
 namespace trireme {
@@ -22,7 +23,7 @@ constexpr std::chrono::seconds kDiskLimit{8};
 // GFLOP/s of all cores.
 std::vector<double> product_rates(DType dtype) {
   const Kernels& kernels = kernels_for({});
-  Stream stream({}, current_binding().cores);
+  Stream stream({}, measure_compute_threads(current_binding().cores).threads);
   Pool pool{Device{}};
   std::vector<double> rates;
   for (int sample = 0; sample < kSamples; ++sample) {

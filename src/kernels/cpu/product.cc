@@ -10,6 +10,7 @@
 #include "src/base/error.h"
 #include "src/base/philox.h"
 #include "src/kernels/cpu/scratch.h"
+#include "src/kernels/cpu/team.h"
 
 namespace trireme::cpu {
 namespace {
@@ -78,6 +79,7 @@ Primitive make_primitive(const Product& p, const dnnl::engine& engine) {
   made.c = matrix(p.m, p.n, p.out, p.ldc, false);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attr.set_fpmath_mode(dnnl::fpmath_mode::strict);  // whatever ONEDNN_DEFAULT_FPMATH_MODE says
   if (p.accumulate) {
     dnnl::post_ops sum;
     sum.append_sum(1.0F);
@@ -90,7 +92,12 @@ Primitive make_primitive(const Product& p, const dnnl::engine& engine) {
   return made;
 }
 
-const Primitive& primitive_for(const Product& p) {
+// A primitive is made for a number of threads and divides its work by it, whoever turns up. So it
+// is made for the team that OpenMP will give; the bits do not depend on it.
+const Primitive& primitive_for(const Product& asked) {
+  Product p = asked;
+  p.threads = team_for(asked.threads);
+  omp_set_num_threads(p.threads);
   Session& mine = session();
   if (const auto found = mine.primitives.find(p); found != mine.primitives.end()) {
     return found->second;
@@ -149,13 +156,9 @@ bool has_product(DType type) {
   return type == DType::bf16 && has;
 }
 
-bool keeps_order(const Product& product) {
-  omp_set_num_threads(product.threads);
-  return primitive_for(product).keeps_order;
-}
+bool keeps_order(const Product& product) { return primitive_for(product).keeps_order; }
 
 void run_product(const Product& product, const void* a, const void* b, const void* bias, void* c) {
-  omp_set_num_threads(product.threads);
   const Primitive& primitive = primitive_for(product);
   const auto bytes = static_cast<std::int64_t>(primitive.scratchpad.get_size());
   execute(primitive,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/base/fault.h"
+#include "src/base/floating_point.h"
 #include "src/base/stopwatch.h"
 #include "src/optim/gradient_norm.h"
 #include "src/train/engine/tied_embedding.h"
@@ -56,6 +57,7 @@ void expose_weights(const ModelChunk& chunk) {
 }  // namespace
 
 StepResult TrainStep::run(TrainingCounters& counters, int signal) {
+  restore_floating_point();  // a library that was loaded meanwhile may have changed it
   StepResult result;
   result.lr = learning_rate(engine_.config().optimizer.schedule, counters.step);
   run_micro_batches(counters.step, result);

@@ -1,0 +1,20 @@
+#include "src/base/floating_point.h"
+
+#include <cfenv>
+
+#include <xmmintrin.h>
+
+namespace trireme {
+
+bool restore_floating_point() {
+  // All exceptions masked, nearest, no flush to zero; without the flags of what has happened.
+  constexpr unsigned kDefault = 0x1F80;
+  constexpr unsigned kHappened = 0x3F;
+  if ((_mm_getcsr() & ~kHappened) == kDefault) {
+    return false;
+  }
+  std::fesetenv(FE_DFL_ENV);
+  return true;
+}
+
+}  // namespace trireme

@@ -1,0 +1,157 @@
+#include "src/kernels/compute_threads.h"
+
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include <omp.h>
+#include <pthread.h>
+
+#include "src/base/error.h"
+#include "src/base/floating_point.h"
+#include "src/base/units.h"
+#include "src/kernels/cpu/team.h"
+
+namespace trireme {
+namespace {
+
+// Kernels and oneDNN take less than half of this.
+constexpr std::int64_t kLeastStackBytes = 256 << 10;
+
+// OMP_STACKSIZE, or GOMP_STACKSIZE: a number with B, K, M or G behind it, K where there is no
+// letter. 0: not given, or not understood, which libgomp treats alike.
+std::int64_t asked_stack_bytes(const char* name) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) {
+    return 0;
+  }
+  const char* first = text + std::strspn(text, " ");
+  std::int64_t number = 0;
+  const auto parsed = std::from_chars(first, text + std::strlen(text), number);
+  if (parsed.ec != std::errc() || number < 0 || number > (std::int64_t{1} << 32)) {
+    return 0;
+  }
+  switch (*(parsed.ptr + std::strspn(parsed.ptr, " "))) {
+    case 'b':
+    case 'B':
+      return number;
+    case 'm':
+    case 'M':
+      return number << 20;
+    case 'g':
+    case 'G':
+      return number << 30;
+    default:
+      return number << 10;
+  }
+}
+
+// Threads that wait until all of them have been started.
+class TrialThreads {
+ public:
+  explicit TrialThreads(std::int64_t stack_bytes) {
+    ::pthread_attr_init(&attributes_);
+    if (stack_bytes > 0) {
+      ::pthread_attr_setstacksize(&attributes_, static_cast<std::size_t>(stack_bytes));
+    }
+    ::pthread_mutex_lock(&gate_);
+  }
+  ~TrialThreads() {
+    ::pthread_mutex_unlock(&gate_);
+    for (const pthread_t thread : started_) {
+      ::pthread_join(thread, nullptr);
+    }
+    ::pthread_attr_destroy(&attributes_);
+  }
+  TrialThreads(const TrialThreads&) = delete;
+  TrialThreads& operator=(const TrialThreads&) = delete;
+
+  // An error number, or 0.
+  int start() {
+    pthread_t thread{};
+    const int error = ::pthread_create(&thread, &attributes_, &TrialThreads::wait, &gate_);
+    if (error == 0) {
+      started_.push_back(thread);
+    }
+    return error;
+  }
+
+ private:
+  static void* wait(void* gate) {
+    auto* const mutex = static_cast<pthread_mutex_t*>(gate);
+    ::pthread_mutex_lock(mutex);
+    ::pthread_mutex_unlock(mutex);
+    return nullptr;
+  }
+
+  pthread_attr_t attributes_{};
+  pthread_mutex_t gate_ = PTHREAD_MUTEX_INITIALIZER;
+  std::vector<pthread_t> started_;
+};
+
+// libgomp ends the process where it can't start a thread; this says why, with the right exit code.
+void try_threads(int threads) {
+  const std::int64_t asked = asked_stack_bytes("OMP_STACKSIZE");
+  const std::int64_t stack = asked > 0 ? asked : asked_stack_bytes("GOMP_STACKSIZE");
+  if (stack > 0 && stack < kLeastStackBytes) {
+    throw ConfigError(
+        fmt::format("OMP_STACKSIZE leaves a compute thread {} of stack, and kernels need {}: unset "
+                    "it, or raise it",
+                    format_bytes(stack), format_bytes(kLeastStackBytes)));
+  }
+  TrialThreads trial(stack);
+  for (int thread = 1; thread < threads; ++thread) {
+    if (const int error = trial.start(); error != 0) {
+      throw DeviceError(fmt::format(
+          "only {} of {} compute threads could be started ({}): lower train.threads, or raise the "
+          "limits of processes, memory or stacks (ulimit -u, ulimit -v, OMP_STACKSIZE, the job's "
+          "pids and memory)",
+          thread, threads, std::strerror(error)));
+    }
+  }
+}
+
+struct Team {
+  int threads = 0;
+  int restored = 0;  // threads whose arithmetic did not round and underflow as the standard says
+};
+
+Team start_team(int threads) {
+  std::atomic<int> met{0};
+  std::atomic<int> restored{0};
+#pragma omp parallel num_threads(threads)
+  {
+    ++met;
+    restored += restore_floating_point() ? 1 : 0;
+  }
+  return {met, restored};
+}
+
+}  // namespace
+
+ComputeThreads measure_compute_threads(int wanted) {
+  const int expected = cpu::team_for(wanted);
+  try_threads(expected);
+  const Team team = start_team(expected);
+  ComputeThreads result{team.threads, {}};
+  if (team.threads < wanted) {
+    result.warnings.push_back(fmt::format(
+        "OpenMP gives {} of the {} compute threads asked for{}: computing with {}; the numbers are "
+        "the same, the speed is not",
+        team.threads, wanted,
+        expected < wanted
+            ? fmt::format(" (OMP_THREAD_LIMIT is {}: unset or raise it)", omp_get_thread_limit())
+            : "",
+        team.threads));
+  }
+  if (team.restored > 0) {
+    result.warnings.push_back(
+        fmt::format("a library had changed how {} compute threads round or underflow (one built "
+                    "with -ffast-math does): set back to the default",
+                    team.restored));
+  }
+  return result;
+}
+
+}  // namespace trireme

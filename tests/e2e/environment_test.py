@@ -1,0 +1,223 @@
+"""What the environment may do: under each variable and limit a run has the bits of a clean run, or
+is refused with the right exit code and the cause by name (docs/reproducibility.md, "What the
+environment may do")."""
+
+import concurrent.futures
+import itertools
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import unittest
+
+import harness
+
+TABLES = ["reference", "baseline", "avx2", "avx512"]
+numbers = itertools.count()
+
+
+class Row:
+    """One start: what it finds around it, and how it ends."""
+
+    def __init__(self, name, env=None, limits=None, code=0, words=(), before=None, keys=()):
+        self.name = name
+        self.env = env or {}  # None: unset
+        self.limits = limits or {}
+        self.code = code  # 0: with the bits of a clean run
+        self.words = words  # on stderr
+        self.before = before  # called in the child
+        self.keys = keys  # of the configuration
+
+
+# Smaller teams than the two threads asked for.
+TEAMS = [
+    {"OMP_DYNAMIC": "true"},
+    {"OMP_THREAD_LIMIT": "1"},
+    {"OMP_MAX_ACTIVE_LEVELS": "0"},
+]
+
+
+def has_table(name):
+    """Whether this processor runs the kernels."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    needed = {"avx2": " avx2 ", "avx512": " avx512vl "}.get(name, "")
+    return needed in flags
+
+
+def variables():
+    """Of OpenMP, oneDNN, the C library, MPI, UCX and the shell: none may change a bit."""
+    rows = [Row(f"{k}={v}", {k: v}) for k, v in SETTINGS]
+    rows += [Row(f"{k} unset", {k: None}) for k in ["HOME", "PATH", "USER", "LANG"]]
+    return rows
+
+
+SETTINGS = [
+    ("OMP_NUM_THREADS", "1"),
+    ("OMP_NUM_THREADS", "7"),
+    ("OMP_NESTED", "true"),
+    ("OMP_PROC_BIND", "close"),
+    ("OMP_PLACES", "{0}"),
+    ("OMP_SCHEDULE", "dynamic,1"),
+    ("OMP_STACKSIZE", "64M"),
+    ("OMP_WAIT_POLICY", "passive"),
+    ("OMP_CANCELLATION", "true"),
+    ("GOMP_SPINCOUNT", "0"),
+    ("GOMP_CPU_AFFINITY", "0"),
+    ("KMP_AFFINITY", "disabled"),
+    ("ONEDNN_DEFAULT_FPMATH_MODE", "BF16"),
+    ("DNNL_DEFAULT_FPMATH_MODE", "ANY"),
+    ("ONEDNN_CPU_ISA_HINTS", "PREFER_YMM"),
+    ("ONEDNN_VERBOSE", "1"),
+    ("ONEDNN_JIT_DUMP", "1"),
+    ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0"),
+    ("MALLOC_PERTURB_", "165"),
+    ("MALLOC_ARENA_MAX", "1"),
+    ("MALLOC_TOP_PAD_", "0"),
+    ("GLIBC_TUNABLES", "glibc.malloc.perturb=90"),
+    ("UCX_TLS", "tcp"),
+    ("OMPI_MCA_btl", "self"),
+    ("LC_ALL", "de_DE.UTF-8"),
+    ("LC_NUMERIC", "de_DE.UTF-8"),
+    ("TZ", "Pacific/Chatham"),
+    ("LD_BIND_NOW", "1"),
+]
+SMALL = ["model.layers=2", "model.vocab=259"]
+MIB = 1 << 20
+LIMITS = [
+    Row("stack without a limit", limits={resource.RLIMIT_STACK: resource.RLIM_INFINITY}),
+    Row("a stack of 1 MiB", limits={resource.RLIMIT_STACK: MIB}),
+    Row("400 MiB of address space", limits={resource.RLIMIT_AS: 400 * MIB}),
+    Row("no core file", limits={resource.RLIMIT_CORE: 0}),
+    Row("one processor", before=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})),
+]
+REFUSED = [
+    Row("a small stack for threads", {"OMP_STACKSIZE": "16K"}, code=2, words=["OMP_STACKSIZE"]),
+    Row("a huge stack for threads", {"OMP_STACKSIZE": "4000G"}, code=76,
+        words=["1 of 2 compute threads", "OMP_STACKSIZE", "ulimit -u"]),
+]
+# What a library that is loaded before the program may have done by then.
+SOURCE = """
+#include <fenv.h>
+#include <locale.h>
+#include <xmmintrin.h>
+__attribute__((constructor)) static void change(void) { WHAT; }
+"""
+CHANGES = {
+    "denormals are flushed to zero": "_mm_setcsr(_mm_getcsr() | 0x8040)",
+    "rounding is upward": "fesetround(FE_UPWARD)",
+    "a locale is set": 'setlocale(LC_ALL, "")',
+}
+
+
+class Environment(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder, 20_000)
+        cls.config = harness.write_config(
+            cls.folder / "run.yaml",
+            cls.datasets,
+            model="gpt2",
+            precision="bf16",
+            model__dropout=0.1,
+            data__sequence=64,
+            train__steps=2,
+            train__global_batch=4,
+            train__micro_batch=2,
+            train__eval_samples=2,
+            train__threads=2,
+        )
+
+    def train(self, row):
+        """The run's result and, where it succeeded, the digest of its checkpoint."""
+        folder = self.folder / f"run-{next(numbers)}"
+        folder.mkdir()
+        env = {**harness.ENVIRONMENT, **row.env}
+
+        def prepare():
+            for which, value in row.limits.items():
+                resource.setrlimit(which, (value, value))
+            if row.before:
+                row.before()
+
+        result = subprocess.run(
+            harness.command(["train", self.config, *SMALL, f"run.dir={folder / 'run'}", *row.keys]),
+            env={k: str(v) for k, v in env.items() if v is not None},
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=120,
+            check=False,
+            preexec_fn=prepare,
+        )
+        bits = None
+        if result.returncode == 0:
+            shown = harness.must(harness.run("ckpt", "digest", folder / "run/checkpoints"))
+            losses = (folder / "run/metrics.jsonl").read_text().splitlines()
+            bits = shown.stdout.strip(), [json.loads(x)["loss_bits"] for x in losses]
+        return result, bits
+
+    def check(self, rows, clean):
+        """Two at a time: a start of one process waits for much that is not a processor."""
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for row, (result, bits) in zip(rows, pool.map(self.train, rows)):
+                with self.subTest(row.name):
+                    told = f"{row.name}: exit code {result.returncode}\n{result.stderr}"
+                    self.assertEqual(result.returncode, row.code, told)
+                    if row.code == 0:
+                        self.assertEqual(bits, clean, told)
+                    for word in row.words:
+                        self.assertIn(word, result.stderr, told)
+
+    def clean_run(self, env=None, keys=()):
+        result, bits = self.train(Row("clean", env, keys=keys))
+        harness.must(result)
+        return bits
+
+    def test_smaller_teams_for_every_kernel_table(self):
+        for table in filter(has_table, TABLES):
+            env = {"TRIREME_KERNELS": table}
+            rows = [Row(f"{table} {list(team)[0]}", {**env, **team}) for team in TEAMS]
+            self.check(rows, self.clean_run(env))
+
+    def test_a_smaller_team_is_warned_of(self):
+        row = Row("limit", {"OMP_THREAD_LIMIT": 1}, words=["OMP_THREAD_LIMIT is 1", "1 of the 2"])
+        self.check([row], self.clean_run())
+
+    def test_variables_do_not_matter(self):
+        self.check(variables(), self.clean_run())
+
+    def test_products_in_fp32_stay_in_fp32(self):
+        keys = ["train.precision=fp32"]
+        modes = [Row(f"fp32 {k}={v}", {k: v}, keys=keys)
+                 for k, v in SETTINGS if "FPMATH" in k or "HINTS" in k]
+        self.check(modes, self.clean_run(keys=keys))
+
+    def test_limits_do_not_matter(self):
+        limits = LIMITS
+        if b"__asan_init" in pathlib.Path(harness.PROGRAM).read_bytes():
+            # AddressSanitizer itself takes more address space, and more of a stack.
+            limits = [row for row in LIMITS if resource.RLIMIT_AS not in row.limits]
+        self.check(limits, self.clean_run())
+
+    def test_what_cannot_be_used_is_refused(self):
+        self.check(REFUSED, None)
+
+    def test_libraries_that_change_the_arithmetic(self):
+        if shutil.which("cc") is None:
+            self.skipTest("no compiler")
+        rows = []
+        for number, (name, what) in enumerate(CHANGES.items()):
+            source, library = self.folder / f"p{number}.c", self.folder / f"p{number}.so"
+            source.write_text(SOURCE.replace("WHAT", what))
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+            rows.append(Row(name, {"LD_PRELOAD": library, "LC_ALL": "de_DE.UTF-8"}))
+        self.check(rows, self.clean_run())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
