@@ -29,12 +29,17 @@ DatasetShard::DatasetShard(fs::path path, const ShardEntry& entry)
 
 void DatasetShard::check_size() const {
   std::error_code code;
-  const auto bytes = fs::file_size(path_, code);
-  if (code == std::errc::no_such_file_or_directory) {
+  const fs::file_status status = fs::status(path_, code);
+  if (status.type() == fs::file_type::not_found) {
     throw_missing(path_);
   }
+  const auto bytes = fs::is_regular_file(status) ? fs::file_size(path_, code) : 0;
   if (code) {
     throw_errno(code.value(), "read", path_);
+  }
+  if (!fs::is_regular_file(status)) {
+    throw DataError(fmt::format(
+        "{} is not a regular file: restore the shard from a copy, or pack again", path_.string()));
   }
   if (static_cast<std::int64_t>(bytes) != entry_.bytes) {
     throw_size(path_, static_cast<std::int64_t>(bytes), entry_.bytes);

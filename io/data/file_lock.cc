@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include "src/base/regular_file.h"
+
 namespace trireme {
 namespace {
 
 int open_lock(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int fd = open_regular(path, O_RDWR | O_CREAT);
   if (fd < 0) {
     throw_errno(errno, "create", path);
   }

@@ -86,7 +86,10 @@ class Walk {
   void add(const fs::path& path, std::string name) {
     const struct stat status = status_of(path);
     if (!S_ISREG(status.st_mode)) {
-      throw ConfigError(fmt::format("{}: neither a file nor a folder", path.string()));
+      throw ConfigError(fmt::format(
+          "{} is not a regular file or a folder: inputs are read several times, so save what comes "
+          "from a pipe or device to a file first",
+          path.string()));
     }
     files_.push_back({path.lexically_normal(), std::move(name), status.st_size,
                       nanoseconds(status.st_mtim), status.st_ino, nanoseconds(status.st_ctim)});

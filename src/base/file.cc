@@ -12,6 +12,7 @@
 
 #include "src/base/error.h"
 #include "src/base/fault.h"
+#include "src/base/regular_file.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -32,15 +33,27 @@ ssize_t pass(std::string_view site, std::size_t bytes, Call call) {
   return call(static_cast<std::size_t>(planned.bytes));
 }
 
+// A regular file; with O_DIRECTORY, a folder.
 int open_file(const fs::path& path, int flags, std::string_view operation) {
   while (true) {
-    const ssize_t fd = pass(
-        "file.open", 0, [&](std::size_t) { return ::open(path.c_str(), flags | O_CLOEXEC, 0644); });
+    const ssize_t fd = pass("file.open", 0, [&](std::size_t) {
+      return (flags & O_DIRECTORY) != 0 ? ::open(path.c_str(), flags | O_CLOEXEC)
+                                        : open_regular(path, flags);
+    });
     if (fd >= 0) {
       return static_cast<int>(fd);
     }
     if (errno != EINTR) {
       throw_errno(errno, operation, path);
+    }
+  }
+}
+
+void sync_descriptor(int fd, const fs::path& path) {
+  while (pass("file.sync", 0, [&](std::size_t) { return ::fsync(fd); }) != 0) {
+    // EINTR is no failure. After a real one, a second fsync could report success for lost data.
+    if (errno != EINTR) {
+      throw_errno(errno, "sync", path);
     }
   }
 }
@@ -187,14 +200,7 @@ std::int64_t File::size() const {
   return status.st_size;
 }
 
-void File::sync() {
-  while (pass("file.sync", 0, [&](std::size_t) { return ::fsync(fd()); }) != 0) {
-    // Interrupted is not failed; after a real failure a second try would tell a lie.
-    if (errno != EINTR) {
-      throw_errno(errno, "sync", path_);
-    }
-  }
-}
+void File::sync() { sync_descriptor(fd(), path_); }
 
 void File::will_need(std::int64_t offset, std::int64_t bytes) const {
   (void)::posix_fadvise(fd(), offset, bytes, POSIX_FADV_WILLNEED);
@@ -225,11 +231,29 @@ std::string read_file(const fs::path& path, std::int64_t max_bytes) {
 }
 
 void sync_directory(const fs::path& path) {
-  File directory = File::open_to_read(path);
-  directory.sync();
+  const UniqueHandle<FileDescriptorTraits> folder(open_file(path, O_RDONLY | O_DIRECTORY, "open"));
+  sync_descriptor(folder.get(), path);
 }
 
+namespace {
+
+// A rename replaces whatever bears the name: never a device, and never a link that stands for a
+// stream (/dev/stdout).
+void refuse_stream(const fs::path& path) {
+  std::error_code none;
+  const fs::file_status target = fs::status(path, none);
+  const bool is_link = fs::is_symlink(fs::symlink_status(path, none));
+  const bool is_device = fs::is_character_file(target) || fs::is_block_file(target);
+  if (is_device || (is_link && fs::exists(target) && !fs::is_regular_file(target))) {
+    throw PolicyError(fmt::format("{} is a device, a pipe or a folder; name a regular file instead",
+                                  path.string()));
+  }
+}
+
+}  // namespace
+
 void write_file_durably(const fs::path& path, std::string_view contents) {
+  refuse_stream(path);
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const fs::path temporary = fmt::format("{}.tmp-{}", path.string(), ::getpid());
   ::unlink(temporary.c_str());

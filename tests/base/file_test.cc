@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "src/base/error.h"
 #include "tests/support/temp_folder.h"
@@ -76,13 +77,35 @@ TEST(File, ErrorsNameThePathAndSayWhatToDo) {
   EXPECT_THROW(throw_errno(EIO, "read", "/x"), IoError);
   EXPECT_THAT(error_of([] { throw_errno(EROFS, "create", "/x"); }), HasSubstr("read-only"));
   EXPECT_THAT(error_of([] { throw_errno(EDQUOT, "write", "/x"); }), HasSubstr("quota"));
+  EXPECT_THAT(error_of([] { throw_errno(ENOSPC, "write", "/x"); }), HasSubstr("full: free space"));
 }
 
-// /dev/full answers every write as a full disk does.
-TEST(File, AFullDeviceIsAnIoError) {
-  File file = File::open_to_append("/dev/full");
-  EXPECT_THROW(file.write("x", 1), IoError);
-  EXPECT_THAT(error_of([&] { file.write("x", 1); }), HasSubstr("full: free space"));
+// A FIFO would wait for its other end, a device is no file: each is refused at once, whether it is
+// opened to be read, appended to, changed or locked.
+TEST(File, NothingButRegularFilesIsOpened) {
+  const TempFolder folder;
+  const std::string fifo = folder.path() / "fifo";
+  const std::string socket = folder.path() / "socket";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_EQ(::mknod(socket.c_str(), S_IFSOCK | 0600, 0), 0);
+  std::filesystem::create_symlink(fifo, folder.path() / "link");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {fifo, "is a FIFO"},          {folder.path() / "link", "is a FIFO"},
+      {socket, "is a socket"},      {folder.path(), "is a directory"},
+      {"/dev/zero", "is a device"},
+  };
+  for (const auto& [path, words] : cases) {
+    SCOPED_TRACE(path);
+    EXPECT_THROW(read_file(path), DataError);
+    EXPECT_THAT(error_of([&] { File::open_to_read(path); }),
+                testing::AllOf(HasSubstr(path), HasSubstr(words)));
+    EXPECT_THROW(File::open_to_append(path), PolicyError);
+    EXPECT_THROW(File::open_to_update(path), PolicyError);
+    EXPECT_THAT(error_of([&] { File::open_to_append(path); }), HasSubstr(words));
+  }
+  sync_directory(folder.path());
+  const File plain = File::open_to_append(folder.path() / "plain");
+  EXPECT_EQ(::fcntl(plain.fd(), F_GETFL) & O_NONBLOCK, 0);
 }
 
 TEST(File, AFullDiskIsMetWhenReserving) {
@@ -129,6 +152,20 @@ TEST(WriteFileDurably, ReplacesAsAWhole) {
   stop = true;
   reader.join();
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(WriteFileDurably, NeverReplacesADeviceOrAStream) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder.path() / "fifo").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", folder.path() / "null");
+  std::filesystem::create_symlink("fifo", folder.path() / "stdout");
+  for (const char* name : {"null", "stdout"}) {
+    EXPECT_THROW(write_file_durably(folder.path() / name, "text"), PolicyError) << name;
+    EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / name)) << name;
+  }
+  // A FIFO that was left in the place of a state file gives way.
+  write_file_durably(folder.path() / "fifo", "state");
+  EXPECT_EQ(read_file(folder.path() / "fifo"), "state");
 }
 
 TEST(RenameDurably, NeverReplaces) {

@@ -1,0 +1,77 @@
+#include "src/base/regular_file.h"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr mode_t kMode = 0644;
+
+const char* kind_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFIFO:
+      return "a FIFO";
+    case S_IFSOCK:
+      return "a socket";
+    case S_IFDIR:
+      return "a directory";
+    case S_IFCHR:
+    case S_IFBLK:
+      return "a device";
+    default:
+      return "something else";
+  }
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, mode_t mode, int flags) {
+  const std::string what =
+      fmt::format("{} is {}, not a regular file: remove it, or choose another path", path.string(),
+                  kind_of(mode));
+  if ((flags & O_ACCMODE) == O_RDONLY) {
+    throw DataError(what);
+  }
+  throw PolicyError(what);
+}
+
+}  // namespace
+
+int open_regular(const std::filesystem::path& path, int flags) {
+  // O_NONBLOCK: a FIFO opens at once, or fails, instead of waiting for its other end.
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, kMode);
+  const int error = errno;
+  struct stat status {};
+  if ((fd >= 0 ? ::fstat(fd, &status) : ::stat(path.c_str(), &status)) != 0) {
+    if (fd >= 0) {
+      ::close(fd);
+    }
+    errno = fd >= 0 ? EIO : error;
+    return -1;
+  }
+  if (fd < 0 && error == EWOULDBLOCK && S_ISREG(status.st_mode)) {
+    // Another process holds a lease (fcntl(2), F_SETLEASE): wait until the kernel has broken it.
+    return ::open(path.c_str(), flags | O_CLOEXEC, kMode);
+  }
+  if (fd < 0 && error != ENXIO && error != EISDIR) {
+    errno = error;
+    return -1;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    if (fd >= 0) {
+      ::close(fd);
+    }
+    refuse(path, status.st_mode, flags);
+  }
+  if (fd >= 0) {
+    (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  }
+  errno = error;
+  return fd;
+}
+
+}  // namespace trireme
