@@ -16,6 +16,7 @@
 #include "mpi/session/start_alarm.h"
 #include "mpi/session/world_factory.h"
 #include "src/base/log.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -104,8 +105,13 @@ MpiSession::MpiSession()
     world_ = std::make_unique<SelfCommunicator>();
   } else {
     check_fabric_settings(process_environment());
-    const StartAlarm alarm(start_deadline(process_environment()("TRIREME_START_DEADLINE")),
-                           name_before_start());
+    const auto limit = start_deadline(process_environment()("TRIREME_START_DEADLINE"));
+    const StartAlarm alarm(
+        limit,
+        fmt::format("{}: MPI has not connected all ranks within {}: a rank is stopped, its host is "
+                    "gone, or the hosts do not reach each other (try mpirun --mca btl_base_verbose "
+                    "30, or UCX_LOG_LEVEL=info). TRIREME_START_DEADLINE=SECONDS waits longer",
+                    name_before_start(), format_seconds(limit.count())));
     start_mpi();
     recorder_ = std::make_unique<FlightRecorder>(own_rank(), host_name());
     watcher_ = std::make_unique<MpiWatcher>(*recorder_);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
-#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -16,12 +15,8 @@ namespace {
 constexpr double kDefaultSeconds = 600;
 constexpr double kMostSeconds = 1e9;  // the clock counts nanoseconds
 
-[[noreturn]] void ring(double seconds, const std::string& who) {
-  fmt::print(stderr,
-             "{}: MPI has not connected all ranks within {}: a rank is stopped, its host is gone, "
-             "or the hosts do not reach each other (try mpirun --mca btl_base_verbose 30, or "
-             "UCX_LOG_LEVEL=info). TRIREME_START_DEADLINE=SECONDS waits longer\n",
-             who, format_seconds(seconds));
+[[noreturn]] void ring(const std::string& words) {
+  fmt::print(stderr, "{}\n", words);
   std::fflush(stderr);
   ::_exit(static_cast<int>(ExitCode::hang));
 }
@@ -42,11 +37,11 @@ std::chrono::duration<double> start_deadline(const std::optional<std::string>& g
   return std::chrono::duration<double>(std::fmin(seconds, kMostSeconds));
 }
 
-StartAlarm::StartAlarm(std::chrono::duration<double> limit, std::string who)
-    : thread_([this, limit, name = std::move(who)] {
+StartAlarm::StartAlarm(std::chrono::duration<double> limit, std::string words)
+    : thread_([this, limit, line = std::move(words)] {
         std::unique_lock lock(mutex_);
         if (!changed_.wait_for(lock, limit, [this] { return over_; })) {
-          ring(limit.count(), name);
+          ring(line);
         }
       }) {}
 

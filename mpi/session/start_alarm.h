@@ -1,6 +1,7 @@
-// StartAlarm: while it lives, MPI is being started; if that takes too long, it ends the process
-// with exit code 85 and says what to look at. MPI_Init has no deadline of its own, and waits for
-// ever for a rank that is stopped. Owned by the session's constructor.
+// StartAlarm: while it lives, a part of the start is at work that has no deadline of its own; if it
+// takes too long, the alarm ends the process with exit code 85 and says what to look at. MPI_Init
+// waits for ever for a rank that is stopped, and open(2) for a file system that hangs. Owned by
+// whoever starts that part; its thread does nothing but wait.
 #pragma once
 
 #include <chrono>
@@ -18,8 +19,8 @@ std::chrono::duration<double> start_deadline(const std::optional<std::string>& g
 
 class StartAlarm {
  public:
-  // `who`: "rank 3 (host n2)", as far as known.
-  StartAlarm(std::chrono::duration<double> limit, std::string who);
+  // words: who has not done what, and what to try; printed as a line of its own.
+  StartAlarm(std::chrono::duration<double> limit, std::string words);
   ~StartAlarm();
   StartAlarm(const StartAlarm&) = delete;
   StartAlarm& operator=(const StartAlarm&) = delete;

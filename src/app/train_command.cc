@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "src/base/fault.h"
 #include "src/base/file.h"
 #include "src/base/stack_dump.h"
+#include "src/base/units.h"
 #include "src/train/connect.h"
 #include "src/train/job_end.h"
 #include "src/train/logged_replay.h"
@@ -103,6 +105,15 @@ std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Co
   return lock;
 }
 
+// A rank alone waits for nobody, so no deadline of a wait ends it where a file system hangs; a
+// signal does not either, since it only asks for a save.
+void watch_files(std::optional<StartAlarm>& alarm, std::chrono::duration<double> limit,
+                 std::string_view files, std::string_view key) {
+  alarm.emplace(limit, fmt::format("the start has not finished within {}: a file system hangs or "
+                                   "is very slow ({}); {} waits longer",
+                                   format_seconds(limit.count()), files, key));
+}
+
 void train(const TrainOptions& options, AppContext& context) {
   // From here on: a signal during MPI's start counts as well.
   const StopFlag stop;
@@ -115,10 +126,22 @@ void train(const TrainOptions& options, AppContext& context) {
   const JobEnd end = find_job_end(process_environment());
   MpiSession& session = context.session();
   Communicator& world = session.world();
+  const bool alone = world.size() == 1;
+  std::optional<StartAlarm> opening;
+  if (alone) {
+    watch_files(opening, start_deadline(process_environment()("TRIREME_START_DEADLINE")),
+                options.file, "TRIREME_START_DEADLINE");
+  }
   const LoadedConfig loaded = load_run_config(
       {.file = options.file, .arguments = options.arguments, .environment = environ});
   const RunConfig& config = loaded.config;
   world.set_deadline(std::chrono::duration<double>(config.deadline.start));
+  if (alone) {
+    // Opening what the run needs, then loading a checkpoint.
+    watch_files(
+        opening, std::chrono::duration<double>(config.deadline.start + config.deadline.checkpoint),
+        "that of run.dir, data.train, data.validation or checkpoint.dir", "comm.deadline.start");
+  }
   if (progress != nullptr) {
     progress->note(ProgressPhase::start, 0, config.deadline.start);
   }
@@ -153,10 +176,12 @@ void train(const TrainOptions& options, AppContext& context) {
   host.mtbf_hours = seen_mtbf_hours();
   host.progress = progress;
   if (replays) {
+    opening.reset();
     replay_logged(config, host, options.replay);
     return;
   }
   Training training(config, host);
+  opening.reset();
   if (world.rank() == 0) {
     // Only now: a start that is refused changes nothing of what an earlier one left.
     write_file_durably(run.config(), loaded.binder.to_yaml());
