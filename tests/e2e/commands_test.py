@@ -1,6 +1,7 @@
 """Every subcommand once, as the documents show it; its JSON read by a strict parser."""
 
 import json
+import os
 import unittest
 import xml.etree.ElementTree
 
@@ -56,6 +57,21 @@ class Commands(unittest.TestCase):
         self.assertLess(steps[-1]["val_loss"], steps[0]["loss"])
         self.assertEqual(steps[-1]["tokens"], 20 * 8 * 48)
         self.assertTrue(list((harness.run_dir(self.config) / "tensorboard").glob("events*")))
+
+    def test_bench_loader_writes_where_nobody_waits_for_it(self):
+        temporary = self.folder / "shared-tmp"
+        victim = self.folder / "victim"
+        temporary.mkdir()
+        victim.mkdir()
+        # Links under every name that the numbers of the next processes would give.
+        pid = os.getpid()
+        for number in range(pid, pid + 4000):
+            (temporary / f"trireme-bench-{number}").symlink_to(victim)
+        planted = len(list(temporary.iterdir()))
+        harness.must(harness.run("bench", "loader", "--rounds", "1",
+                                 env={"TMPDIR": str(temporary)}))
+        self.assertEqual(list(victim.iterdir()), [])
+        self.assertEqual(len(list(temporary.iterdir())), planted)
 
     def test_finished_runs_stay_finished(self):
         again = harness.must(harness.run("train", self.config, ranks=2))

@@ -1,6 +1,8 @@
 #include "src/app/bench/loader.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -11,6 +13,7 @@
 #include "io/data/loader.h"
 #include "src/app/bench/report.h"
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "src/base/philox.h"
 #include "src/base/stopwatch.h"
 
@@ -24,8 +27,7 @@ constexpr std::int64_t kMicros = 4;
 // A dataset of random bytes, gone when this ends.
 class SyntheticDataset {
  public:
-  explicit SyntheticDataset(std::int64_t bytes)
-      : folder_(fs::temp_directory_path() / fmt::format("trireme-bench-{}", ::getpid())) {
+  explicit SyntheticDataset(std::int64_t bytes) : folder_(make_folder()) {
     DatasetJob job;
     job.folder = folder_;
     job.format = {.token_bytes = 2,
@@ -48,6 +50,14 @@ class SyntheticDataset {
   const fs::path& folder() const { return folder_; }
 
  private:
+  // A name that nobody can guess and put something else under.
+  static fs::path make_folder() {
+    std::string path = fs::temp_directory_path() / "trireme-bench-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) {
+      throw_errno(errno, "create", path);
+    }
+    return path;
+  }
   static void fill(ShardWriter& writer, std::int64_t tokens) {
     std::vector<std::int32_t> piece(1 << 16);
     for (std::int64_t at = 0; at < tokens; at += static_cast<std::int64_t>(piece.size())) {
