@@ -179,21 +179,22 @@ PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
   std::string listed;
   std::string counted;
   if (ranks.rank == 0) {
-    std::vector<InputFile> files = find_input_files(options.inputs, {}, options.out);
+    InputFiles inputs = find_input_files(options.inputs, {}, options.out);
+    std::vector<InputFile>& files = inputs.files;
     std::erase_if(files, [](const InputFile& file) { return !is_hdf5(file); });
     if (files.empty()) {
       throw DataError("no HDF5 files among the inputs: their names end in .h5 or .hdf5");
     }
-    listed = input_files_text(files);
+    listed = input_files_text(inputs);
     for (const InputFile& file : files) {
       counted += fmt::format("{} ", check_file(file, options));
     }
   }
-  const std::vector<InputFile> files = parse_input_files(ranks.broadcast(listed));
+  const InputFiles inputs = parse_input_files(ranks.broadcast(listed));
   const std::vector<std::int64_t> counts = parse_counts(ranks.broadcast(counted));
   DatasetJob job = empty_job(options);
   const std::int64_t shard_tokens = options.shard_bytes / job.format.token_bytes;
-  for (const ForeignRange& range : plan(files, counts, shard_tokens)) {
+  for (const ForeignRange& range : plan(inputs.files, counts, shard_tokens)) {
     job.shards.push_back({fingerprint(options, range),
                           sha256_hex(fmt::format("{} {}", range.file.inode, range.file.changed_ns)),
                           range.count * job.format.token_bytes,
@@ -201,7 +202,9 @@ PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
                             return convert_range(options, range, writer, read);
                           }});
   }
-  return write_dataset(job, ranks);
+  PackReport report = write_dataset(job, ranks);
+  report.skipped_inputs = inputs.skipped;
+  return report;
 }
 
 }  // namespace trireme

@@ -59,6 +59,7 @@ struct PackReport {
   std::int64_t bytes = 0;
   std::string digest;
   PackCounts counts;
+  std::int64_t skipped_inputs = 0;  // symbolic links and special files, filled in by pack, convert
 };
 
 // All ranks call it; the report is the same on all. PolicyError when the folder holds something

@@ -52,7 +52,7 @@ class Walk {
       add(path, path.filename());
     }
   }
-  std::vector<InputFile> take() { return std::move(files_); }
+  InputFiles take() { return std::move(found_); }
 
  private:
   void folder(const fs::path& root) {
@@ -60,15 +60,16 @@ class Walk {
     auto at = fs::recursive_directory_iterator(root, code);
     for (; !code && at != fs::recursive_directory_iterator(); at.increment(code)) {
       const std::string name = at->path().lexically_relative(root);
-      if (at->is_symlink()) {
-        continue;
-      }
-      if (at->is_directory()) {
+      if (!at->is_symlink() && at->is_directory()) {
         if (skips_folder(at->path(), name)) {
           at.disable_recursion_pending();
         }
-      } else if (at->is_regular_file() && !excluded(name, exclude_)) {
+      } else if (excluded(name, exclude_)) {
+        continue;
+      } else if (!at->is_symlink() && at->is_regular_file()) {
         add(at->path(), name);
+      } else {
+        ++found_.skipped;
       }
     }
     if (code) {
@@ -91,13 +92,14 @@ class Walk {
           "from a pipe or device to a file first",
           path.string()));
     }
-    files_.push_back({path.lexically_normal(), std::move(name), status.st_size,
-                      nanoseconds(status.st_mtim), status.st_ino, nanoseconds(status.st_ctim)});
+    found_.files.push_back({path.lexically_normal(), std::move(name), status.st_size,
+                            nanoseconds(status.st_mtim), status.st_ino,
+                            nanoseconds(status.st_ctim)});
   }
 
   const std::vector<std::string>& exclude_;
   fs::path not_in_;
-  std::vector<InputFile> files_;
+  InputFiles found_;
 };
 
 std::string_view take_until_nul(std::string_view& text) {
@@ -120,19 +122,19 @@ Integer parse_integer(std::string_view text) {
 
 bool InputFile::is_jsonl() const { return path.ends_with(".jsonl") || path.ends_with(".ndjson"); }
 
-std::vector<InputFile> find_input_files(const std::vector<std::string>& arguments,
-                                        const std::vector<std::string>& exclude,
-                                        const fs::path& not_in) {
+InputFiles find_input_files(const std::vector<std::string>& arguments,
+                            const std::vector<std::string>& exclude, const fs::path& not_in) {
   Walk walk(exclude, not_in);
   for (const std::string& argument : arguments) {
     walk.argument(argument);
   }
-  std::vector<InputFile> files = walk.take();
+  InputFiles found = walk.take();
+  std::vector<InputFile>& files = found.files;
   const auto path = [](const InputFile& file) -> const std::string& { return file.path; };
   std::ranges::sort(files, {}, path);
   const auto same = [](const InputFile& a, const InputFile& b) { return a.path == b.path; };
   files.erase(std::unique(files.begin(), files.end(), same), files.end());
-  return files;
+  return found;
 }
 
 bool is_unchanged(const InputFile& file) {
@@ -141,9 +143,10 @@ bool is_unchanged(const InputFile& file) {
          nanoseconds(now.st_mtim) == file.modified_ns;
 }
 
-std::string input_files_text(const std::vector<InputFile>& files) {
-  std::string text;
-  for (const InputFile& file : files) {
+std::string input_files_text(const InputFiles& inputs) {
+  std::string text = std::to_string(inputs.skipped);
+  text.push_back('\0');
+  for (const InputFile& file : inputs.files) {
     for (const std::string& field :
          {file.path, file.name, std::to_string(file.bytes), std::to_string(file.modified_ns),
           std::to_string(file.inode), std::to_string(file.changed_ns)}) {
@@ -154,8 +157,9 @@ std::string input_files_text(const std::vector<InputFile>& files) {
   return text;
 }
 
-std::vector<InputFile> parse_input_files(std::string_view text) {
-  std::vector<InputFile> files;
+InputFiles parse_input_files(std::string_view text) {
+  InputFiles inputs;
+  inputs.skipped = parse_integer<std::int64_t>(take_until_nul(text));
   while (!text.empty()) {
     InputFile file;
     file.path = take_until_nul(text);
@@ -164,9 +168,9 @@ std::vector<InputFile> parse_input_files(std::string_view text) {
     file.modified_ns = parse_integer<std::int64_t>(take_until_nul(text));
     file.inode = parse_integer<std::uint64_t>(take_until_nul(text));
     file.changed_ns = parse_integer<std::int64_t>(take_until_nul(text));
-    files.push_back(std::move(file));
+    inputs.files.push_back(std::move(file));
   }
-  return files;
+  return inputs;
 }
 
 }  // namespace trireme

@@ -23,19 +23,24 @@ struct InputFile {
   bool is_jsonl() const;
 };
 
-// Files stand for themselves, folders for all regular files below them (symbolic links and version
-// control folders are passed by). `exclude`: shell patterns, for a name or its last part. `not_in`
-// is left out: the output, when it lies among the inputs. Sorted by path, each once. NotFound for
-// an argument that is not there.
-std::vector<InputFile> find_input_files(const std::vector<std::string>& arguments,
-                                        const std::vector<std::string>& exclude,
-                                        const std::filesystem::path& not_in);
+struct InputFiles {
+  std::vector<InputFile> files;
+  std::int64_t skipped = 0;  // symbolic links, FIFOs, sockets and devices below folders
+};
+
+// Files stand for themselves, folders for all regular files below them. Version control folders are
+// left out, and what is skipped is counted. `exclude`: shell patterns, for a name or its last part.
+// `not_in` is left out: the output, when it lies among the inputs. Sorted by path, each once.
+// NotFound for an argument that is not there.
+InputFiles find_input_files(const std::vector<std::string>& arguments,
+                            const std::vector<std::string>& exclude,
+                            const std::filesystem::path& not_in);
 
 // Whether the file still is the one that was listed, and has not been written to.
 bool is_unchanged(const InputFile& file);
 
 // A list as text, to be sent to other ranks, and back. Names may hold any byte but NUL.
-std::string input_files_text(const std::vector<InputFile>& files);
-std::vector<InputFile> parse_input_files(std::string_view text);
+std::string input_files_text(const InputFiles& inputs);
+InputFiles parse_input_files(std::string_view text);
 
 }  // namespace trireme

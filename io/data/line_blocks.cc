@@ -8,11 +8,17 @@ namespace trireme {
 namespace {
 
 constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
-constexpr std::size_t kMaxLineBytes = std::size_t{1} << 30;
+constexpr std::int64_t kMaxLineBytes = std::int64_t{1} << 30;
+
+[[noreturn]] void refuse_line(const File& file, std::int64_t at) {
+  throw DataError(fmt::format("{}: no line ends within 1 GiB of byte {}: is this jsonl?",
+                              file.path().string(), at));
+}
 
 }  // namespace
 
-std::int64_t line_start(const File& file, std::int64_t offset, std::int64_t file_bytes) {
+std::int64_t line_start(const File& file, std::int64_t offset, std::int64_t file_bytes,
+                        bool whole_lines) {
   if (offset <= 0 || offset >= file_bytes) {
     return std::clamp<std::int64_t>(offset, 0, file_bytes);
   }
@@ -29,6 +35,12 @@ std::int64_t line_start(const File& file, std::int64_t offset, std::int64_t file
       break;
     }
     at += got;
+    if (at - offset > kMaxLineBytes) {
+      if (whole_lines) {
+        refuse_line(file, offset);
+      }
+      return offset;
+    }
   }
   return file_bytes;
 }
@@ -39,9 +51,8 @@ LineBlocks::LineBlocks(const File& file, std::int64_t begin, std::int64_t end, b
 void LineBlocks::read_more() {
   const std::int64_t bytes = std::min(kReadBytes, end_ - read_);
   const std::size_t old = buffer_.size();
-  if (old + static_cast<std::size_t>(bytes) > kMaxLineBytes) {
-    throw DataError(fmt::format("{}: the line at byte {} is longer than 1 GiB: is this jsonl?",
-                                file_.path().string(), position_));
+  if (static_cast<std::int64_t>(old) + bytes > kMaxLineBytes) {
+    refuse_line(file_, position_);
   }
   buffer_.resize(old + static_cast<std::size_t>(bytes));
   if (file_.read_at(read_, buffer_.data() + old, bytes) != bytes) {

@@ -12,7 +12,10 @@
 namespace trireme {
 
 // The first byte at or after `offset` where a line starts: 0, one past a newline, or the end.
-std::int64_t line_start(const File& file, std::int64_t offset, std::int64_t file_bytes);
+// Looks for a newline in 1 GiB at most. Without one, whole_lines: DataError; else `offset`, where
+// the line is broken.
+std::int64_t line_start(const File& file, std::int64_t offset, std::int64_t file_bytes,
+                        bool whole_lines);
 
 class LineBlocks {
  public:

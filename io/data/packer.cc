@@ -92,13 +92,14 @@ std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks)
   if (ranks.rank == 0) {
     listed = input_files_text(find_input_files(options.inputs, options.exclude, options.out));
   }
-  const std::vector<InputFile> files = parse_input_files(ranks.broadcast(listed));
+  const InputFiles inputs = parse_input_files(ranks.broadcast(listed));
   using Part = Selection::Part;
   const double fraction = options.validation_fraction;
   std::vector<PackReport> reports;
   for (const Part part :
        fraction > 0 ? std::vector{Part::train, Part::validation} : std::vector{Part::all}) {
-    reports.push_back(pack_part(options, *tokenizer, files, {part, fraction}, ranks));
+    reports.push_back(pack_part(options, *tokenizer, inputs.files, {part, fraction}, ranks));
+    reports.back().skipped_inputs = inputs.skipped;
   }
   return reports;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/data/line_blocks.h"
+#include "io/data/text_field.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -31,21 +32,15 @@ std::int64_t line_number(const File& file, std::int64_t start) {
 // The text of one line of jsonl.
 std::string text_of_line(std::string_view line, std::int64_t start, const TextSource& source,
                          const File& file) {
-  const auto fail = [&](const std::string& what) {
-    throw DataError(fmt::format("{}: line {}, at byte {}: {}", file.path().string(),
-                                line_number(file, start), start, what));
-  };
-  try {
-    const nlohmann::json object = nlohmann::json::parse(line);
-    const auto field = object.is_object() ? object.find(source.field) : object.end();
-    if (!object.is_object() || field == object.end() || !field->is_string()) {
-      fail(fmt::format("no text in a field '{}': name the field with --field", source.field));
-    }
-    return field->get<std::string>();
-  } catch (const nlohmann::json::exception& error) {
-    fail(fmt::format("not JSON: {}", error.what()));
+  TextField found(source.field);
+  const bool valid = nlohmann::json::sax_parse(line, &found);
+  if (valid && found.text) {
+    return std::move(*found.text);
   }
-  return {};
+  throw DataError(fmt::format(
+      "{}: line {}, at byte {}: {}", file.path().string(), line_number(file, start), start,
+      valid ? fmt::format("no text in a field '{}': name the field with --field", source.field)
+            : fmt::format("not JSON: {}", found.error)));
 }
 
 // The work on one piece of one file.
@@ -67,8 +62,8 @@ class PiecePacking {
       return;
     }
     counts_.files += piece.begin == 0 ? 1 : 0;
-    const std::int64_t begin = line_start(file_, piece.begin, input_.bytes);
-    const std::int64_t end = line_start(file_, piece.end, input_.bytes);
+    const std::int64_t begin = line_start(file_, piece.begin, input_.bytes, input_.is_jsonl());
+    const std::int64_t end = line_start(file_, piece.end, input_.bytes, input_.is_jsonl());
     LineBlocks blocks(file_, begin, end, input_.is_jsonl());
     while (const auto block = blocks.next()) {
       if (input_.is_jsonl()) {

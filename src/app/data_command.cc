@@ -15,6 +15,11 @@ std::string counts_text(const PackReport& report) {
   if (report.counts.binary_files > 0) {
     text += fmt::format("  skipped {} binary files\n", report.counts.binary_files);
   }
+  if (report.skipped_inputs > 0) {
+    text += fmt::format(
+        "  skipped {} symbolic links and special files (name a link as an input to follow it)\n",
+        report.skipped_inputs);
+  }
   if (report.counts.empty_documents > 0) {
     text += fmt::format("  skipped {} empty documents\n", report.counts.empty_documents);
   }
@@ -34,6 +39,7 @@ nlohmann::ordered_json report_json(const PackReport& report) {
           {"bytes", report.bytes},
           {"files", report.counts.files},
           {"binary_files_skipped", report.counts.binary_files},
+          {"links_and_special_files_skipped", report.skipped_inputs},
           {"empty_documents_skipped", report.counts.empty_documents},
           {"digest", report.digest}};
 }

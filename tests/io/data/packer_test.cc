@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "io/data/tokenizer.h"
 #include "io/data/verify.h"
@@ -266,14 +267,49 @@ TEST_F(PackerTest, BadInputsAreNamed) {
   EXPECT_THROW(pack(o, {}), ConfigError);
 }
 
+TEST_F(PackerTest, LinesOfJsonAreReadWhateverElseTheyHold) {
+  const std::string deep(200'000, '[');
+  const std::string closed(200'000, ']');
+  write("in/a.jsonl", "{\"text\": \"lost\", \"in\": {\"text\": \"inner\"}, \"x\": " + deep +
+                          closed + ", \"text\": \"last\"}\n");
+  pack(options("in", "out"), {});
+  EXPECT_EQ(documents(folder_ / "out"), std::vector<std::string>{"last"});
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"{\"text\": [\"a\"]}", "no text in a field 'text'"},
+      {"{\"in\": {\"text\": \"a\"}}", "no text in a field 'text'"},
+      {"[{\"text\": \"a\"}]", "no text in a field 'text'"},
+      {"{\"text\": \"a\"} more", "not JSON"},
+      {"{\"text\": \"\xFF\"}", "not JSON"},
+      {std::string("{\"text\": \"\0\"}", 13), "not JSON"},
+      {"{\"x\": " + deep, "not JSON"},
+      {"{\"text\": \"" + std::string(1 << 20, 'x'), "not JSON"},
+  };
+  for (const auto& [line, words] : cases) {
+    write("in/a.jsonl", line);
+    const std::string message = message_of<DataError>([&] { pack(options("in", "o2"), {}); });
+    EXPECT_THAT(message, HasSubstr("a.jsonl: line 1, at byte 0: " + words));
+    EXPECT_LT(message.size(), 1000U);
+  }
+}
+
+TEST_F(PackerTest, AJsonlFileWithoutLinesIsRefusedBeforeItIsRead) {
+  write("in/a.jsonl", "{");
+  fs::resize_file(folder_ / "in/a.jsonl", std::uintmax_t{1} << 40);
+  EXPECT_THAT(message_of<DataError>([&] { pack(options("in", "out"), {}); }),
+              testing::AllOf(HasSubstr("a.jsonl"), HasSubstr("no line ends within 1 GiB")));
+}
+
 TEST_F(PackerTest, PatternsAndTheOutputAreLeftOut) {
   write("in/a.txt", "a");
   write("in/b.log", "b");
   write("in/build/c.txt", "c");
   fs::create_symlink(folder_ / "in/a.txt", folder_ / "in/link.txt");
+  fs::create_directory_symlink(folder_ / "in", folder_ / "in/loop");
+  fs::create_symlink(folder_ / "absent", folder_ / "in/excluded.log");
+  ASSERT_EQ(::mkfifo((folder_ / "in/fifo.txt").c_str(), 0600), 0);
   PackOptions o = options("in", "in/out");
   o.exclude = {"*.log", "build"};
-  pack(o, {});
+  EXPECT_EQ(pack(o, {}).front().skipped_inputs, 3);
   EXPECT_EQ(documents(o.out), std::vector<std::string>{"a"});
   EXPECT_TRUE(pack(o, {}).front().was_complete) << "the output became an input";
 }

@@ -1,0 +1,77 @@
+// TextField: takes the text of one field out of a JSON object while nlohmann::json parses it. No
+// tree is built, so a line takes no more memory than its longest string, however deep or wide it
+// is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace trireme {
+
+class TextField : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit TextField(const std::string& name) : name_(name) {}
+
+  // The field's value: of an object that is not inside another, the last where there are several.
+  std::optional<std::string> text;
+  std::string error;  // what is wrong where parsing fails
+
+  bool string(std::string& value) override {
+    return other([&] { text = std::move(value); });
+  }
+  bool null() override { return other(); }
+  bool boolean(bool /*value*/) override { return other(); }
+  bool number_integer(std::int64_t /*value*/) override { return other(); }
+  bool number_unsigned(std::uint64_t /*value*/) override { return other(); }
+  bool number_float(double /*value*/, const std::string& /*digits*/) override { return other(); }
+  bool binary(nlohmann::json::binary_t& /*value*/) override { return other(); }
+  bool start_object(std::size_t /*elements*/) override { return open(true); }
+  bool start_array(std::size_t /*elements*/) override { return open(false); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(std::string& name) override {
+    is_field_ = depth_ == 1 && in_object_ && name == name_;
+    return true;
+  }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const nlohmann::json::exception& what) override {
+    constexpr std::size_t kMostWords = 200;  // it quotes what it read, which may be the whole line
+    error = std::string(what.what()).substr(0, kMostWords);
+    return false;
+  }
+
+ private:
+  // A value ends a key's wait for one; what the field held before counts no more.
+  template <class Take>
+  bool other(Take take) {
+    if (is_field_ && depth_ == 1) {
+      text.reset();
+      take();
+      is_field_ = false;
+    }
+    return true;
+  }
+  bool other() {
+    return other([] {});
+  }
+  bool open(bool object) {
+    other();
+    in_object_ = depth_ == 0 ? object : in_object_;
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  const std::string& name_;
+  std::int64_t depth_ = 0;
+  bool in_object_ = false;  // the outermost value is an object
+  bool is_field_ = false;
+};
+
+}  // namespace trireme
