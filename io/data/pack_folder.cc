@@ -10,13 +10,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kNotes = ".pack";
-constexpr const char* kShards = "shards";
-
 // Refuses to write among somebody's files.
 void check_folder(const fs::path& folder) {
   std::error_code code;
-  if (fs::is_directory(folder / kNotes, code) || !fs::exists(folder, code)) {
+  if (fs::is_directory(folder / kNotesFolder, code) || !fs::exists(folder, code)) {
     return;
   }
   if (!fs::is_directory(folder, code) || !fs::is_empty(folder, code)) {
@@ -30,7 +27,7 @@ void check_folder(const fs::path& folder) {
 // Files below DIR/shards that no shard of this plan will have, and what was half written.
 void remove_strays(const DatasetJob& job) {
   std::error_code code;
-  for (const auto& entry : fs::directory_iterator(job.folder / kShards, code)) {
+  for (const auto& entry : fs::directory_iterator(job.folder / kShardsFolder, code)) {
     const fs::path name = entry.path().filename();
     const std::string stem = name.stem();
     const bool planned = name.extension() == ".h5" &&
@@ -44,10 +41,12 @@ void remove_strays(const DatasetJob& job) {
 
 }  // namespace
 
-std::string shard_name(std::size_t index) { return fmt::format("{}/{:05}.h5", kShards, index); }
+std::string shard_name(std::size_t index) {
+  return fmt::format("{}/{:05}.h5", kShardsFolder, index);
+}
 
 fs::path note_path(const fs::path& folder, std::size_t index) {
-  return folder / kNotes / fmt::format("{:05}.json", index);
+  return folder / kNotesFolder / fmt::format("{:05}.json", index);
 }
 
 std::string fingerprint_of(const DatasetJob& job) {
@@ -76,9 +75,9 @@ bool is_complete(const DatasetJob& job) {
 
 FileLock prepare_folder(const DatasetJob& job) {
   check_folder(job.folder);
-  make_directories(job.folder / kNotes);
-  make_directories(job.folder / kShards);
-  std::optional<FileLock> lock = FileLock::try_take(job.folder / kNotes / "lock");
+  make_directories(job.folder / kNotesFolder);
+  make_directories(job.folder / kShardsFolder);
+  std::optional<FileLock> lock = FileLock::try_take(job.folder / kNotesFolder / "lock");
   if (!lock) {
     throw PolicyError(fmt::format(
         "{}: another trireme data pack is at work here: wait for it, or choose another output",
@@ -90,13 +89,13 @@ FileLock prepare_folder(const DatasetJob& job) {
 
 void remove_notes(const fs::path& folder) {
   std::error_code ignored;
-  fs::remove_all(folder / kNotes, ignored);
+  fs::remove_all(folder / kNotesFolder, ignored);
 }
 
 void abandon_folder(const fs::path& folder) {
   remove_notes(folder);
   std::error_code ignored;
-  fs::remove(folder / kShards, ignored);
+  fs::remove(folder / kShardsFolder, ignored);
   fs::remove(folder, ignored);
 }
 

@@ -10,6 +10,9 @@
 
 namespace trireme {
 
+constexpr const char* kShardsFolder = "shards";
+constexpr const char* kNotesFolder = ".pack";  // there while a pack or conversion is unfinished
+
 // "shards/00007.h5", below the folder.
 std::string shard_name(std::size_t index);
 std::filesystem::path note_path(const std::filesystem::path& folder, std::size_t index);

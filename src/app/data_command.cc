@@ -89,6 +89,7 @@ void add_data_command(CommandLine& app, const CommunicatorAccess& communicator, 
   data.require_command();
   data.footer("Example:\n  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1");
   add_data_pack(data, communicator);
+  add_data_list(data);
   add_data_info(data);
   add_data_verify(data, communicator, exit_code);
   add_data_stage(data, communicator);

@@ -11,6 +11,7 @@
 namespace trireme {
 
 void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator);
+void add_data_list(CommandLine& data);
 void add_data_info(CommandLine& data);
 void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, int& exit_code);
 void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator);

@@ -56,6 +56,34 @@ class DataCommandTest : public testing::Test {
   std::string printed_;
 };
 
+TEST_F(DataCommandTest, ListsWhatIsBelowAFolder) {
+  run("pack " + in("in") + " --out " + in("sets/a") + " --validation-fraction 0.3");
+  run("pack " + in("in") + " --out " + in("sets/b/damaged"));
+  fs::resize_file(folder_ / "sets/b/damaged/shards/00000.h5", 100);
+  fs::create_directories(folder_ / "sets/b/unfinished/.pack");
+  fs::create_directories(folder_ / "sets/b/unfinished/shards");
+  fs::create_directories(folder_ / "sets/checkpoint");
+  std::ofstream(folder_ / "sets/checkpoint/manifest.json") << "{}";
+  fs::create_directory_symlink(folder_ / "sets", folder_ / "sets/loop");
+
+  EXPECT_EQ(run("ls " + in("sets") + " --json"), 0);
+  const json list = json::parse(printed_)["datasets"];
+  ASSERT_EQ(list.size(), 4);
+  EXPECT_EQ(list[0]["folder"], in("sets/a/train"));
+  EXPECT_EQ(list[0]["tokenizer"], "bytes");
+  EXPECT_EQ(list[0]["documents"].get<int>() + list[1]["documents"].get<int>(), 40);
+  EXPECT_EQ(list[2]["folder"], in("sets/b/damaged"));
+  EXPECT_THAT(list[2]["problem"].get<std::string>(), HasSubstr("truncated"));
+  EXPECT_THAT(list[3]["problem"].get<std::string>(), HasSubstr("unfinished"));
+
+  EXPECT_EQ(run("ls " + in("sets")), 0);
+  EXPECT_THAT(printed_, testing::AllOf(HasSubstr("tokenizer"), HasSubstr(in("sets/a/validation")),
+                                       HasSubstr("INVALID: unfinished")));
+  EXPECT_EQ(run("ls " + in("sets/a/train")), 0);
+  EXPECT_THROW(run("ls " + in("in")), NotFound);
+  EXPECT_THROW(run("ls " + in("absent")), NotFound);
+}
+
 TEST_F(DataCommandTest, PackInfoVerifyStage) {
   EXPECT_EQ(run("pack " + in("in") + " --out " + in("out") + " --validation-fraction 0.3 --json"),
             0);

@@ -29,7 +29,8 @@ class Commands(unittest.TestCase):
         cls.checkpoints = harness.run_dir(cls.config) / "checkpoints"
 
     def test_help_has_examples(self):
-        for words in [["train"], ["eval"], ["generate"], ["data", "pack"], ["data", "info"],
+        for words in [["train"], ["eval"], ["generate"], ["data", "pack"], ["data", "ls"],
+                      ["data", "info"],
                       ["data", "verify"], ["data", "stage"], ["data", "convert"], ["ckpt", "ls"],
                       ["ckpt", "show"], ["ckpt", "verify"], ["ckpt", "digest"], ["ckpt", "prune"],
                       ["bench", "step"], ["bench", "loader"], ["bench", "ckpt"],
