@@ -17,6 +17,7 @@
 #include "src/base/append_file.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
+#include "src/base/terminal.h"
 
 namespace trireme {
 namespace {
@@ -145,7 +146,9 @@ Journal::~Journal() {
   }
 }
 
-void Journal::say(std::string_view text) { people_->put(std::string(text) + "\n"); }
+void Journal::say(std::string_view text) {
+  people_->put(fmt::format("{}{}\n", line_start(), text));
+}
 
 void Journal::write(std::string_view event, nlohmann::json fields, double clock) {
   nlohmann::json line = {

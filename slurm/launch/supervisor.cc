@@ -20,6 +20,7 @@
 #include "slurm/wire/secret.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/terminal.h"
 
 namespace trireme {
 namespace {
@@ -322,6 +323,9 @@ void Supervisor::launch(const LaunchRanks& order) {
   if (order.start_deadline > 0 && asked == nullptr) {
     setting.extra.emplace_back("TRIREME_START_DEADLINE",
                                fmt::format("{:.0f}", order.start_deadline));
+  }
+  if (const int columns = terminal_columns(); columns > 0) {
+    setting.extra.emplace_back(kTerminalColumns, fmt::format("{}", columns));
   }
   if (order.has_saved) {
     // Whatever the first start was told to begin with: what it has done since is not done again.

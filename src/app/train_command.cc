@@ -166,6 +166,9 @@ void train(const TrainOptions& options, AppContext& context) {
            .ranks = world.size(),
            .host = session.place().host,
            .folder = config.run_dir / "logs"});
+  if (world.rank() == 0 && !replays) {
+    announce_run(config, world.size(), log);
+  }
   // A supervisor asks for it before it ends a rank that makes no progress.
   const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world.rank()));
   check_same_build(world, json_line(version_json()), config.reproducibility, log);

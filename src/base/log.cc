@@ -14,6 +14,7 @@
 
 #include "src/base/append_file.h"
 #include "src/base/error.h"
+#include "src/base/terminal.h"
 
 namespace trireme {
 namespace {
@@ -84,13 +85,10 @@ class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
     const std::string text =
         fmt::format("{} {}{}{}", clock_text(message.time), who_, word,
                     std::string_view(message.payload.data(), message.payload.size()));
-    if (::isatty(STDERR_FILENO) == 0) {
-      write_ignoring_errors(STDERR_FILENO, text + "\n");
-    } else {
-      write_ignoring_errors(STDERR_FILENO,
-                            fmt::format("\r\x1b[K{}{}{}\n", serious ? "\x1b[33m" : "", text,
-                                        serious ? "\x1b[0m" : ""));
-    }
+    const bool coloured = serious && terminal_columns() > 0;
+    write_ignoring_errors(STDERR_FILENO,
+                          fmt::format("{}{}{}{}\n", line_start(), coloured ? "\x1b[33m" : "", text,
+                                      coloured ? "\x1b[0m" : ""));
   }
   void flush_() override {}
 

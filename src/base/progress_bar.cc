@@ -4,60 +4,77 @@
 #include <cstdio>
 
 #include <fmt/core.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "src/base/terminal.h"
 #include "src/base/units.h"
 
 namespace trireme {
 namespace {
 
 constexpr int kBarCells = 24;
-constexpr int kUsualWidth = 100;
+constexpr int kPlainWidth = 1000;
 constexpr std::chrono::milliseconds kRedraw{100};
 
-int terminal_width() {
-  winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col - 1 : kUsualWidth;
+std::string bar_of(double part) {
+  const auto cells = static_cast<std::size_t>(part * kBarCells);
+  return fmt::format("|{}{}| ", std::string(cells, '#'), std::string(kBarCells - cells, ' '));
+}
+
+// The parts of `detail`, as many as leave `text` within the width.
+void append_parts(std::string& text, std::string_view detail, std::size_t width) {
+  while (!detail.empty()) {
+    const std::string_view part = detail.substr(0, detail.find("  "));
+    if (text.size() + 2 + part.size() > width) {
+      return;
+    }
+    text += fmt::format("  {}", part);
+    detail.remove_prefix(std::min(part.size() + 2, detail.size()));
+  }
 }
 
 }  // namespace
 
+std::string time_left_text(std::int64_t first, std::int64_t done, std::int64_t total,
+                           double seconds) {
+  if (done <= first || done >= total) {
+    return "";
+  }
+  return format_seconds(seconds * static_cast<double>(total - done) /
+                        static_cast<double>(done - first)) +
+         " left";
+}
+
 std::string progress_text(std::string_view label, std::int64_t first, std::int64_t done,
                           std::int64_t total, double seconds, std::string_view detail, int width) {
+  const auto columns = static_cast<std::size_t>(std::max(width, 0));
   const double part =
       total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0)
                 : 1.0;
-  const auto cells = static_cast<std::size_t>(part * kBarCells);
-  std::string left;
-  if (done > first && done < total) {
-    left = "  " +
-           format_seconds(seconds * static_cast<double>(total - done) /
-                          static_cast<double>(done - first)) +
-           " left";
-  } else if (done >= total) {
-    left = "  in " + format_seconds(seconds);
+  const std::string time =
+      done >= total ? "in " + format_seconds(seconds) : time_left_text(first, done, total, seconds);
+  const std::string before = fmt::format("{} {:3.0f}% ", label, part * 100);
+  const std::string after = fmt::format("{}/{}{}{}", done, total, time.empty() ? "" : "  ", time);
+  std::string text = before + bar_of(part) + after;
+  if (text.size() > columns) {
+    text = before + after;
   }
-  std::string text = fmt::format("{} {:3.0f}% |{}{}| {}/{}{}{}{}", label, part * 100,
-                                 std::string(cells, '#'), std::string(kBarCells - cells, ' '), done,
-                                 total, left, detail.empty() ? "" : "  ", detail);
-  text.resize(std::min(text.size(), static_cast<std::size_t>(std::max(width, 0))));
-  return text;
+  append_parts(text, detail, columns);
+  return text.size() <= columns ? text : "";
 }
 
 ProgressBar::ProgressBar(std::string label, std::int64_t total, std::chrono::seconds plain_interval)
     : label_(std::move(label)),
       total_(total),
       plain_interval_(plain_interval),
-      terminal_(::isatty(STDERR_FILENO) == 1),
+      terminal_(terminal_columns() > 0),
       start_(Clock::now()),
       drawn_(start_) {}
 
 ProgressBar::~ProgressBar() { finish(); }
 
 void ProgressBar::update(std::int64_t done, std::string_view detail) {
-  if (first_ < 0) {
+  const bool begins = first_ < 0;
+  if (begins) {
     first_ = done;
     start_ = Clock::now();
   }
@@ -65,7 +82,7 @@ void ProgressBar::update(std::int64_t done, std::string_view detail) {
   detail_ = detail;
   const auto now = Clock::now();
   const auto interval = terminal_ ? Clock::duration(kRedraw) : Clock::duration(plain_interval_);
-  if (interval > Clock::duration::zero() && now - drawn_ >= interval) {
+  if ((begins && terminal_) || (interval > Clock::duration::zero() && now - drawn_ >= interval)) {
     drawn_ = now;
     draw(false);
   }
@@ -81,9 +98,9 @@ void ProgressBar::finish() {
 void ProgressBar::draw(bool last) {
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   const std::string text = progress_text(label_, first_, done_, total_, seconds, detail_,
-                                         terminal_ ? terminal_width() : 1000);
+                                         terminal_ ? terminal_columns() - 1 : kPlainWidth);
   if (terminal_) {
-    std::fprintf(stderr, "\r\x1b[K%s%s", text.c_str(), last ? "\n" : "");
+    std::fprintf(stderr, "%s%s%s", line_start().data(), text.c_str(), last ? "\n" : "");
   } else {
     std::fprintf(stderr, "%s\n", text.c_str());
   }

@@ -1,5 +1,5 @@
 // ProgressBar: one line on a terminal that is drawn over itself; elsewhere nothing, or a plain line
-// once an interval. Owned by whoever works; one thread.
+// once per interval. Owned by whoever works; one thread.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,8 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Draws at most ten times a second. `detail` stands behind the bar: "loss 3.21  12.3k tokens/s".
+  // Draws at most ten times a second. The first call says where the work begins: the time left is
+  // estimated from the second on. `detail` follows the bar: "loss 3.21  12.3k tokens/s".
   void update(std::int64_t done, std::string_view detail = {});
   // Draws the last state and ends the line.
   void finish();
@@ -40,8 +41,14 @@ class ProgressBar {
 };
 
 // "train  42% |########            | 420/1000  2m10s left  loss 3.21", at most `width` characters.
-// first: where this process began counting, `seconds` ago.
+// Where it is too long, the last parts of `detail` are left out first (two blanks separate parts),
+// then the bar; no part is cut. first: where this process began counting, `seconds` ago.
 std::string progress_text(std::string_view label, std::int64_t first, std::int64_t done,
                           std::int64_t total, double seconds, std::string_view detail, int width);
+
+// The time that the rest takes at the rate so far: "2m10s left"; empty before anything was done and
+// after the end.
+std::string time_left_text(std::int64_t first, std::int64_t done, std::int64_t total,
+                           double seconds);
 
 }  // namespace trireme

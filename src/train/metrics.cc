@@ -12,7 +12,10 @@
 #include "src/base/file.h"
 #include "src/base/log.h"
 #include "src/base/progress_bar.h"
+#include "src/base/stopwatch.h"
+#include "src/base/terminal.h"
 #include "src/base/units.h"
+#include "src/train/progress_lines.h"
 
 namespace trireme {
 namespace {
@@ -108,8 +111,8 @@ void forget_steps_after(const std::filesystem::path& path, std::int64_t step) {
 
 struct MetricsLog::State {
   State(const RunDirectory& directory, Log& to, const MetricsPlan& what)
-      : run(directory), log(to), plan(what), terminal(::isatty(STDERR_FILENO) == 1) {
-    if (terminal) {
+      : run(directory), log(to), plan(what), lines_of_progress(what.first_step, what.last_step, 0) {
+    if (terminal_columns() > 0) {
       bar.emplace("train", plan.last_step);
     }
   }
@@ -127,7 +130,8 @@ struct MetricsLog::State {
   RunDirectory run;
   Log& log;
   MetricsPlan plan;
-  bool terminal;
+  Stopwatch watch;
+  ProgressLines lines_of_progress;  // where there is no bar
   std::optional<AppendFile> lines;
   std::optional<EventFile> events;
   std::optional<ProgressBar> bar;
@@ -143,6 +147,10 @@ MetricsLog::MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& pla
   });
   s.attempt("TensorBoard events",
             [&] { s.events.emplace(run.tensorboard(), plan.first_step + 1); });
+  s.watch = Stopwatch();
+  if (s.bar) {
+    s.bar->update(plan.first_step);
+  }
 }
 
 MetricsLog::~MetricsLog() = default;
@@ -161,14 +169,21 @@ void MetricsLog::write(const StepMetrics& metrics) {
   if (metrics.val_loss) {
     s.detail += fmt::format("  validation {:.4f}", *metrics.val_loss);
   }
-  if (!s.terminal) {
+  if (!s.bar) {
     s.log.info(step_line(metrics, s.plan));
+    s.lines_of_progress.other_line(s.watch.seconds());
   }
 }
 
 void MetricsLog::tick(std::int64_t step) {
-  if (state_->bar) {
-    state_->bar->update(step, state_->detail);
+  State& s = *state_;
+  if (s.bar) {
+    s.bar->update(step, s.detail);
+    return;
+  }
+  const std::string line = s.lines_of_progress.after_step(step, s.watch.seconds());
+  if (!line.empty()) {
+    s.log.info(line);
   }
 }
 

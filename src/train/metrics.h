@@ -51,7 +51,7 @@ class MetricsLog {
   MetricsLog& operator=(const MetricsLog&) = delete;
 
   void write(const StepMetrics& metrics);
-  // Moves the progress bar, where there is one.
+  // A step is done: moves the progress bar, or logs a line now and then where there is none.
   void tick(std::int64_t step);
   void finish();
 

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "mpi/agreement.h"
+#include "src/base/units.h"
+#include "src/nn/model_size.h"
 
 namespace trireme {
 namespace {
@@ -18,6 +20,14 @@ bool names_several(const std::string& list) {
 }
 
 }  // namespace
+
+void announce_run(const RunConfig& config, int ranks, Log& log) {
+  log.info(fmt::format(
+      "{}: {} parameters, {} steps of {} x {} tokens, {} rank{}", config.run_dir.string(),
+      format_count(static_cast<double>(parameter_count(config.model))), config.train.steps,
+      config.train.global_batch, config.data.sequence, ranks, ranks == 1 ? "" : "s"));
+  log.info("preparing: connecting ranks, planning memory, opening data, looking for a checkpoint");
+}
 
 void warn_of_bindings(const std::vector<RankPlace>& places, int threads, Log& log) {
   const auto ranks_where = [&](const auto& is_so) {

@@ -12,6 +12,10 @@
 
 namespace trireme {
 
+// The first lines of a start: what is to be trained, and what comes before the first step. For
+// rank 0.
+void announce_run(const RunConfig& config, int ranks, Log& log);
+
 // One line a rank: rank, host, process, cores, sockets, NUMA nodes, threads, kernels; one a host:
 // how it is built. Collective; the table is logged by rank 0, each rank notes its own line in its
 // own log. Warns where ranks oversubscribe cores or are spread over the memory of several NUMA

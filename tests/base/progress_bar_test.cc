@@ -1,7 +1,11 @@
 #include "src/base/progress_bar.h"
 
+#include <cstdlib>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "src/base/terminal.h"
 
 namespace trireme {
 namespace {
@@ -22,8 +26,46 @@ TEST(ProgressText, OddNumbersDoNoHarm) {
   EXPECT_THAT(progress_text("x", 0, 0, 0, 0, "", 200), HasSubstr("100%"));
   EXPECT_THAT(progress_text("x", 0, 2000, 1000, 1, "", 200), HasSubstr("100%"));
   EXPECT_THAT(progress_text("x", 5, 5, 1000, 1, "", 200), Not(HasSubstr("left")));
-  EXPECT_EQ(progress_text("label", 0, 5, 10, 1, "detail", 7), "label  ");
+  EXPECT_EQ(progress_text("label", 0, 5, 10, 1, "detail", 7), "");
   EXPECT_EQ(progress_text("label", 0, 5, 10, 1, "detail", -1), "");
+}
+
+TEST(ProgressText, LeavesOutWholeParts) {
+  const auto text = [](int width) {
+    return progress_text("train", 0, 250, 1000, 50, "loss 3.2  12k tokens/s  MFU 40%", width);
+  };
+  const std::string bar = "train  25% |######                  | 250/1000  2m30s left";
+  EXPECT_EQ(text(80), bar + "  loss 3.2");
+  EXPECT_EQ(text(82), bar + "  loss 3.2  12k tokens/s");
+  EXPECT_EQ(text(81), bar + "  loss 3.2");
+  EXPECT_EQ(text(59), bar);
+  EXPECT_EQ(text(40), "train  25% 250/1000  2m30s left");
+  EXPECT_EQ(text(50), "train  25% 250/1000  2m30s left  loss 3.2");
+  EXPECT_EQ(text(20), "");
+}
+
+// A launcher's terminal is at the other end of the pipe.
+TEST(ProgressBar, IsDrawnWhereALauncherHasATerminal) {
+  ASSERT_EQ(::setenv(kTerminalColumns, "60", 1), 0);
+  testing::internal::CaptureStderr();
+  {
+    ProgressBar bar("train", 10);
+    bar.update(4);
+    bar.update(10);
+  }
+  const std::string seen = testing::internal::GetCapturedStderr();
+  ::unsetenv(kTerminalColumns);
+  EXPECT_THAT(seen, testing::StartsWith("\r\x1b[Ktrain  40% |#########               | 4/10\r"));
+  EXPECT_THAT(seen, testing::EndsWith("\n"));
+  EXPECT_EQ(terminal_columns(), 0);
+}
+
+TEST(Terminal, BelievesNoOddWidth) {
+  for (const char* word : {"", "0", "-80", "80x", "1e9", "99999999999999999999"}) {
+    ASSERT_EQ(::setenv(kTerminalColumns, word, 1), 0);
+    EXPECT_EQ(terminal_columns(), 0) << word;
+  }
+  ::unsetenv(kTerminalColumns);
 }
 
 TEST(ProgressBar, IsSilentWhereStderrIsNoTerminal) {

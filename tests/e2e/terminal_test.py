@@ -1,0 +1,92 @@
+"""What people see while they wait: progress on a terminal, lines in logs, verdicts, warnings."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import unittest
+
+import harness
+
+STEPS = 12
+COLUMNS = 80
+BAR = re.compile(r"^train +(\d+)% (\|[# ]{24}\| )?(\d+)/(\d+)(  \S+ left|  in \S+)?")
+
+
+def on_terminal(*arguments, ranks=0, timeout=240):
+    """Exit code and output of a command whose standard streams are a terminal of 80 columns."""
+    own, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    process = subprocess.Popen(harness.command(arguments, ranks), env=harness.ENVIRONMENT,
+                               stdin=other, stdout=other, stderr=other, start_new_session=True)
+    os.close(other)
+    seen = b""
+    while True:
+        try:
+            part = os.read(own, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(own)
+    return process.wait(timeout), seen.decode(errors="replace")
+
+
+def drawn(text):
+    """The lines that the terminal showed, those drawn over one another included."""
+    return [line for line in re.split(r"\r\n|\r|\n", text.replace("\x1b[K", "")) if line]
+
+
+class Terminal(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+
+    def config(self, name, **keys):
+        return harness.write_config(self.folder / f"{name}.yaml", self.datasets,
+                                    **{"train__steps": STEPS, "checkpoint__every": 6, **keys})
+
+    def assert_progress(self, text):
+        bars = [line for line in drawn(text) if BAR.match(line)]
+        self.assertGreater(len(bars), 1, text)
+        self.assertEqual([line for line in bars if len(line) >= COLUMNS], [])
+        self.assertEqual(BAR.match(bars[0]).group(3, 5), ("0", None))
+        self.assertRegex(bars[-1], rf"100% .* {STEPS}/{STEPS}  in ")
+        if len(bars) > 2:
+            self.assertIn(" left", bars[1])
+        # A bar takes the place of lines for every logged step, and lines take the bar's.
+        self.assertNotIn("iteration", text)
+        for line in drawn(text):
+            self.assertNotRegex(line, r"\|.*\d\d:\d\d:\d\d")
+
+    def test_launch_draws_the_progress_of_its_ranks(self):
+        code, text = on_terminal("launch", "--local", 1, "--ranks-per-node", 2, "--", "train",
+                                 self.config("launch"))
+        self.assertEqual(code, 0, text)
+        self.assert_progress(text)
+
+    def test_one_rank_on_a_terminal(self):
+        code, text = on_terminal("train", self.config("alone"))
+        self.assertEqual(code, 0, text)
+        self.assert_progress(text)
+
+    def test_a_log_says_at_once_what_comes_and_how_long_it_takes(self):
+        for name, start in [("log", ()), ("launch-log", ("launch", "--local", 1,
+                                                         "--ranks-per-node", 2, "--"))]:
+            config = self.config(name, train__log_every=1000)
+            result = harness.must(harness.run(*start, "train", config, ranks=0 if start else 2))
+            lines = [line for line in result.stderr.splitlines() if "trireme launch" not in line]
+            self.assertRegex(lines[0], rf" {STEPS} steps of .* tokens, 2 ranks$")
+            self.assertIn("preparing: ", lines[1])
+            self.assertRegex(result.stderr,
+                             rf"step 1 of {STEPS}: \S+ per step, about \S+ left\n")
+            self.assertNotIn("\x1b", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

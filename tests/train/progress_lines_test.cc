@@ -1,0 +1,45 @@
+#include "src/train/progress_lines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ProgressLines, TheFirstStepSaysHowLongTheRestTakes) {
+  ProgressLines lines(0, 2000, 10);
+  EXPECT_EQ(lines.after_step(1, 13), "step 1 of 2000: 3.0s per step, about 1h39m left");
+  EXPECT_EQ(lines.after_step(2, 16), "");
+}
+
+TEST(ProgressLines, NoHalfMinuteOfTheBeginningIsSilent) {
+  ProgressLines lines(100, 2000, 0);
+  EXPECT_NE(lines.after_step(101, 1), "");
+  EXPECT_EQ(lines.after_step(110, 30), "");
+  EXPECT_THAT(lines.after_step(111, 31), HasSubstr("step 111 of 2000: 2.8s per step"));
+  lines.other_line(40);
+  EXPECT_EQ(lines.after_step(120, 62), "");
+  EXPECT_NE(lines.after_step(130, 70), "");
+}
+
+TEST(ProgressLines, ComeSeldomLater) {
+  ProgressLines lines(0, 1'000'000, 0);
+  int count = 0;
+  for (int step = 1; step <= 86'400; ++step) {
+    count += lines.after_step(step, step).empty() ? 0 : 1;
+  }
+  EXPECT_GE(count, 20 + 142);
+  EXPECT_LE(count, 21 + 143);
+}
+
+TEST(ProgressLines, TheEndSpeaksForItself) {
+  ProgressLines lines(0, 1, 0);
+  EXPECT_EQ(lines.after_step(1, 100), "");
+  ProgressLines resumed(5, 5, 0);
+  EXPECT_EQ(resumed.after_step(5, 100), "");
+}
+
+}  // namespace
+}  // namespace trireme
