@@ -11,6 +11,7 @@
 #include "mpi/agreement.h"
 #include "src/app/number_check.h"
 #include "src/app/standard_output.h"
+#include "src/base/progress_bar.h"
 #include "src/train/engine/evaluate.h"
 #include "src/train/load_model.h"
 #include "src/train/open_dataset.h"
@@ -40,6 +41,26 @@ std::string step_for_all(const std::string& checkpoint, Communicator& world) {
   });
 }
 
+// Rank 0 shows how far it is with its own part, which is as large as the others'.
+LossesOf with_progress(LossesOf losses, const Dataset& dataset, const EvaluationPlan& plan,
+                       Communicator& world) {
+  if (world.rank() != 0) {
+    return losses;
+  }
+  const std::int64_t samples = std::min(plan.max_samples, dataset.samples(plan.sequence));
+  const std::int64_t own = (samples + world.size() - 1) / world.size();
+  const auto bar = std::make_shared<ProgressBar>("eval", own, std::chrono::seconds(10));
+  bar->update(0, "samples");
+  return [losses = std::move(losses), bar, own, done = std::int64_t{0}](
+             Loader& loader, std::int64_t batch, std::int64_t count, double* sums) mutable {
+    for (std::int64_t m = 0; m < count; ++m) {
+      losses(loader, batch, 1, sums + m);
+      done = std::min(done + batch, own);
+      bar->update(done, "samples");
+    }
+  };
+}
+
 void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
   context.status.phase = "load";
@@ -60,7 +81,9 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
     throw ConfigError(fmt::format("--sequence {}: the model's context is {} tokens", plan.sequence,
                                   loaded.config.context));
   }
-  const Evaluation result = evaluate(dataset, plan, session.world(), losses_of(*loaded.model, run));
+  const Evaluation result =
+      evaluate(dataset, plan, session.world(),
+               with_progress(losses_of(*loaded.model, run), dataset, plan, session.world()));
   if (session.world().rank() != 0) {
     return;
   }

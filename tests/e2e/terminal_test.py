@@ -6,6 +6,7 @@ import pty
 import re
 import struct
 import subprocess
+import sys
 import termios
 import unittest
 
@@ -86,6 +87,35 @@ class Terminal(unittest.TestCase):
             self.assertRegex(result.stderr,
                              rf"step 1 of {STEPS}: \S+ per step, about \S+ left\n")
             self.assertNotIn("\x1b", result.stderr)
+
+    def test_eval_and_bench(self):
+        config = self.config("model")
+        harness.must(harness.run("train", config))
+        code, text = on_terminal("eval", "--checkpoint", harness.run_dir(config) / "checkpoints",
+                                 "--data", self.datasets[1])
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"eval 100% \|#{24}\| (\d+)/\1  in ")
+        step = ["bench", "step", "--model", "tiny-gpt2", "--sequence", 64, "--rounds", 2]
+        code, text = on_terminal(*step)
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"bench step 100% .* 3/3  in ")
+        self.assertRegex(text, r"\nstep: \d\.\d\d of the machine's bf16 rate: \w+")
+        self.assertEqual([line for line in drawn(text) if len(line) > COLUMNS], [])
+        result = harness.must(harness.run(*step, ranks=2))
+        self.assertIn("bench step: warming up\n", result.stderr)
+        self.assertIn("bench step: 2 rounds against the product rate\n", result.stderr)
+
+    def test_a_busy_machine_is_told(self):
+        spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                    for _ in range(2 * len(os.sched_getaffinity(0)))]
+        try:
+            result = harness.must(harness.run("bench", "step", "--model", "tiny-gpt2",
+                                              "--sequence", 256, "--rounds", 3))
+        finally:
+            for each in spinners:
+                each.kill()
+                each.wait()
+        self.assertRegex(result.stderr, r"warning: the machine was busy: .* \d\d% of its time")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "mpi/session/backend.h"
+#include "src/app/bench/busy_watch.h"
 #include "src/app/bench/ckpt.h"
 #include "src/app/bench/coll_command.h"
 #include "src/app/bench/loader.h"
@@ -70,7 +71,9 @@ void add_step(CommandLine& bench, AppContext& context) {
       "--sequence 1024 -J step.json\n  mpirun -n 2 trireme bench step --pp 2 --micro-batches 16 "
       "--schedule zero_bubble -J step.json");
   command.callback([options, file, &context] {
-    report_once(nlohmann::ordered_json::array({bench_step(*options, context)}), *file, context);
+    run_watched(context, [&] {
+      report_once(nlohmann::ordered_json::array({bench_step(*options, context)}), *file, context);
+    });
   });
 }
 
@@ -104,8 +107,10 @@ void add_pipeline(CommandLine& bench, AppContext& context) {
       "zero_bubble --micro-batches 8 -J pipeline.json");
   command.callback([options, bytes, file, &context] {
     options->bytes = parse_bytes(*bytes);
-    report_once(nlohmann::ordered_json::array({bench_pipeline(*options, context.session())}), *file,
-                context);
+    run_watched(context, [&] {
+      report_once(nlohmann::ordered_json::array({bench_pipeline(*options, context.session())}),
+                  *file, context);
+    });
   });
 }
 
@@ -126,9 +131,11 @@ void add_loader(CommandLine& bench, AppContext& context) {
   command.add_option("-J,--json-file", *file, "write the results there as JSON");
   command.footer("Example:\n  trireme bench loader -J loader.json");
   command.callback([options, file, &context] {
-    const BenchLoaderResult result = bench_loader(*options);
-    report_once(nlohmann::ordered_json::array({bench_loader_json(*options, result)}), *file,
-                context);
+    run_watched(context, [&] {
+      const BenchLoaderResult result = bench_loader(*options);
+      report_once(nlohmann::ordered_json::array({bench_loader_json(*options, result)}), *file,
+                  context);
+    });
   });
 }
 
@@ -151,7 +158,7 @@ void add_ckpt(CommandLine& bench, AppContext& context) {
       "Example:\n  trireme bench ckpt --dir /scratch --memory /dev/shm --bytes 2G -J ckpt.json");
   command.callback([options, bytes, file, &context] {
     options->bytes = parse_bytes(*bytes);
-    report_once(bench_ckpt(*options), *file, context);
+    run_watched(context, [&] { report_once(bench_ckpt(*options), *file, context); });
   });
 }
 

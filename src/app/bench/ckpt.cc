@@ -11,6 +11,7 @@
 #include "io/checkpoint/writer.h"
 #include "mpi/self_communicator.h"
 #include "src/app/bench/dd.h"
+#include "src/app/bench/progress.h"
 #include "src/app/bench/report.h"
 #include "src/base/philox.h"
 #include "src/base/stopwatch.h"
@@ -167,11 +168,19 @@ class CkptBench {
 
   Timings run() {
     Timings timings;
+    BenchProgress progress("bench ckpt", options_.rounds + 2, true);
+    progress.stage("warming up");
     for (int round = 0; round <= options_.rounds; ++round) {
       Timings discarded;  // of the round that warms up
       one_round(round == 0 ? discarded : timings);
+      progress.done();
+      if (round == 0) {
+        progress.stage(fmt::format("{} rounds: save, load, dd", options_.rounds));
+      }
     }
+    progress.stage("a save that is read back");
     timings.write_with_read_back = save(true).second;
+    progress.done();
     return timings;
   }
   std::int64_t bytes() const { return state_.bytes; }

@@ -2,7 +2,11 @@
 
 #include <memory>
 
+#include <fmt/core.h>
+
+#include "src/app/bench/busy_watch.h"
 #include "src/app/bench/coll.h"
+#include "src/app/bench/figures.h"
 #include "src/app/bench/report.h"
 #include "src/app/bench/tune.h"
 #include "src/app/number_check.h"
@@ -78,6 +82,7 @@ void measure(const CollArguments& arguments, AppContext& context) {
   const BenchCollOptions options = resolve(arguments);
   const BenchCollResult result = bench_coll(options, context.session());
   if (context.session().world().rank() == 0) {
+    fmt::print("{}", coll_verdict(result.results));
     write_bench_document(result.results, arguments.json_file);
   }
   if (result.wrong > 0) {
@@ -142,7 +147,9 @@ void add_coll_bench(CommandLine& bench, AppContext& context) {
       "shm "
       "--peer mpi -J coll.json");
   command.callback([arguments, &context] {
-    arguments->tune_file.empty() ? measure(*arguments, context) : tune(*arguments, context);
+    run_watched(context, [&] {
+      arguments->tune_file.empty() ? measure(*arguments, context) : tune(*arguments, context);
+    });
   });
 }
 

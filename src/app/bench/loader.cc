@@ -11,6 +11,7 @@
 
 #include "io/data/dataset_writing.h"
 #include "io/data/loader.h"
+#include "src/app/bench/progress.h"
 #include "src/app/bench/report.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -98,13 +99,18 @@ class Bench {
     for (const Range& range : ranges_) {
       result.bytes += range.bytes;
     }
+    BenchProgress progress("bench loader", options_.rounds + 1, true);
+    progress.stage("warming up");
     load();
     read();
+    progress.done();
+    progress.stage(fmt::format("{} rounds: load, bare reads", options_.rounds));
     std::vector<double> loaded;
     std::vector<double> bare;
     for (int round = 0; round < options_.rounds; ++round) {
       loaded.push_back(static_cast<double>(result.bytes) / load());
       bare.push_back(static_cast<double>(result.bytes) / read());
+      progress.done();
     }
     result.bytes_per_s = median(loaded);
     result.pread_bytes_per_s = median(bare);

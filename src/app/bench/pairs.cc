@@ -11,6 +11,7 @@
 
 #include "src/app/bench/heat_map.h"
 #include "src/app/bench/point_to_point.h"
+#include "src/app/bench/progress.h"
 #include "src/app/bench/report.h"
 #include "src/app/bench/tournament.h"
 #include "src/base/file.h"
@@ -57,14 +58,19 @@ class PairsBench {
 
   PairsMeasured run() {
     PairsMeasured all{PairMatrix(size()), PairMatrix(size())};
-    for (const auto& round : tournament(size())) {
+    const auto rounds = tournament(size());
+    BenchProgress progress("bench pairs", static_cast<std::int64_t>(rounds.size()), speaks());
+    progress.stage("every pair once, many at a time");
+    for (const auto& round : rounds) {
       comm_->barrier().wait();
       for (const auto& [a, b] : round) {
         if (member(a) == comm_->rank() || member(b) == comm_->rank()) {
           meet(a, b, all);
         }
       }
+      progress.done();
     }
+    progress.finish();
     for (PairMatrix* matrix : {&all.bandwidth, &all.latency}) {
       const auto count = static_cast<std::int64_t>(matrix->values.size());
       comm_->all_reduce({matrix->values.data(), count, DType::f64, {}}, ReduceOp::sum).wait();

@@ -8,6 +8,7 @@
 
 #include "mpi/session/backend.h"
 #include "src/app/bench/pipeline_bubble.h"
+#include "src/app/bench/progress.h"
 #include "src/app/bench/report.h"
 
 namespace trireme {
@@ -77,6 +78,8 @@ Json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session) {
   PipelineRunner runner(*pp, pool, shape, activation, DType::f32);
   PipelineBubble bubble(schedule, shape);
   std::vector<double> seconds;
+  BenchProgress progress("bench pipeline", options.rounds + 1, pp->rank() == 0);
+  progress.stage("one round to warm up, then those that count");
   for (int round = 0; round <= options.rounds; ++round) {
     pp->barrier().wait();
     runner.run(steps, stage);
@@ -84,7 +87,9 @@ Json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session) {
       bubble.add(runner.timings());
       seconds.push_back(runner.timings().seconds);
     }
+    progress.done();
   }
+  progress.finish();
   const PipelineBubble::Fractions fractions = bubble.fractions(*pp, transfer);
   const double step = all_reduce_value(*pp, median(seconds), ReduceOp::max);
   return {{"name", "pipeline"},

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/app/bench/busy_watch.h"
 #include "src/app/bench/p2p.h"
 #include "src/app/bench/pairs.h"
 #include "src/app/bench/report.h"
@@ -117,7 +118,8 @@ void add_p2p_bench(CommandLine& bench, AppContext& context) {
                      "auto (default), mpi, shm, ucx, hierarchical");
   command.add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
   command.footer("Example:\n  mpirun -n 2 trireme bench p2p -m 8:1M --backend mpi -J p2p.json");
-  command.callback([arguments, &context] { run_p2p(*arguments, context); });
+  command.callback(
+      [arguments, &context] { run_watched(context, [&] { run_p2p(*arguments, context); }); });
 }
 
 void add_pairs_bench(CommandLine& bench, AppContext& context) {
@@ -144,7 +146,8 @@ void add_pairs_bench(CommandLine& bench, AppContext& context) {
   command.footer(
       "Example:\n  mpirun -n 4 trireme bench pairs --threshold 0.5 --csv pairs.csv --svg "
       "pairs.svg");
-  command.callback([arguments, &context] { run_pairs(*arguments, context); });
+  command.callback(
+      [arguments, &context] { run_watched(context, [&] { run_pairs(*arguments, context); }); });
 }
 
 }  // namespace trireme

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
+#include "src/app/bench/figures.h"
 #include "src/app/standard_output.h"
 #include "src/app/version.h"
 #include "src/base/error.h"
@@ -51,12 +52,7 @@ void write_bench_document(const nlohmann::ordered_json& results,
 
 void report(const nlohmann::ordered_json& results, const std::filesystem::path& path) {
   for (const auto& result : results) {
-    fmt::print("{} {}\n", result.at("name").get<std::string>(), json_line(result.at("params")));
-    for (const auto& [key, value] : result.at("metrics").items()) {
-      fmt::print(
-          "  {:<28} {}\n", key,
-          value.is_number_float() ? fmt::format("{:.6g}", value.get<double>()) : value.dump());
-    }
+    fmt::print("{}", result_text(result));
   }
   write_bench_document(results, path);
 }

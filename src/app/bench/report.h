@@ -18,7 +18,7 @@ void check_alone();
 nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results);
 // Writes the document; nothing for an empty path.
 void write_bench_document(const nlohmann::ordered_json& results, const std::filesystem::path& path);
-// Prints the results as a small table and, if path is not empty, writes the document there.
+// Prints the results for people (figures.h) and, if path is not empty, writes the document there.
 void report(const nlohmann::ordered_json& results, const std::filesystem::path& path);
 
 }  // namespace trireme

@@ -8,6 +8,7 @@
 #include "mpi/session/backend.h"
 #include "src/app/app_context.h"
 #include "src/app/bench/pipeline_bubble.h"
+#include "src/app/bench/progress.h"
 #include "src/app/bench/report.h"
 #include "src/base/error.h"
 #include "src/base/philox.h"
@@ -110,6 +111,8 @@ class StepBench {
   // The ceiling is measured between the rounds, so that both see the same neighbours.
   Timings run() {
     Timings timings;
+    BenchProgress progress("bench step", options_.rounds + 1, world_->rank() == 0);
+    progress.stage("warming up");
     for (int round = 0; round <= options_.rounds; ++round) {
       world_->barrier().wait();
       const double ceiling = measure_product_rate(kernels_, stream_, pool_, config_.compute_dtype(),
@@ -117,8 +120,11 @@ class StepBench {
                                  .median;
       world_->barrier().wait();
       one_round(round > 0 ? &timings : nullptr);
+      progress.done();
       if (round > 0) {
         timings.ceiling.push_back(ceiling);
+      } else {
+        progress.stage(fmt::format("{} rounds against the product rate", options_.rounds));
       }
     }
     return timings;
