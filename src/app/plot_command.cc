@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include <fmt/core.h>
@@ -10,10 +11,13 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/line_plot.h"
+#include "src/base/log.h"
 #include "src/train/run/run_directory.h"
 
 namespace trireme {
 namespace {
+
+constexpr std::size_t kMostLabels = 12;  // more would hide each other
 
 struct PlotOptions {
   std::vector<std::string> runs;
@@ -65,14 +69,37 @@ void add_run(const std::filesystem::path& folder, const std::string& name, LineP
   }
 }
 
+// A vertical line at every step from which a later start went on, as rank 0's log tells it.
+void add_restarts(const std::filesystem::path& folder, const std::string& name, LinePlot& plot) {
+  const std::filesystem::path file = log_file(folder / "logs", 0);
+  if (!std::filesystem::exists(file)) {
+    return;
+  }
+  std::istringstream lines(read_file(file));
+  std::set<double> steps;
+  for (std::string text; std::getline(lines, text);) {
+    const auto line = nlohmann::json::parse(text, nullptr, false);
+    if (line.is_object() && line.value("event", nlohmann::json()) == "resumed" &&
+        line.contains("step") && line["step"].is_number()) {
+      steps.insert(line["step"].get<double>());
+    }
+  }
+  for (const double step : steps) {
+    plot.events.push_back(
+        {step, steps.size() <= kMostLabels ? fmt::format("{}restart at {:.0f}", name, step) : ""});
+  }
+}
+
 void plot_runs(const PlotOptions& options) {
   if (std::filesystem::path(options.out).extension() != ".svg") {
-    throw ConfigError(fmt::format("--out {}: a figure is SVG: name it *.svg", options.out));
+    throw ConfigError(
+        fmt::format("--out {}: the figure is SVG: --out must end in .svg", options.out));
   }
   LinePlot plot{options.title, "step", "nats a token", {}};
   for (const std::string& run : options.runs) {
     const std::string name = options.runs.size() == 1 ? "" : run + " ";
     add_run(run, name, plot);
+    add_restarts(run, name, plot);
   }
   for (const std::string& event : options.events) {
     plot.events.push_back(parse_mark(event));

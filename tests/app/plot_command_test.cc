@@ -41,6 +41,27 @@ torn {
   }
 }
 
+TEST(PlotCommand, MarksRestarts) {
+  const TempFolder folder;
+  std::ofstream(folder.path() / "metrics.jsonl") << R"({"step":1,"loss":5.5}
+{"step":9,"loss":4})";
+  make_directories(folder.path() / "logs");
+  std::ofstream(folder.path() / "logs/rank-00000.jsonl") << R"({"event":"start","pid":1}
+{"event":"resumed","step":4}
+torn {
+{"event":"resumed","step":"x"}
+{"event":"resumed","step":4}
+{"event":"resumed","step":7}
+)";
+  const std::string out = (folder.path() / "loss.svg").string();
+  plot({folder.path().string(), "-o", out});
+  const std::string svg = read_file(out);
+  EXPECT_THAT(svg, HasSubstr(">restart at 4<"));
+  EXPECT_THAT(svg, HasSubstr(">restart at 7<"));
+  plot({folder.path().string(), folder.path().string(), "-o", out});
+  EXPECT_THAT(read_file(out), HasSubstr(fmt::format(">{} restart at 4<", folder.path().string())));
+}
+
 TEST(PlotCommand, SaysWhatIsMissing) {
   const TempFolder folder;
   const std::string out = (folder.path() / "loss.svg").string();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include <fmt/core.h>
 
@@ -19,6 +18,7 @@ constexpr double kTop = 64;
 constexpr double kMargin = 24;
 constexpr double kScaleWidth = 110;
 constexpr double kScaleBar = 16;
+constexpr double kTitleCharacter = 8.5;  // a generous mean of sans-serif at the title's size
 constexpr double kLargestCell = 48;
 constexpr double kSmallestCell = 6;
 constexpr double kMapSize = 640;
@@ -53,6 +53,7 @@ class Drawing {
     check(map.values.size() == n_ * n_, "a heat map has a value a cell");
     for (const double value : map.values) {
       if (std::isfinite(value)) {
+        any_ = true;
         low_ = std::min(low_, value);
         high_ = std::max(high_, value);
       }
@@ -63,12 +64,14 @@ class Drawing {
 
   std::string svg() {
     const double side = std::max(cell_ * static_cast<double>(n_), 160.0);
+    const double title_width = kTitleCharacter * static_cast<double>(map_.title.size());
+    const double width = std::max(kLeft + side + kScaleWidth + kMargin, title_width + 2 * kMargin);
     out_ = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"11\">\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        kLeft + side + kScaleWidth + kMargin, kTop + side + kMargin);
-    text(kLeft, 24, "start", map_.title, "font-size=\"15\"");
+        width, kTop + side + kMargin);
+    text(kMargin, 24, "start", map_.title, "font-size=\"15\"");
     for (std::size_t row = 0; row < n_; ++row) {
       names(row);
       for (std::size_t column = 0; column < n_; ++column) {
@@ -116,7 +119,7 @@ class Drawing {
   }
 
   void scale(double x, double height) {
-    if (!(low_ <= high_)) {
+    if (!any_) {
       return;
     }
     for (int step = 0; step < kScaleSteps; ++step) {
@@ -134,8 +137,10 @@ class Drawing {
   const HeatMap& map_;
   std::size_t n_;
   double cell_ = kLargestCell;
-  double low_ = std::numeric_limits<double>::infinity();
-  double high_ = -std::numeric_limits<double>::infinity();
+  // The scale begins at 0: colours are as far apart as the values, not as their ranks.
+  double low_ = 0;
+  double high_ = 0;
+  bool any_ = false;
   std::string out_;
 };
 

@@ -1,6 +1,6 @@
 // HeatMap: a square table of numbers as coloured cells, as SVG text that needs nothing else. Dark
-// is much; cells without a number are grey; every cell tells its value when pointed at. A pure
-// function of its data.
+// is much, on a scale from 0 to the largest value; cells without a number are grey; every cell
+// tells its value when pointed at. A pure function of its data.
 #pragma once
 
 #include <string>

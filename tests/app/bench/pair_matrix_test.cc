@@ -103,10 +103,32 @@ TEST(HeatMap, CellsTellTheirValues) {
   EXPECT_THAT(svg, HasSubstr("a&lt;b &amp; c"));
   EXPECT_THAT(svg, HasSubstr("<title>0 n1 to 1 n2: 1.5 GB/s</title>"));
   EXPECT_THAT(svg, HasSubstr("<title>1 n2 to 1 n2: -</title>"));
-  EXPECT_THAT(svg, HasSubstr("#eff3ff"));  // the least
+  EXPECT_THAT(svg, HasSubstr("#eff3ff"));  // nothing
   EXPECT_THAT(svg, HasSubstr("#08519c"));  // the most
   EXPECT_THAT(svg, HasSubstr("#dddddd"));
   EXPECT_THAT(to_svg({"", "", {}, {}}), HasSubstr("</svg>"));
+}
+
+// The fill of a cell, as its title names it.
+std::string fill_of(const std::string& svg, const std::string& title) {
+  const std::size_t end = svg.find("\"><title>" + title);
+  return end == std::string::npos ? "" : svg.substr(end - 7, 7);
+}
+
+TEST(HeatMap, NearValuesHaveNearColours) {
+  const std::string svg =
+      to_svg({"", "GB/s", {"0 n1", "1 n2"}, {std::nan(""), 9.05, 9.17, std::nan("")}});
+  EXPECT_EQ(fill_of(svg, "1 n2 to 0 n1: 9.17 GB/s"), "#08519c");
+  EXPECT_EQ(fill_of(svg, "0 n1 to 1 n2: 9.05 GB/s"), "#0a549e");
+  EXPECT_THAT(svg, HasSubstr(">0 GB/s<"));
+  EXPECT_THAT(svg, HasSubstr(">9.17 GB/s<"));
+}
+
+TEST(HeatMap, HasRoomForItsTitle) {
+  const std::string title = "Bandwidth from row to column, hierarchical, 1023.9 MiB";
+  const std::string svg = to_svg({title, "GB/s", {"0 n", "1 n"}, {0, 1, 1, 0}});
+  const std::string width = svg.substr(svg.find("width=\"") + 7);
+  EXPECT_GE(std::stod(width), 8 * static_cast<double>(title.size()) + 24);
 }
 
 }  // namespace
