@@ -15,6 +15,7 @@
 #include "src/app/launch/launch_command.h"
 #include "src/app/plan_command.h"
 #include "src/app/plot_command.h"
+#include "src/app/site/completion_command.h"
 #include "src/app/site/doctor_command.h"
 #include "src/app/site/health_command.h"
 #include "src/app/site/man_command.h"
@@ -56,6 +57,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_doctor_command(cli, context);
   add_health_command(cli, context.exit_code);
   add_man_command(cli);
+  add_completion_command(cli);
 }
 
 int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& arguments) {

@@ -1,0 +1,172 @@
+#include "src/app/site/completion_command.h"
+
+#include <memory>
+#include <sstream>
+#include <vector>
+
+#include <fmt/core.h>
+
+namespace trireme {
+namespace {
+
+// A word that may come next, and what it does.
+struct Candidate {
+  std::string word;
+  std::string description;
+};
+
+// A command by its path, " bench step", and what may follow it.
+struct Place {
+  std::string path;
+  std::vector<Candidate> commands;
+  std::vector<Candidate> options;
+};
+
+std::vector<Candidate> options_of(const CommandLine& command) {
+  std::vector<Candidate> options;
+  for (const OptionSummary& option : command.options()) {
+    std::istringstream names(option.positional ? "" : option.names);
+    for (std::string name; std::getline(names, name, ',');) {
+      options.push_back({name, option.description});
+    }
+  }
+  return options;
+}
+
+void collect(const CommandLine& command, const std::string& path, std::vector<Place>& places) {
+  Place place{path, {}, options_of(command)};
+  for (const auto& below : command.commands()) {
+    place.commands.push_back({below->name(), below->description()});
+  }
+  places.push_back(std::move(place));
+  for (const auto& below : command.commands()) {
+    collect(*below, path + " " + below->name(), places);
+  }
+}
+
+std::vector<Place> places_of(const CommandLine& app) {
+  std::vector<Place> places;
+  collect(app, "", places);
+  return places;
+}
+
+// In single quotes, for both shells.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return out + "'";
+}
+
+// The shell's words for: a further word of the line leads to a command below the one so far. Behind
+// "--" stands another command of trireme, as in `trireme launch -- train run.yaml`.
+std::string steps_of(const std::vector<Place>& places) {
+  std::string steps = "      *' --') at= ;;\n";
+  for (const Place& place : places) {
+    if (!place.path.empty()) {
+      steps += fmt::format("      {0}) at={0} ;;\n", quoted(place.path));
+    }
+  }
+  return steps;
+}
+
+std::string bash_words(const Place& place) {
+  std::string words;
+  for (const auto* const list : {&place.commands, &place.options}) {
+    for (const Candidate& each : *list) {
+      words += (words.empty() ? "" : " ") + each.word;
+    }
+  }
+  return words;
+}
+
+// As _describe takes them: 'word:description', a colon within either behind a backslash.
+std::string zsh_words(const std::vector<Candidate>& candidates) {
+  std::string text;
+  for (const Candidate& each : candidates) {
+    std::string description;
+    for (const char c : each.description) {
+      description += c == ':' ? std::string("\\:") : std::string(1, c);
+    }
+    text += fmt::format("        {}\n", quoted(each.word + ":" + description));
+  }
+  return text;
+}
+
+void complete(const CommandLine& app, const std::string& shell) {
+  fmt::print("{}", shell == "bash" ? bash_completion(app) : zsh_completion(app));
+}
+
+}  // namespace
+
+std::string bash_completion(const CommandLine& app) {
+  const std::vector<Place> places = places_of(app);
+  std::string cases;
+  for (const Place& place : places) {
+    cases += fmt::format("    {}) words={} ;;\n", quoted(place.path), quoted(bash_words(place)));
+  }
+  return fmt::format(
+      "# bash completion for {0}; made by `{0} completion bash`\n"
+      "_{0}() {{\n"
+      "  local at= words= word\n"
+      "  for word in \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\"; do\n"
+      "    case \"$at $word\" in\n"
+      "{1}"
+      "    esac\n"
+      "  done\n"
+      "  case $at in\n"
+      "{2}"
+      "  esac\n"
+      "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"${{COMP_WORDS[COMP_CWORD]}}\")\n"
+      "}}\n"
+      "# Where nothing of ours fits, a file's name does.\n"
+      "complete -o default -F _{0} {0}\n",
+      app.name(), steps_of(places), cases);
+}
+
+std::string zsh_completion(const CommandLine& app) {
+  const std::vector<Place> places = places_of(app);
+  std::string cases;
+  for (const Place& place : places) {
+    cases += fmt::format("    {})\n      commands=(\n{}      )\n      options=(\n{}      ) ;;\n",
+                         quoted(place.path), zsh_words(place.commands), zsh_words(place.options));
+  }
+  return fmt::format(
+      "#compdef {0}\n"
+      "# zsh completion for {0}; made by `{0} completion zsh`\n"
+      "_{0}() {{\n"
+      "  local at= word\n"
+      "  local -a commands options\n"
+      "  for word in \"${{(@)words[2,CURRENT-1]}}\"; do\n"
+      "    case \"$at $word\" in\n"
+      "{1}"
+      "    esac\n"
+      "  done\n"
+      "  case $at in\n"
+      "{2}"
+      "  esac\n"
+      "  if [[ $PREFIX == -* ]]; then\n"
+      "    _describe option options\n"
+      "  elif (( $#commands )); then\n"
+      "    _describe command commands\n"
+      "  else\n"
+      "    _files\n"
+      "  fi\n"
+      "}}\n"
+      "_{0} \"$@\"\n",
+      app.name(), steps_of(places), cases);
+}
+
+void add_completion_command(CommandLine& app) {
+  CommandLine& command =
+      app.add_command("completion", "Print the completion script for bash or zsh");
+  const auto shell = std::make_shared<std::string>();
+  command.add_option("SHELL", *shell, "bash or zsh").required().check(one_of({"bash", "zsh"}));
+  command.footer(
+      "Example:\n  source <(trireme completion bash)\n"
+      "`cmake --install` and the Debian package install both scripts.");
+  command.callback([&app, shell] { complete(app, *shell); });
+}
+
+}  // namespace trireme
