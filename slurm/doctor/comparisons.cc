@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/json_fields.h"
+#include "src/base/same_kernels.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -83,9 +84,8 @@ std::vector<Finding> compare_versions(const std::vector<RankFacts>& ranks,
                           fmt::format("computes with {} kernels, {} with {}: their bits differ",
                                       rank.kernels, first.host, first.kernels),
                           rank.host,
-                          fmt::format("set TRIREME_KERNELS={} on all nodes, or "
-                                      "numerics.reproducibility=fast",
-                                      std::min(rank.kernels, first.kernels))};
+                          same_kernels_advice(rank.kernels, first.kernels) +
+                              ", or choose numerics.reproducibility=fast"};
          }));
   return found;
 }

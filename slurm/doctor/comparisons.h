@@ -15,7 +15,7 @@ struct RankFacts {
   std::string host;
   std::string build;               // version, commit and digest of the program's file
   std::string mpi;                 // of the MPI library
-  std::string kernels;             // which the processor can run
+  std::string kernels;             // and their instructions: kernels_text()
   double clock_ahead_seconds = 0;  // wall clock, of rank 0's
   int threads = 1;                 // that this rank computes with
   int cores = 1;                   // it may run on

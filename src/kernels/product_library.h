@@ -8,5 +8,8 @@ namespace trireme {
 
 // "oneDNN 2.6.3"
 std::string product_library();
+// "avx512_core_bf16": the richest instructions that it uses in this process. The first call fixes
+// them.
+std::string product_instructions();
 
 }  // namespace trireme

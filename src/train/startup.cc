@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "mpi/agreement.h"
+#include "src/base/same_kernels.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
 
@@ -145,9 +146,9 @@ void check_same_kernels(Communicator& world, std::string_view kernels,
     if (all[rank] != all[0]) {
       throw ConfigError(fmt::format(
           "rank 0 ({}) computes with {} kernels and rank {} ({}) with {}: their bits differ, and "
-          "numerics.reproducibility is {}; set TRIREME_KERNELS={} on all nodes, or choose fast",
+          "numerics.reproducibility is {}; {}, or choose fast",
           world.host(0), all[0], rank, world.host(static_cast<int>(rank)), all[rank],
-          reproducibility, std::min(all[0], all[rank])));
+          reproducibility, same_kernels_advice(all[0], all[rank])));
     }
   }
 }

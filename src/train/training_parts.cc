@@ -8,6 +8,7 @@
 #include "src/base/config_tree.h"
 #include "src/base/units.h"
 #include "src/kernels/compute_threads.h"
+#include "src/kernels/instructions.h"
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"
 #include "src/train/ceiling.h"
@@ -145,7 +146,7 @@ std::unique_ptr<StepTrace> TrainingParts::make_trace() const {
 }
 
 void TrainingParts::say_what_starts() {
-  check_same_kernels(world, kernels.name, config.reproducibility);
+  check_same_kernels(world, kernels_text(kernels.name), config.reproducibility);
   log_ranks(host.places, world, stream.threads(), kernels.name, host.log);
   if (world.rank() == 0) {
     log_layout();

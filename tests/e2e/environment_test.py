@@ -197,6 +197,32 @@ class Environment(unittest.TestCase):
                  for k, v in SETTINGS if "FPMATH" in k or "HINTS" in k]
         self.check(modes, self.clean_run(keys=keys))
 
+    def test_other_instructions_are_told(self):
+        """What oneDNN may use is part of the fingerprint: ranks must agree in it, and a run that
+        goes on with other instructions is warned."""
+        if not has_table("avx512"):
+            self.skipTest("oneDNN takes AVX2 in any case")
+        limited = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
+        clean = self.clean_run()
+        _, other = self.train(Row("limited", limited))
+        self.assertNotEqual(other, clean)  # so the fingerprints had better differ
+        self.check([Row("the table decides", {**limited, "TRIREME_KERNELS": "avx512"})],
+                   self.clean_run({"TRIREME_KERNELS": "avx512"}))
+
+        train = [harness.PROGRAM, "train", str(self.config), *SMALL, f"run.dir={self.folder}/two"]
+        ranks = [harness.MPIEXEC, "-n", "1", *train, ":", "-n", "1"]
+        apart = subprocess.run(
+            [*ranks, "-x", "ONEDNN_MAX_CPU_ISA=AVX2", *train],
+            env=harness.ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=120, check=False)
+        self.assertEqual(apart.returncode, 2, apart.stderr)
+        self.assertIn("ONEDNN_MAX_CPU_ISA", apart.stderr)
+
+        longer = ["train.steps=3", "optimizer.schedule.steps=2", f"run.dir={self.folder}/longer"]
+        harness.must(harness.run("train", self.config, *SMALL, longer[2]))
+        resumed = harness.must(harness.run("train", self.config, *SMALL, *longer, env=limited))
+        self.assertIn("instructions: checkpoint", resumed.stderr)
+
     def test_limits_do_not_matter(self):
         limits = LIMITS
         if b"__asan_init" in pathlib.Path(harness.PROGRAM).read_bytes():

@@ -13,6 +13,7 @@
 #include "src/app/version.h"
 #include "src/base/digest.h"
 #include "src/base/file.h"
+#include "src/kernels/instructions.h"
 #include "src/kernels/kernels.h"
 #include "src/nn/model_size.h"
 #include "src/train/memory/memory_report.h"
@@ -118,7 +119,7 @@ RankFacts LaunchChecks::facts(const std::string& mpi_version) const {
   facts.host = place.host;
   facts.build = build_text();
   facts.mpi = mpi_version;
-  facts.kernels = kernels_for({}).name;
+  facts.kernels = kernels_text(kernels_for({}).name);
   // Of rank 0's steady clock and this wall clock; rank 0's own is taken off where they are
   // compared.
   facts.clock_ahead_seconds =

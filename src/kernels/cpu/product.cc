@@ -168,10 +168,9 @@ void run_product(const Product& product, const void* a, const void* b, const voi
 }
 
 bool limit_product_instructions(std::string_view isa) {
-  if (isa == "avx512") {
-    return true;
-  }
-  const auto most = isa == "avx2" ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41;
+  const auto most = isa == "avx512" ? dnnl::cpu_isa::avx512_core_bf16
+                    : isa == "avx2" ? dnnl::cpu_isa::avx2
+                                    : dnnl::cpu_isa::sse41;
   return dnnl::set_max_cpu_isa(most) == dnnl::status::success;
 }
 

@@ -38,8 +38,10 @@ inline constexpr std::int64_t kTransposedK = 1024;
 // a, b, c point at the first element; bias: [n], or null.
 void run_product(const Product& product, const void* a, const void* b, const void* bias, void* c);
 
-// Limits oneDNN to the instructions of "baseline" or "avx2" ("avx512": no limit). To be called
-// before the first product of the process; later calls change nothing and return false.
+// Limits oneDNN to the instructions of "baseline", "avx2" or "avx512". The last means AVX512-BF16:
+// its products add in the same order on every processor that has it, while AMX adds in another one.
+// Takes the place of ONEDNN_MAX_CPU_ISA. To be called before the first product of the process;
+// later calls change nothing and return false.
 bool limit_product_instructions(std::string_view isa);
 
 }  // namespace trireme::cpu

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/kernels/instructions.h"
 #include "src/kernels/product_library.h"
 
 namespace trireme {
@@ -64,6 +65,7 @@ nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels
                                     bool sequence_parallel) {
   nlohmann::json fields = {{"reproducibility", c.reproducibility},
                            {"kernels", kernels},
+                           {"instructions", instructions_of(kernels)},
                            {"products", product_library()},
                            {"tp", tp},
                            {"sequence_parallel", sequence_parallel}};

@@ -14,7 +14,7 @@ namespace trireme {
 // all of it, but for fields that checkpoint.allow_change names.
 nlohmann::json config_fingerprint(const RunConfig& config, const std::string& dataset_digest);
 
-// What decides the bits of the same computation: kernels and instruction set, promise, layout.
+// What decides the bits of the same computation: kernels and their instructions, promise, layout.
 nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp,
                                     int tp, bool sequence_parallel);
 
