@@ -14,14 +14,14 @@ void check_counts(std::span<const std::int64_t> counts, std::int64_t total, int 
         "the counts of an all_to_all add up to its buffer");
 }
 
+}  // namespace
+
 bool overlap(const ConstView& a, const View& b) {
   const auto* const a_first = static_cast<const char*>(a.data);
   const auto* const b_first = static_cast<const char*>(b.data);
   return a.bytes() > 0 && b.bytes() > 0 && a_first < b_first + b.bytes() &&
          b_first < a_first + a.bytes();
 }
-
-}  // namespace
 
 void check_blocks(const ConstView& send, std::span<const std::int64_t> send_counts,
                   const View& recv, std::span<const std::int64_t> recv_counts, int size, int rank) {
@@ -35,7 +35,7 @@ void check_blocks(const ConstView& send, std::span<const std::int64_t> send_coun
 
 void copy_block(const ConstView& from, const View& to) {
   check(from.bytes() == to.bytes(), "blocks are of equal size");
-  if (from.bytes() > 0) {
+  if (from.bytes() > 0 && from.data != to.data) {
     std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes()));
   }
 }

@@ -1,4 +1,4 @@
-// Checks and small moves of the blocks of an all_to_all (communicator.h). Pure functions.
+// Checks and copies of the buffers that operations take (communicator.h). Pure functions.
 #pragma once
 
 #include <span>
@@ -12,7 +12,10 @@ namespace trireme {
 void check_blocks(const ConstView& send, std::span<const std::int64_t> send_counts,
                   const View& recv, std::span<const std::int64_t> recv_counts, int size, int rank);
 
-// Copies a block of equal size.
+// Whether the two share a byte.
+bool overlap(const ConstView& a, const View& b);
+
+// Copies a block of equal size; nothing if both are the same memory.
 void copy_block(const ConstView& from, const View& to);
 
 }  // namespace trireme

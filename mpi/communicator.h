@@ -75,8 +75,11 @@ class Communicator {
   // The host of a rank of this group.
   virtual const std::string& host(int rank) const = 0;
 
-  // In place. f32, f64, i32, i64; bf16 is summed in f32.
-  [[nodiscard]] virtual Pending all_reduce(View data, ReduceOp op) = 0;
+  // into[i] = the reduction of every rank's from[i]. f32, f64, i32, i64; bf16 is summed in f32.
+  // `from` and `into` have the same type and count; they are the same memory or do not overlap.
+  [[nodiscard]] virtual Pending all_reduce(ConstView from, View into, ReduceOp op) = 0;
+  // In place.
+  [[nodiscard]] Pending all_reduce(View data, ReduceOp op) { return all_reduce(data, data, op); }
   // data holds size() equal blocks; this rank's own block (number rank()) is reduced, the others
   // end undefined.
   [[nodiscard]] virtual Pending reduce_scatter(View data, ReduceOp op) = 0;

@@ -15,7 +15,8 @@ class SelfCommunicator : public Communicator {
   int size() const override { return 1; }
   const std::string& host(int rank) const override;
 
-  Pending all_reduce(View data, ReduceOp op) override;
+  using Communicator::all_reduce;
+  Pending all_reduce(ConstView from, View into, ReduceOp op) override;
   Pending reduce_scatter(View data, ReduceOp op) override;
   Pending all_gather(View data) override;
   Pending all_to_all(ConstView send, std::span<const std::int64_t> send_counts, View recv,

@@ -1,6 +1,7 @@
 // Algorithms: how a group runs its collective operations. Made by a transport for its group; used
 // by whichever thread drives the group's OperationQueue, one operation at a time. Each call works
-// in place on `data` as the function of Communicator of the same name, and returns when the result
+// in place on `data` as the function of Communicator of the same name, unless its name says
+// otherwise, and returns when the result
 // is there and no buffer of this rank is read by others any more (transfers of the exchange may
 // still be under way: the operation ends when they have settled).
 //
@@ -27,6 +28,8 @@ class Algorithms {
  public:
   virtual ~Algorithms() = default;
   virtual void all_reduce(Exchange& exchange, View data, ReduceOp op) = 0;
+  // From one buffer into another. As it stands here: a copy, then all_reduce in place.
+  virtual void all_reduce_into(Exchange& exchange, ConstView from, View into, ReduceOp op);
   virtual void reduce_scatter(Exchange& exchange, View data, ReduceOp op) = 0;
   virtual void all_gather(Exchange& exchange, View data) = 0;
   virtual void all_to_all(Exchange& exchange, const AllToAll& blocks) = 0;

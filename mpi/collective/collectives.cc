@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "mpi/blocks.h"
 #include "mpi/collective/combine.h"
 #include "mpi/collective/greeting.h"
 #include "mpi/collective/halving.h"
@@ -80,6 +81,11 @@ float* Scratch::widened(std::int64_t n) {
     widened_.resize(static_cast<std::size_t>(n));
   }
   return widened_.data();
+}
+
+void Algorithms::all_reduce_into(Exchange& exchange, ConstView from, View into, ReduceOp op) {
+  copy_block(from, into);
+  all_reduce(exchange, into, op);
 }
 
 void run_all_reduce(Exchange& exchange, Scratch& scratch, View data, ReduceOp op) {

@@ -73,14 +73,26 @@ Pending QueuedCommunicator::start(OperationKind kind, const ConstView& data,
   return queue_.push(label, deadline_, when, std::move(body));
 }
 
-Pending QueuedCommunicator::all_reduce(View data, ReduceOp op) {
-  check_reducible(data);
+Pending QueuedCommunicator::all_reduce(ConstView from, View into, ReduceOp op) {
+  check_reducible(into);
+  check(from.dtype == into.dtype && from.count == into.count,
+        "all_reduce reads and writes buffers of one type and size");
   fault("comm.all_reduce");
-  const auto body = [this, at = data.data](Exchange& exchange) {
-    const OperationLabel& label = exchange.label();
-    algorithms_->all_reduce(exchange, view_at(at, label), label.op);
+  if (from.data == into.data) {
+    const auto body = [this, at = into.data](Exchange& exchange) {
+      const OperationLabel& label = exchange.label();
+      algorithms_->all_reduce(exchange, view_at(at, label), label.op);
+    };
+    return start(OperationKind::all_reduce, into, body, op);
+  }
+  check(!overlap(from, into), "the buffers of an all_reduce are the same or do not overlap");
+  if (size() == 1) {
+    copy_block(from, into);
+  }
+  const auto body = [this, from, into](Exchange& exchange) {
+    algorithms_->all_reduce_into(exchange, from, into, exchange.label().op);
   };
-  return start(OperationKind::all_reduce, data, body, op);
+  return start(OperationKind::all_reduce, into, body, op);
 }
 
 Pending QueuedCommunicator::reduce_scatter(View data, ReduceOp op) {

@@ -21,6 +21,10 @@ class TunedAlgorithms : public Algorithms {
     run(exchange, data.bytes(),
         [&](Algorithms& way, Exchange& own) { way.all_reduce(own, data, op); });
   }
+  void all_reduce_into(Exchange& exchange, ConstView from, View into, ReduceOp op) override {
+    run(exchange, into.bytes(),
+        [&](Algorithms& way, Exchange& own) { way.all_reduce_into(own, from, into, op); });
+  }
   void reduce_scatter(Exchange& exchange, View data, ReduceOp op) override {
     run(exchange, data.bytes(),
         [&](Algorithms& way, Exchange& own) { way.reduce_scatter(own, data, op); });

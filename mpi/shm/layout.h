@@ -37,7 +37,9 @@ struct Notice {
       64 - sizeof(std::uint64_t) - sizeof(OperationLabel) - sizeof(std::int64_t);
   OperationLabel label;
   std::int64_t source;
-  std::array<std::byte, kTinyBytes> tiny;  // the data of a tiny operation
+  // The data of a tiny operation. Where `source` is an offset: the offset at which the result is
+  // wanted, an i64 in the first bytes (see offer_both() in offer_data.h).
+  std::array<std::byte, kTinyBytes> tiny;
 };
 
 // One cache line, written at one go: a peer that polls it takes it away between two stores.

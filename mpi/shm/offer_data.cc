@@ -25,6 +25,27 @@ void offer(ShmGroup& group, const void* data, std::int64_t bytes) {
   notice.source = own.contains(data, bytes) ? own.offset_of(data) : kStaged;
 }
 
+void offer_both(ShmGroup& group, const void* data, void* into, std::int64_t bytes) {
+  offer(group, data, bytes);
+  Notice& notice = group.next_notice();
+  if (notice.source < 0) {
+    return;
+  }
+  const Segment& own = group.segment(group.rank());
+  if (!own.contains(into, bytes)) {
+    notice.source = kStaged;
+    return;
+  }
+  const std::int64_t offset = own.offset_of(into);
+  std::memcpy(notice.tiny.data(), &offset, sizeof(offset));
+}
+
+std::byte* wanted(const ShmGroup& group, int r) {
+  std::int64_t offset = 0;
+  std::memcpy(&offset, group.posted(r).tiny.data(), sizeof(offset));
+  return group.segment(r).at(offset);
+}
+
 const std::byte* offered(const ShmGroup& group, int r) {
   const Notice& notice = group.posted(r);
   switch (notice.source) {

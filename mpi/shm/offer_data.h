@@ -13,6 +13,13 @@ bool is_small(const ShmGroup& group, std::int64_t bytes);
 // nobody will read is null, 0 bytes.
 void offer(ShmGroup& group, const void* data, std::int64_t bytes);
 
+// The same for data whose result goes to `into`, which peers will write if both lie in the arena;
+// if only one of them does, the data comes in pieces.
+void offer_both(ShmGroup& group, const void* data, void* into, std::int64_t bytes);
+// Where rank r wants the result. Only after offer_both(), where any_staged() is false and the data
+// is not small.
+std::byte* wanted(const ShmGroup& group, int r);
+
 // Where rank r's data lies, as posted; null if it comes in pieces.
 const std::byte* offered(const ShmGroup& group, int r);
 

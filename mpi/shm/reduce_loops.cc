@@ -5,6 +5,9 @@
 #include <bit>
 #include <cstring>
 #include <type_traits>
+#include <vector>
+
+#include <emmintrin.h>
 
 namespace trireme {
 namespace {
@@ -73,12 +76,25 @@ template <class Op, int lo, int hi, class Value>
   }
 }
 
+enum class Stores : std::uint8_t { cached, bypass_caches };
+
 struct Job {
   const void* const* from;
   void* const* into;
   std::int64_t destinations;  // 1 or N
   std::int64_t count;
+  Stores stores = Stores::cached;
 };
+
+// A cache line, which one rank writes whole.
+constexpr std::int64_t kLine = 64;
+
+[[gnu::always_inline]] inline void stream_line(const std::byte* line, std::byte* to) {
+  for (std::int64_t i = 0; i < kLine; i += 16) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
+                     _mm_load_si128(reinterpret_cast<const __m128i*>(line + i)));
+  }
+}
 
 // One pass over `count` units of U, which begin and end apart from all others: each is read before
 // it is written, and no other depends on it.
@@ -99,6 +115,21 @@ template <class U, int N, class Unit>
       return value;
     });
   };
+  if (job.stores == Stores::bypass_caches) {
+    constexpr std::int64_t kUnits = kLine / kBytes;
+    alignas(kLine) std::array<std::byte, kLine> line;
+    for (std::int64_t i = 0; i < count; i += kUnits) {
+#pragma GCC ivdep
+      for (std::int64_t k = 0; k < kUnits; ++k) {
+        const U result = at(i + k);
+        std::memcpy(line.data() + k * kBytes, &result, sizeof(U));
+      }
+      for (std::int64_t j = 0; j < job.destinations; ++j) {
+        stream_line(line.data(), into[static_cast<std::size_t>(j)] + i * kBytes);
+      }
+    }
+    return;
+  }
   if (job.destinations == 1) {
     std::byte* const only = into[0];
 #pragma GCC ivdep
@@ -214,32 +245,58 @@ void by_blocks(std::span<const void* const> from, std::span<void* const> into, s
   }
 }
 
+// Whether the fused loops know this number of sources and destinations.
+bool is_fused(std::size_t from, std::size_t into) {
+  return (into == 1 || into == from) && (from == 2 || from == 4 || from == 8);
+}
+
 template <class T, class Op>
-void reduce_as(std::span<const void* const> from, std::span<void* const> into, std::int64_t count) {
-  const Job job{from.data(), into.data(), static_cast<std::int64_t>(into.size()), count};
-  const bool fits = into.size() == 1 || into.size() == from.size();
-  if (fits && from.size() == 2) {
+void reduce_as(const Job& job, std::size_t sources) {
+  const auto destinations = static_cast<std::size_t>(job.destinations);
+  if (!is_fused(sources, destinations)) {
+    by_blocks<T, Op>({job.from, sources}, {job.into, destinations}, job.count);
+  } else if (sources == 2) {
     run_fused<T, Op, 2>(job);
-  } else if (fits && from.size() == 4) {
+  } else if (sources == 4) {
     run_fused<T, Op, 4>(job);
-  } else if (fits && from.size() == 8) {
-    run_fused<T, Op, 8>(job);
   } else {
-    by_blocks<T, Op>(from, into, count);
+    run_fused<T, Op, 8>(job);
   }
 }
 
 template <class T>
-void reduce_by(std::span<const void* const> from, std::span<void* const> into, std::int64_t count,
-               ReduceOp op) {
+void reduce_by(const Job& job, std::size_t sources, ReduceOp op) {
   switch (op) {
     case ReduceOp::sum:
-      return reduce_as<T, Sum>(from, into, count);
+      return reduce_as<T, Sum>(job, sources);
     case ReduceOp::max:
-      return reduce_as<T, Max>(from, into, count);
+      return reduce_as<T, Max>(job, sources);
     case ReduceOp::min:
-      return reduce_as<T, Min>(from, into, count);
+      return reduce_as<T, Min>(job, sources);
   }
+}
+
+void run(const Job& job, std::size_t sources, DType dtype, ReduceOp op) {
+  switch (dtype) {
+    case DType::f32:
+      return reduce_by<float>(job, sources, op);
+    case DType::bf16:
+      return reduce_by<bf16>(job, sources, op);
+    case DType::f64:
+      return reduce_by<double>(job, sources, op);
+    case DType::i32:
+      return reduce_by<std::int32_t>(job, sources, op);
+    case DType::i64:
+      return reduce_by<std::int64_t>(job, sources, op);
+    default:
+      check(false, "a reduction is over f32, f64, i32, i64 or bf16");
+  }
+}
+
+// Bytes up to the next cache line.
+std::int64_t bytes_to_line(const void* data) {
+  const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data) % kLine);
+  return (kLine - past) % kLine;
 }
 
 }  // namespace
@@ -247,20 +304,40 @@ void reduce_by(std::span<const void* const> from, std::span<void* const> into, s
 void reduce_tree(std::span<const void* const> from, std::span<void* const> into, std::int64_t count,
                  DType dtype, ReduceOp op) {
   check(from.size() >= 2 && !into.empty(), "a reduction is over two ranks or more");
-  switch (dtype) {
-    case DType::f32:
-      return reduce_by<float>(from, into, count, op);
-    case DType::bf16:
-      return reduce_by<bf16>(from, into, count, op);
-    case DType::f64:
-      return reduce_by<double>(from, into, count, op);
-    case DType::i32:
-      return reduce_by<std::int32_t>(from, into, count, op);
-    case DType::i64:
-      return reduce_by<std::int64_t>(from, into, count, op);
-    default:
-      check(false, "a reduction is over f32, f64, i32, i64 or bf16");
+  run({from.data(), into.data(), static_cast<std::int64_t>(into.size()), count}, from.size(), dtype,
+      op);
+}
+
+// Whole lines bypass the caches; what lies before and after them is stored as usual.
+void reduce_tree_bypassing_caches(std::span<const void* const> from, std::span<void* const> into,
+                                  std::int64_t count, DType dtype, ReduceOp op) {
+  check(from.size() >= 2 && !into.empty(), "a reduction is over two ranks or more");
+  const std::int64_t size = size_of(dtype);
+  const std::int64_t head = std::min(count, bytes_to_line(into[0]) / size);
+  const std::int64_t lines = (count - head) * size / kLine;
+  const bool aligned = std::all_of(into.begin(), into.end(), [&](const void* to) {
+    return bytes_to_line(static_cast<const std::byte*>(to) + head * size) == 0;
+  });
+  if (!aligned || lines == 0 || !is_fused(from.size(), into.size())) {
+    return reduce_tree(from, into, count, dtype, op);
   }
+  std::vector<const void*> sources(from.begin(), from.end());
+  std::vector<void*> destinations(into.begin(), into.end());
+  const auto part = [&](std::int64_t n, Stores stores) {
+    run({sources.data(), destinations.data(), static_cast<std::int64_t>(into.size()), n, stores},
+        sources.size(), dtype, op);
+    for (const void*& source : sources) {
+      source = static_cast<const std::byte*>(source) + n * size;
+    }
+    for (void*& destination : destinations) {
+      destination = static_cast<std::byte*>(destination) + n * size;
+    }
+  };
+  const std::int64_t middle = lines * kLine / size;
+  part(head, Stores::cached);
+  part(middle, Stores::bypass_caches);
+  _mm_sfence();
+  part(count - head - middle, Stores::cached);
 }
 
 }  // namespace trireme

@@ -15,5 +15,10 @@ namespace trireme {
 // destination may be one of the sources; else they don't overlap.
 void reduce_tree(std::span<const void* const> from, std::span<void* const> into, std::int64_t count,
                  DType dtype, ReduceOp op);
+// The same with stores that bypass the caches, where the number of sources and the alignment of the
+// destinations allow it. Faster if the destinations are not in the cache. No destination may be a
+// source.
+void reduce_tree_bypassing_caches(std::span<const void* const> from, std::span<void* const> into,
+                                  std::int64_t count, DType dtype, ReduceOp op);
 
 }  // namespace trireme

@@ -15,8 +15,9 @@ struct Addresses {
   std::vector<void*> into;
 };
 
-void shm_all_reduce(ShmGroup& group, Addresses& addresses, Exchange& exchange, const View& data,
-                    ReduceOp op);
+// From `from` into `into`, which may be the same.
+void shm_all_reduce(ShmGroup& group, Addresses& addresses, Exchange& exchange,
+                    const ConstView& from, const View& into, ReduceOp op);
 void shm_reduce_scatter(ShmGroup& group, Addresses& addresses, Exchange& exchange, const View& data,
                         ReduceOp op);
 

@@ -10,7 +10,10 @@ class ShmAlgorithms : public Algorithms {
  public:
   explicit ShmAlgorithms(ShmGroup& group) : group_(group) {}
   void all_reduce(Exchange& exchange, View data, ReduceOp op) override {
-    shm_all_reduce(group_, addresses_, exchange, data, op);
+    shm_all_reduce(group_, addresses_, exchange, data, data, op);
+  }
+  void all_reduce_into(Exchange& exchange, ConstView from, View into, ReduceOp op) override {
+    shm_all_reduce(group_, addresses_, exchange, from, into, op);
   }
   void reduce_scatter(Exchange& exchange, View data, ReduceOp op) override {
     shm_reduce_scatter(group_, addresses_, exchange, data, op);

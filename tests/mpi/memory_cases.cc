@@ -74,6 +74,26 @@ void reduced_in_place(Communicator& comm) {
   }
 }
 
+// Source and destination each in memory of their own kind: the peers write into buffers of the
+// transport, and no others.
+template <DType dtype>
+void reduced_out_of_place(Communicator& comm) {
+  for (const std::int64_t count : kCounts) {
+    const Data expected(comm, Place::none, count, dtype);
+    comm.all_reduce(expected.view(), ReduceOp::sum).wait();
+    const Data untouched(comm, Place::none, count, dtype);
+    for (const Place source : {Place::all, Place::none, Place::even}) {
+      for (const Place result : {Place::all, Place::none, Place::even}) {
+        const Data from(comm, source, count, dtype);
+        const Data into(comm, result, count, dtype);
+        comm.all_reduce(from.view(), into.view(), ReduceOp::sum).wait();
+        EXPECT_TRUE(into.same_bytes(expected, 0, count)) << count << " elements";
+        EXPECT_TRUE(from.same_bytes(untouched, 0, count)) << count << " elements: the source";
+      }
+    }
+  }
+}
+
 void moved_in_place(Communicator& comm) {
   for (const std::int64_t count : kCounts) {
     const std::int64_t all = count * comm.size();
@@ -135,6 +155,8 @@ void early_messages_hold_up_nothing(Communicator& comm) {
 std::vector<CollectiveCase> memory_cases() {
   return {{"reduced_in_place_f32", reduced_in_place<DType::f32>},
           {"reduced_in_place_bf16", reduced_in_place<DType::bf16>},
+          {"reduced_out_of_place_f32", reduced_out_of_place<DType::f32>},
+          {"reduced_out_of_place_bf16", reduced_out_of_place<DType::bf16>},
           {"moved_in_place", moved_in_place},
           {"passed_round_in_place", passed_round_in_place},
           {"early_messages_hold_up_nothing", early_messages_hold_up_nothing}};

@@ -74,6 +74,28 @@ void sums_in_tree_order(Communicator& comm) {
   }
 }
 
+// The source stays as it was; an empty pair of buffers is no mistake.
+template <class T>
+void sums_out_of_place(Communicator& comm) {
+  for (const std::int64_t count : kCounts) {
+    std::vector<T> values = samples<T>(comm.rank(), count);
+    std::vector<T> sums(values.size(), T{77});
+    comm.all_reduce(view_of(values), view_of(sums), ReduceOp::sum).wait();
+    EXPECT_EQ(differences(sums, expected_sums<T>(comm.size(), 0, count)), 0) << count;
+    EXPECT_EQ(differences(values, samples<T>(comm.rank(), count)), 0) << count << ": the source";
+  }
+}
+
+void buffers_that_overlap_are_refused(Communicator& comm) {
+  std::vector<float> values(200000);
+  const View all = view_of(values);
+  if (comm.size() > 1) {
+    EXPECT_THROW(
+        (void)comm.all_reduce(all.slice(0, 150000), all.slice(50000, 150000), ReduceOp::sum),
+        InternalError);
+  }
+}
+
 // Each element is summed in f32 and rounded once.
 std::vector<bf16> expected_bf16(int size, std::int64_t first, std::int64_t count) {
   std::vector<bf16> sums(static_cast<std::size_t>(count));
@@ -204,6 +226,9 @@ std::vector<CollectiveCase> reduction_cases() {
           {"sum_f64", sums_in_tree_order<double>},
           {"sum_i32", sums_in_tree_order<std::int32_t>},
           {"sum_i64", sums_in_tree_order<std::int64_t>},
+          {"sum_out_of_place_f32", sums_out_of_place<float>},
+          {"sum_out_of_place_i64", sums_out_of_place<std::int64_t>},
+          {"overlap_is_refused", buffers_that_overlap_are_refused},
           {"sum_bf16", bf16_is_summed_in_f32},
           {"extremes_f32", extremes<float>},
           {"extremes_i64", extremes<std::int64_t>},

@@ -17,7 +17,8 @@ using testing::HasSubstr;
 // A communicator that notes when its reductions start.
 class Recorder : public SelfCommunicator {
  public:
-  Pending all_reduce(View data, ReduceOp) override {
+  using SelfCommunicator::all_reduce;
+  Pending all_reduce(ConstView, View data, ReduceOp) override {
     counts.push_back(data.count);
     return {};
   }
@@ -116,7 +117,10 @@ class SlowReduction : public Pending::Operation {
 };
 class SlowCommunicator : public SelfCommunicator {
  public:
-  Pending all_reduce(View, ReduceOp) override { return Pending(std::make_shared<SlowReduction>()); }
+  using SelfCommunicator::all_reduce;
+  Pending all_reduce(ConstView, View, ReduceOp) override {
+    return Pending(std::make_shared<SlowReduction>());
+  }
 };
 
 TEST(GradientReducerOverlap, CountsTheTimeItWaits) {

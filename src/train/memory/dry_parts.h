@@ -40,7 +40,8 @@ class DryCommunicator : public Communicator {
   int size() const override { return size_; }
   const std::string& host(int) const override { return host_; }
 
-  Pending all_reduce(View, ReduceOp) override { return started(); }
+  using Communicator::all_reduce;
+  Pending all_reduce(ConstView, View, ReduceOp) override { return started(); }
   Pending reduce_scatter(View, ReduceOp) override { return started(); }
   Pending all_gather(View) override { return started(); }
   Pending all_to_all(ConstView, std::span<const std::int64_t>, View,

@@ -1,8 +1,10 @@
 #include "mpi/shm/reduce_loops.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include <gtest/gtest.h>
 
@@ -22,6 +24,26 @@ std::vector<float> tree(const std::vector<std::vector<float>>& from, std::size_t
   const auto right = tree(from, (lo + hi) / 2, hi, op);
   combine(view_of(left), right.data(), op);
   return left;
+}
+
+// Two destinations that begin three elements past a cache line, the second one `skew` further: what
+// is aligned alike bypasses the caches, and nothing around the destinations is written.
+void expect_around_the_caches(const std::vector<const void*>& sources,
+                              const std::vector<float>& expected, ReduceOp op, std::size_t skew) {
+  constexpr std::size_t kLineElements = 16;
+  const std::size_t count = expected.size();
+  std::vector<float> memory(2 * (count + 4 * kLineElements));
+  void* line = memory.data();
+  std::size_t room = memory.size() * sizeof(float);
+  auto* const base = static_cast<float*>(std::align(64, sizeof(float), line, room));
+  float* const first = base + 3;
+  float* const second =
+      first + (count + kLineElements) / kLineElements * kLineElements + kLineElements + skew;
+  const std::array<void*, 2> apart = {first, second};
+  reduce_tree_bypassing_caches(sources, apart, static_cast<std::int64_t>(count), DType::f32, op);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), first));
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), second));
+  EXPECT_EQ(first[-1] + first[count] + second[-1] + second[count], 0.0F);
 }
 
 class ReduceLoops : public testing::TestWithParam<int> {};
@@ -47,6 +69,9 @@ TEST_P(ReduceLoops, FollowTheTree) {
       void* const one = aside.data();
       reduce_tree(sources, {&one, 1}, static_cast<std::int64_t>(count), DType::f32, op);
       EXPECT_EQ(aside, expected);
+      for (const std::size_t skew : {0UL, 1UL}) {
+        expect_around_the_caches(sources, expected, op, skew);
+      }
       reduce_tree(sources, all, static_cast<std::int64_t>(count), DType::f32, op);
       for (const auto& each : from) {
         EXPECT_EQ(each, expected);
