@@ -96,13 +96,13 @@ compare() {
 write_text() {
   say "5/5 What the model writes (10 seconds)"
   "$trireme" generate --checkpoint "$demo/run/checkpoints" --prompt 'The ' --tokens 600 \
-    --temperature 0.5 --seed 1 | fold -s -w 78
+    --temperature 0.6 --seed 1 | fold -s -w 78
   cat <<TEXT
 
 It has read 180 KB of licences, letter by letter, for a minute and a half.
 The losses are drawn in $demo/loss.svg. Next:
 
-  $trireme generate --checkpoint $demo/run/checkpoints --prompt 'You may ' --temperature 0.5
+  $trireme generate --checkpoint $demo/run/checkpoints --prompt 'You may ' --temperature 0.6
   $trireme ckpt show $demo/run/checkpoints
   $trireme launch --ranks-per-node 2 -- train $config run.dir=$demo/longer train.steps=10000
   $trireme --help, and docs/getting-started.md
