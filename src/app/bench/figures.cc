@@ -38,8 +38,11 @@ std::string duration(double seconds) {
   if (size >= 0.9995) {
     return fmt::format("{:.3g} s", seconds);
   }
-  return size >= 0.9995e-3 ? fmt::format("{:.3g} ms", 1e3 * seconds)
-                           : fmt::format("{:.3g} us", 1e6 * seconds);
+  if (size >= 0.9995e-3) {
+    return fmt::format("{:.3g} ms", 1e3 * seconds);
+  }
+  return size >= 0.9995e-6 ? fmt::format("{:.3g} us", 1e6 * seconds)
+                           : fmt::format("{:.3g} ns", 1e9 * seconds);
 }
 
 // The end of a metric's name says its unit; what stands before it says what was measured.
@@ -189,6 +192,22 @@ std::string coll_verdict(const Json& results) {
     text += "\n";
   }
   return text;
+}
+
+std::string p2p_verdict(const Json& results) {
+  std::string latency;
+  std::string rate;
+  for (const Json& result : results) {
+    const Json& metrics = result.at("metrics");
+    const std::string size = format_bytes(result.at("params").at("bytes").get<std::int64_t>());
+    if (metrics.contains("median_us") && latency.empty()) {
+      latency = fmt::format(" {} for {}", value_text("median_us", metrics.at("median_us")), size);
+    }
+    if (metrics.contains("median_GBps")) {
+      rate = fmt::format(" {} for {}", value_text("median_GBps", metrics.at("median_GBps")), size);
+    }
+  }
+  return fmt::format("# p2p:{}{}{}\n", latency, latency.empty() || rate.empty() ? "" : ",", rate);
 }
 
 }  // namespace trireme

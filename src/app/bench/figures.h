@@ -22,4 +22,8 @@ std::string verdict_of(const nlohmann::ordered_json& result);
 // table pass over: "# all_reduce 16 MiB: 24.1 GB/s, 3.9 times MPI".
 std::string coll_verdict(const nlohmann::ordered_json& results);
 
+// For `bench p2p`, in the same form: "# p2p: 520 ns for 1 B, 9.1 GB/s for 4 MiB", of the smallest
+// and the largest message.
+std::string p2p_verdict(const nlohmann::ordered_json& results);
+
 }  // namespace trireme

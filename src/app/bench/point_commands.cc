@@ -2,9 +2,11 @@
 
 #include <memory>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "src/app/bench/busy_watch.h"
+#include "src/app/bench/figures.h"
 #include "src/app/bench/p2p.h"
 #include "src/app/bench/pairs.h"
 #include "src/app/bench/report.h"
@@ -73,6 +75,9 @@ void run_p2p(const P2pArguments& arguments, AppContext& context) {
   options.bandwidth = arguments.test != "latency";
   read_sizes(arguments.sizes, options);
   const BenchP2pResult result = bench_p2p(options, context.session());
+  if (context.session().world().rank() == 0) {
+    fmt::print("{}", p2p_verdict(result.results));
+  }
   write_once(result.results, arguments.json_file, context);
   if (result.wrong > 0) {
     throw DeviceError(fmt::format("{} bytes arrived changed", result.wrong));
