@@ -44,7 +44,8 @@ void read_list(const std::string& from, std::vector<std::string>& inputs) {
   std::ifstream file;
   if (from != "-") {
     file.open(from);
-    if (!file) {
+    std::error_code ignored;
+    if (!file || std::filesystem::is_directory(from, ignored)) {
       throw NotFound(fmt::format("--files-from {}: cannot be read", from));
     }
   }

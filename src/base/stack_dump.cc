@@ -40,8 +40,11 @@ void dump(int /*signal*/) {
   const int error = errno;
   while (writing.test_and_set(std::memory_order_acquire)) {
   }
-  const int file = ::open(path.data(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file >= 0) {
+  // A FIFO of that name must not stop the process, and is left alone.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+  const int file = ::open(path.data(), kFlags, 0644);
+  struct stat status {};
+  if (file >= 0 && ::fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
     std::array<void*, kMostFrames> frames{};
     const int count = ::backtrace(frames.data(), kMostFrames);
     put(file, "process ");
@@ -52,6 +55,8 @@ void dump(int /*signal*/) {
     put(file, long{::time(nullptr)});
     put(file, " s\n");
     ::backtrace_symbols_fd(frames.data(), count, file);
+  }
+  if (file >= 0) {
     ::close(file);
   }
   writing.clear(std::memory_order_release);

@@ -3,7 +3,9 @@
 #include <atomic>
 #include <thread>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/file.h"
@@ -44,6 +46,19 @@ TEST(StackDump, EveryThreadTellsWhereItIs) {
   const std::string text = read_file(file);
   EXPECT_EQ(count_of(text, "process "), 2) << text;
   EXPECT_GT(count_of(text, "base_test"), 2) << text;  // frames of this program
+}
+
+TEST(StackDump, AFifoInItsPlaceDoesNotStopTheProcess) {
+  const TempFolder folder;
+  const auto file = folder.path() / "rank-00000.stack";
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  const StackDump dump(file);
+  ask_for_stacks(::getpid());  // nobody reads the FIFO
+  const int reader = ::open(file.c_str(), O_RDONLY | O_NONBLOCK);
+  ask_for_stacks(::getpid());  // somebody could
+  char byte = 0;
+  EXPECT_LE(::read(reader, &byte, 1), 0) << "something was written into it";
+  ::close(reader);
 }
 
 TEST(StackDump, WhoHasNoneIsNotHarmed) {
