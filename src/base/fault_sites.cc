@@ -11,6 +11,7 @@ using enum FaultSite::Kind;
 constexpr std::array kSites = {
     FaultSite{"start.init", point, "each rank, before MPI is started"},
     FaultSite{"start.joined", point, "each rank, when MPI has started"},
+    FaultSite{"start.kernel", numbers, "each result of a kernel that the self-check compares"},
     FaultSite{"data.open", point, "each rank, when it has the dataset's manifest"},
     FaultSite{"data.read", point, "a loader's thread, before it reads a micro-batch"},
     FaultSite{"load.manifest", point, "each rank, when it has a checkpoint's manifest"},

@@ -15,7 +15,8 @@ std::string instructions_of(std::string_view kernels) {
 }
 
 std::string kernels_text(std::string_view kernels) {
-  return fmt::format("{} ({})", kernels, instructions_of(kernels));
+  return kernels == "reference" ? std::string(kernels)
+                                : fmt::format("{} ({})", kernels, instructions_of(kernels));
 }
 
 }  // namespace trireme

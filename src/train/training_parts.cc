@@ -12,6 +12,7 @@
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"
 #include "src/train/ceiling.h"
+#include "src/train/numerics/self_check.h"
 #include "src/train/open_dataset.h"
 #include "src/train/run/fingerprint.h"
 #include "src/train/startup.h"
@@ -105,6 +106,9 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   enter("start", config.deadline.start);
   if (!start) {
     say_what_starts();
+    if (config.self_check) {
+      check_kernels(kernels, stream, kernel_shapes(config, engine.layout().grid.tp()));
+    }
   }
   if (!config.data.validation.empty()) {
     validation.emplace(open_dataset(config.data.validation, config.model.vocab, world));

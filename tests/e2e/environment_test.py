@@ -223,6 +223,19 @@ class Environment(unittest.TestCase):
         resumed = harness.must(harness.run("train", self.config, *SMALL, *longer, env=limited))
         self.assertIn("instructions: checkpoint", resumed.stderr)
 
+    def test_the_self_check_names_host_and_kernel(self):
+        host = os.uname().nodename
+        for nth, kernel in [(3, "matmul (attention input, weight gradient)"), ("*", "matmul")]:
+            wrong = {"TRIREME_FAULTS": f"start.kernel:0:{nth}:scale=1.5"}
+            words = [f"self-check: {kernel}", host, "2 threads", "tolerance", "off by"]
+            self.check([Row("train", wrong, code=76, words=words)], None)
+        doctor = harness.run("doctor", self.config, *SMALL, f"run.dir={self.folder}/doctor",
+                             env=wrong)
+        self.assertEqual(doctor.returncode, 76, doctor.stdout)
+        self.assertIn("self-check: matmul", doctor.stdout)
+        self.check([Row("unchecked", wrong, keys=["numerics.self_check=false"])],
+                   self.clean_run())
+
     def test_limits_do_not_matter(self):
         limits = LIMITS
         if b"__asan_init" in pathlib.Path(harness.PROGRAM).read_bytes():

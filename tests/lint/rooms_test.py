@@ -17,7 +17,8 @@ CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
 RUN = PARALLEL + ["mpi/session", "src/parallel", "src/parallel/pipeline", "io/data"]
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
-TRAIN = WATCHED + ["src/train/memory", "src/train/watch", "io/h5", "slurm", "slurm/job"]
+TRAIN = WATCHED + ["src/train/numerics", "src/train/memory", "src/train/watch", "io/h5", "slurm",
+                   "slurm/job"]
 LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/journal",
           "slurm/agent"]
 SITE = ["slurm/render", "slurm/doctor", "slurm/health", "slurm/launch"] + LAUNCH
@@ -55,6 +56,7 @@ ROOMS = {
     "slurm/agent": ["src/base", "slurm/process", "slurm/wire", "slurm/policy"],
     "slurm/launch": ["src/base"] + LAUNCH,
     "src/train/run": RUN,
+    "src/train/numerics": NN + ["src/nn", "src/train/run"],
     "src/train/engine": ENGINE,
     "src/train/memory": WATCHED,
     "src/train/watch": WATCHED,

@@ -136,6 +136,7 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
            check_user_of_mpirun(::geteuid(), process_environment(), ranks.places.front().host));
   }
   append(found, checks.host(options.planned));
+  append(found, checks.numbers());
   append(found, checks.layout(options.planned));
   const std::string mpi = ranks.session == nullptr ? "none" : ranks.session->library_version();
   const std::vector<RankFacts> facts = gathered(checks.facts(mpi), world);

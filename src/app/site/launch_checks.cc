@@ -13,10 +13,13 @@
 #include "src/app/version.h"
 #include "src/base/digest.h"
 #include "src/base/file.h"
+#include "src/kernels/compute_threads.h"
 #include "src/kernels/instructions.h"
 #include "src/kernels/kernels.h"
 #include "src/nn/model_size.h"
+#include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
+#include "src/train/numerics/self_check.h"
 #include "src/train/watch/shared_clock.h"
 
 namespace trireme {
@@ -113,6 +116,31 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
   return found;
 }
 
+std::vector<Finding> LaunchChecks::numbers() const {
+  std::vector<Finding> found;
+  const int tp = config_.parallel.tp.is("auto") ? 1 : static_cast<int>(config_.parallel.tp.integer);
+  try {
+    const ComputeThreads threads = measure_compute_threads(own_threads());
+    for (const std::string& warning : threads.warnings) {
+      found.push_back(warning_of(warning, own().host, ""));
+    }
+    if (config_.self_check) {
+      Stream stream({}, threads.threads);
+      // A degree that does not work is another check's finding.
+      check_kernels(kernels_for({}), stream,
+                    kernel_shapes(config_, tensor_degree_works(config_.model, tp) ? tp : 1));
+    }
+  } catch (const Error& error) {
+    found.push_back(error_of(error, own().host));
+  }
+  return found;
+}
+
+int LaunchChecks::own_threads() const {
+  const IntegerOrWord& threads = config_.train.threads;
+  return threads.is("auto") ? own().threads() : static_cast<int>(threads.integer);
+}
+
 RankFacts LaunchChecks::facts(const std::string& mpi_version) const {
   const RankPlace& place = own();
   RankFacts facts;
@@ -124,8 +152,7 @@ RankFacts LaunchChecks::facts(const std::string& mpi_version) const {
   // compared.
   facts.clock_ahead_seconds =
       wall_less_steady() - static_cast<double>(read_clock(world_).offset_ns) / 1e9;
-  const IntegerOrWord& threads = config_.train.threads;
-  facts.threads = threads.is("auto") ? place.threads() : static_cast<int>(threads.integer);
+  facts.threads = own_threads();
   facts.cores = place.binding.cores;
   facts.sharers = place.sharers;
   facts.shares_run_dir = sees_what_root_writes(config_.run_dir);

@@ -27,6 +27,8 @@ class LaunchChecks {
 
   // Limits, folders and datasets of this rank's host; of one rank a host.
   std::vector<Finding> host(const PlannedRanks& planned) const;
+  // The threads of this rank, and the self-check of its kernels.
+  std::vector<Finding> numbers() const;
   // What this rank is; clocks and the run's folder are compared on the way.
   RankFacts facts(const std::string& mpi_version) const;
   // Degrees against ranks, and what they take of memory and of /dev/shm.
@@ -34,6 +36,7 @@ class LaunchChecks {
 
  private:
   const RankPlace& own() const { return places_[static_cast<std::size_t>(world_.rank())]; }
+  int own_threads() const;
   bool sees_what_root_writes(const std::filesystem::path& folder) const;
   std::int64_t memory_checkpoint_bytes(const std::vector<MemoryPlan>& ranks) const;
 

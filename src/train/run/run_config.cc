@@ -193,6 +193,10 @@ void bind(ConfigBinder& b, RunConfig& c) {
          "elastic: the same bits for every dp that is a power of two; layout: for the same layout; "
          "fast: no promise")
       .one_of({"elastic", "layout", "fast"});
+  b.boolean(
+      "numerics.self_check", c.self_check,
+      "compare each kernel with the reference at the start, at this run's widths and threads; a "
+      "host that computes wrong numbers is refused");
   b.text("comm.backend", c.comm_backend, "transport between ranks").one_of(backend_names());
   b.path("comm.tuning", c.comm_tuning,
          "table of `trireme bench coll --write-tuning FILE`: which backend for which operation and "

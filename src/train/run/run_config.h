@@ -112,6 +112,7 @@ struct RunConfig {
   ParallelConfig parallel;
   CheckpointConfig checkpoint;
   std::string reproducibility = "elastic";
+  bool self_check = true;  // of the kernels, at the start
   std::string comm_backend = "auto";
   std::filesystem::path comm_tuning;  // table of `trireme bench coll --write-tuning`; empty: none
   DivergenceConfig divergence;

@@ -1,0 +1,170 @@
+#include "src/train/numerics/bench.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "src/base/error.h"
+#include "src/base/fault.h"
+#include "src/base/log.h"
+#include "src/base/philox.h"
+
+namespace trireme {
+namespace {
+
+// Random numbers that are laid end to end: a prime, so that no two rows of a matrix begin alike.
+constexpr std::int64_t kMaterial = 16381;
+// Elements from which kernels share their work out (kElementsForThreads of cpu/isa/loops.h).
+constexpr std::int64_t kElementsOfThreads = 16640;
+
+constexpr const char* kRemedy =
+    "take this host out of the job and test it (trireme health); numerics.self_check=false skips "
+    "this check";
+
+// How far a result may be off: relative |expected| + absolute * the largest |expected|.
+struct Tolerance {
+  double relative;
+  double absolute;
+};
+
+// One rounding of the result's type, and the error of its sum: n terms of like size, rounded to f32
+// one after the other, are off by about 2^-24 sqrt(n) of their largest sum (Higham, 2002, ch. 4);
+// 32 times that are allowed, which no sum in f32 comes near and one term that is missing exceeds.
+// Kernels on bf16 round on the way as well (weights of attention, softmax): 2^-8 of the largest.
+Tolerance tolerance_of(DType type, DType compute, std::int64_t terms) {
+  const double sum = 32 * 0x1p-24 * std::sqrt(static_cast<double>(terms));
+  return {type == DType::bf16 ? 0x1p-7 : 0x1p-18,
+          compute == DType::bf16 ? std::max(sum, 0x1p-8) : sum};
+}
+
+}  // namespace
+
+std::vector<float> floats_of(const ConstView& view) {
+  std::vector<float> result(static_cast<std::size_t>(view.count));
+  for (std::int64_t i = 0; i < view.count; ++i) {
+    result[static_cast<std::size_t>(i)] = view.dtype == DType::bf16
+                                              ? to_float(static_cast<const bf16*>(view.data)[i])
+                                              : as<float>(view)[i];
+  }
+  return result;
+}
+
+CheckBench::CheckBench(const Kernels& the_kernels, Stream& the_stream,
+                       const KernelShapes& the_shapes)
+    : kernels(the_kernels),
+      reference(kernels_named("reference")),
+      stream(the_stream),
+      shapes(the_shapes),
+      material_(static_cast<std::size_t>(kMaterial)) {
+  std::uint64_t i = 0;
+  for (float& x : material_) {
+    x = static_cast<float>(static_cast<std::int64_t>(mix64(++i) >> 40) - (1 << 23)) * 0x1p-23F;
+  }
+}
+
+std::int64_t CheckBench::rows_for(std::int64_t width) const {
+  const std::int64_t rows = (kElementsOfThreads + width - 1) / width;
+  return std::min(shapes.rows(), std::max<std::int64_t>(rows, stream.threads()));
+}
+
+Tensor CheckBench::numbers(std::int64_t count, DType dtype, std::int64_t seed) {
+  Tensor made(pool_, {count}, dtype);
+  const std::int64_t from = seed * 977 % kMaterial;
+  const std::int64_t first = std::min(count, kMaterial);
+  for (std::int64_t i = 0; i < first; ++i) {
+    const float x = material_[static_cast<std::size_t>((from + i) % kMaterial)];
+    if (dtype == DType::bf16) {
+      as<bf16>(made.view())[i] = to_bf16(x);
+    } else {
+      as<float>(made.view())[i] = x;
+    }
+  }
+  auto* const bytes = static_cast<char*>(made.view().data);
+  for (std::int64_t i = first; i < count; i += kMaterial) {
+    std::copy_n(bytes, std::min(kMaterial, count - i) * size_of(dtype), bytes + i * size_of(dtype));
+  }
+  return made;
+}
+
+Tensor CheckBench::unwritten(std::int64_t count, DType dtype) {
+  Tensor made(pool_, {count}, dtype);
+  std::fill_n(static_cast<unsigned char*>(made.view().data), made.view().bytes(),
+              static_cast<unsigned char>(0xFF));
+  return made;
+}
+
+Tensor CheckBench::copy(const Tensor& other) {
+  Tensor made(pool_, other.shape(), other.dtype());
+  std::copy_n(static_cast<const char*>(other.view().data), other.view().bytes(),
+              static_cast<char*>(made.view().data));
+  return made;
+}
+
+Tensor CheckBench::ids(std::int64_t count, std::int64_t limit) {
+  Tensor made(pool_, {count}, DType::i32);
+  for (std::int64_t i = 0; i < count; ++i) {
+    as<std::int32_t>(made.view())[i] = static_cast<std::int32_t>(
+        mix64(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(limit));
+  }
+  return made;
+}
+
+void CheckBench::compare(std::string_view kernel, const ConstView& found, const ConstView& expected,
+                         std::int64_t terms) {
+  std::vector<float> results = floats_of(found);
+  fault("start.kernel", results.data(), static_cast<std::int64_t>(results.size() * sizeof(float)));
+  const std::vector<float> right = floats_of(expected);
+  double largest = 0;
+  for (const float x : right) {
+    largest = std::max(largest, std::abs(static_cast<double>(x)));
+  }
+  const Tolerance tolerance = tolerance_of(found.dtype, dtype(), terms);
+  std::size_t worst = results.size();
+  std::size_t bad = 0;
+  double worst_excess = 0;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    const double off = std::abs(static_cast<double>(results[i]) - static_cast<double>(right[i]));
+    const double allowed =
+        tolerance.relative * std::abs(static_cast<double>(right[i])) + tolerance.absolute * largest;
+    if (off <= allowed) {
+      continue;
+    }
+    ++bad;
+    const double excess = std::isnan(off) ? std::numeric_limits<double>::infinity() : off - allowed;
+    if (worst == results.size() || excess > worst_excess) {
+      worst = i;
+      worst_excess = excess;
+    }
+  }
+  if (bad > 0) {
+    const auto x = static_cast<double>(right[worst]);
+    throw DeviceError(fmt::format(
+        "self-check: {} of the {} kernels computes wrong numbers on {} with {} threads: {} of {} "
+        "{} results differ from the reference, most at element {}: {} instead of {} (off by "
+        "{:.3g}, "
+        "tolerance {:.3g}): {}",
+        kernel, kernels.name, host_name(), stream.threads(), bad, right.size(),
+        dtype_name(found.dtype), worst, results[worst], right[worst],
+        std::abs(static_cast<double>(results[worst]) - x),
+        tolerance.relative * std::abs(x) + tolerance.absolute * largest, kRemedy));
+  }
+}
+
+void CheckBench::check_written(std::string_view kernel, const ConstView& found) const {
+  const auto is_nan = [&](std::int64_t i) {
+    const float x = found.dtype == DType::bf16 ? to_float(static_cast<const bf16*>(found.data)[i])
+                                               : static_cast<const float*>(found.data)[i];
+    return x != x;
+  };
+  for (std::int64_t i = 0; i < found.count; ++i) {
+    if (is_nan(i)) {
+      throw DeviceError(fmt::format(
+          "self-check: {} of the {} kernels leaves results out on {} with {} threads: element {} "
+          "of "
+          "{} was not written, or is not a number: {}",
+          kernel, kernels.name, host_name(), stream.threads(), i, found.count, kRemedy));
+    }
+  }
+}
+
+}  // namespace trireme

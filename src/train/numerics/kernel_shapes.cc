@@ -1,0 +1,27 @@
+#include "src/train/numerics/kernel_shapes.h"
+
+#include "src/nn/model_slice.h"
+#include "src/train/run/run_config.h"
+
+namespace trireme {
+
+KernelShapes kernel_shapes(const RunConfig& config, int tp) {
+  const ModelConfig& model = config.model;
+  const TensorShare share = tensor_share(model, 0, tp);
+  KernelShapes shapes;
+  shapes.dtype = config.compute_dtype();
+  shapes.batch = config.train.micro_batch;
+  shapes.time = config.data.sequence;
+  shapes.channels = model.hidden;
+  shapes.heads = share.heads.count;
+  shapes.kv_heads = share.kv_heads.count;
+  shapes.head_dim = model.head_dim;
+  shapes.ffn = share.ffn.count;
+  shapes.vocabulary = share.vocabulary.count;
+  shapes.shares_vocabulary = tp > 1;
+  shapes.llama = model.family == Family::llama;
+  shapes.dropout = static_cast<float>(model.dropout);
+  return shapes;
+}
+
+}  // namespace trireme

@@ -1,0 +1,33 @@
+// What a rank's kernels are called with in training: the sizes of its part of a layer, and which
+// kernels its model takes. A plain value.
+#pragma once
+
+#include <cstdint>
+
+#include "src/device/dtype.h"
+
+namespace trireme {
+
+struct RunConfig;
+
+struct KernelShapes {
+  DType dtype = DType::f32;  // of activations
+  std::int64_t batch = 1;    // B and T of a micro-batch
+  std::int64_t time = 1;
+  std::int64_t channels = 1;  // C
+  std::int64_t heads = 1;     // this rank's, as the next ones
+  std::int64_t kv_heads = 1;
+  std::int64_t head_dim = 1;
+  std::int64_t ffn = 1;
+  std::int64_t vocabulary = 1;
+  bool shares_vocabulary = false;  // with other ranks
+  bool llama = false;              // RMSNorm, rotary positions and SwiGLU; else LayerNorm and GELU
+  float dropout = 0;
+
+  std::int64_t rows() const { return batch * time; }
+};
+
+// Of the first rank of a tensor-parallel group of `tp` ranks.
+KernelShapes kernel_shapes(const RunConfig& config, int tp);
+
+}  // namespace trireme

@@ -1,0 +1,151 @@
+#include "src/train/numerics/self_check.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "tests/support/message_of.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::vector<const Kernels*> tables() {
+  std::vector<const Kernels*> all;
+  for (const char* name : {"reference", "baseline", "avx2", "avx512"}) {
+    try {
+      all.push_back(&kernels_named(name));
+    } catch (const ConfigError&) {
+      std::fprintf(stderr, "skipped: this processor lacks %s\n", name);
+    }
+  }
+  return all;
+}
+
+KernelShapes gpt2(DType dtype) {
+  KernelShapes s;
+  s.dtype = dtype;
+  s.batch = 2;
+  s.time = 96;
+  s.channels = 96;
+  s.heads = s.kv_heads = 3;
+  s.head_dim = 32;
+  s.ffn = 384;
+  s.vocabulary = 1003;
+  s.dropout = 0.1F;
+  return s;
+}
+
+KernelShapes llama(DType dtype) {
+  KernelShapes s = gpt2(dtype);
+  s.llama = true;
+  s.heads = 4;
+  s.kv_heads = 2;
+  s.head_dim = 24;
+  s.ffn = 264;
+  s.shares_vocabulary = true;
+  s.dropout = 0;
+  return s;
+}
+
+TEST(SelfCheck, FindsNothingInAnyTable) {
+  for (const Kernels* table : tables()) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      for (KernelShapes shapes : {gpt2(dtype), llama(dtype)}) {
+        for (const int threads : {1, 3}) {
+          Stream stream({}, threads);
+          EXPECT_NO_THROW(check_kernels(*table, stream, shapes)) << table->name;
+        }
+        shapes.time = 1;
+        shapes.batch = 1;
+        Stream stream({}, 2);
+        EXPECT_NO_THROW(check_kernels(*table, stream, shapes)) << table->name << " on one token";
+      }
+    }
+  }
+}
+
+// Wide layers are cut; a model of 7e9 parameters has these.
+TEST(SelfCheck, TakesWideLayers) {
+  KernelShapes shapes = llama(DType::bf16);
+  shapes.channels = 4096;
+  shapes.heads = shapes.kv_heads = 32;
+  shapes.head_dim = 128;
+  shapes.ffn = 11008;
+  shapes.vocabulary = 32000;
+  shapes.time = 2048;
+  Stream stream({}, 2);
+  EXPECT_NO_THROW(check_kernels(*tables().back(), stream, shapes));
+}
+
+// One kernel that errs, everywhere or in one element.
+const Kernels& right() { return *tables().back(); }
+
+void wrong_matmul(Stream& stream, const Matmul& p) {
+  right().matmul(stream, p);
+  if (p.transpose_a) {
+    as<float>(p.c)[0] += 1;
+  }
+}
+// As where a thread does not turn up: the last rows stay what they were.
+void incomplete_matmul(Stream& stream, const Matmul& p) {
+  std::vector<char> before(static_cast<std::size_t>(p.c.bytes() / 2));
+  char* const second = static_cast<char*>(p.c.data) + p.c.bytes() - p.c.bytes() / 2;
+  std::copy_n(second, before.size(), before.data());
+  right().matmul(stream, p);
+  std::copy_n(before.data(), before.size(), second);
+}
+void wrong_gelu(Stream& stream, View y, ConstView x) {
+  right().gelu_forward(stream, y, x);
+  as<float>(y)[y.count - 1] *= 1.01F;
+}
+void wrong_attention(Stream& stream, const AttentionBackward& p) {
+  right().attention_backward(stream, p);
+  as<float>(p.dv)[3] = std::numeric_limits<float>::quiet_NaN();
+}
+void wrong_adamw(Stream& stream, const AdamW& p) {
+  AdamW late = p;
+  late.step = p.step + 1;
+  right().adamw(stream, late);
+}
+void wrong_norm(Stream& stream, const NormBackward& p) {
+  right().layer_norm_backward(stream, p);
+  as<float>(p.dweight)[1] = 0;
+}
+void wrong_loss(Stream& stream, const CrossEntropy& p) {
+  right().cross_entropy(stream, p);
+  as<float>(p.losses)[0] += 0.01F;
+}
+void no_sum(Stream&, View, ConstView) {}
+
+TEST(SelfCheck, NamesTheKernelThatErrs) {
+  Stream stream({}, 2);
+  const auto message = [&](auto Kernels::*entry, auto wrong) {
+    Kernels kernels = right();
+    kernels.*entry = wrong;
+    return message_of<DeviceError>([&] { check_kernels(kernels, stream, gpt2(DType::f32)); });
+  };
+  EXPECT_THAT(message(&Kernels::matmul, wrong_matmul),
+              AllOf(HasSubstr("matmul (attention input, weight gradient)"), HasSubstr("element 0"),
+                    HasSubstr("tolerance"), HasSubstr("2 threads"), HasSubstr(" on "),
+                    HasSubstr(std::string(right().name))));
+  EXPECT_THAT(message(&Kernels::matmul, incomplete_matmul),
+              HasSubstr("matmul (attention input, forward)"));
+  EXPECT_THAT(message(&Kernels::gelu_forward, wrong_gelu), HasSubstr("gelu_forward"));
+  EXPECT_THAT(message(&Kernels::attention_backward, wrong_attention),
+              HasSubstr("attention_backward"));
+  EXPECT_THAT(message(&Kernels::adamw, wrong_adamw), HasSubstr("adamw (weights)"));
+  EXPECT_THAT(message(&Kernels::layer_norm_backward, wrong_norm),
+              HasSubstr("layer_norm_backward (weight)"));
+  EXPECT_THAT(message(&Kernels::cross_entropy, wrong_loss), HasSubstr("cross_entropy"));
+  EXPECT_THAT(message(&Kernels::add, no_sum), HasSubstr("add of"));
+}
+
+}  // namespace
+}  // namespace trireme
