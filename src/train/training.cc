@@ -220,7 +220,7 @@ StepMetrics Loop::metrics_of(const StepResult& result) const {
   m.step_ms = 1e3 * elapsed / steps;
   const double flops = flops_per_token(config.model, config.data.sequence) * m.tokens_per_s;
   m.flops_per_s_a_rank = flops / p_.world.size();
-  m.mfu = flops / p_.ceiling_flops;
+  m.mfu = flops / p_.ceiling->at_least(flops);
   m.data_wait_ms = window_.data_wait_ms / steps;
   m.comm_exposed_ms = window_.comm_exposed_ms / steps;
   m.tensor_wait_ms = window_.tensor_wait_ms / steps;

@@ -11,7 +11,6 @@
 #include "src/kernels/instructions.h"
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"
-#include "src/train/ceiling.h"
 #include "src/train/numerics/self_check.h"
 #include "src/train/open_dataset.h"
 #include "src/train/run/fingerprint.h"
@@ -19,10 +18,6 @@
 
 namespace trireme {
 namespace {
-
-constexpr std::int64_t kCeilingSize = 1024;
-constexpr int kCeilingRounds = 15;
-constexpr double kCeilingSeconds = 0.05;  // of every start, also of one after a failure
 
 // The fewest ranks that a host has.
 int ranks_a_host(const std::vector<RankPlace>& places) {
@@ -123,7 +118,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   if (start && start->is_replay()) {
     return;
   }
-  measure_ceiling();
+  ceiling.emplace(kernels, stream, config.compute_dtype(), world);
   if (world.rank() == 0) {
     make_metrics();
   }
@@ -250,14 +245,6 @@ double TrainingParts::validation_loss() {
       *validation, {config.data.sequence, config.train.micro_batch, config.train.eval_samples});
 }
 
-void TrainingParts::measure_ceiling() {
-  // The best of several: right after the start memory is still being handed out.
-  Pool passing{Device{}};
-  const ProductRate own = measure_product_rate(kernels, stream, passing, config.compute_dtype(),
-                                               kCeilingSize, kCeilingRounds, kCeilingSeconds);
-  ceiling_flops = all_reduce_value(world, own.best, ReduceOp::sum);
-}
-
 void TrainingParts::make_metrics() {
   metrics = std::make_unique<MetricsLog>(
       RunDirectory(config.run_dir), host.log,
@@ -267,7 +254,7 @@ void TrainingParts::make_metrics() {
       "{}FLOP/s",
       format_count(static_cast<double>(parameter_count(config.model))), config.tokens_a_step(),
       config.micro_batches(), engine.layout().grid.dp(), counters.step, config.train.steps,
-      format_count(ceiling_flops)));
+      format_count(ceiling->flops())));
 }
 
 }  // namespace trireme

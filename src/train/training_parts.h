@@ -11,6 +11,7 @@
 #include "src/train/memory/memory_report.h"
 #include "src/train/metrics.h"
 #include "src/train/run/layout.h"
+#include "src/train/running_ceiling.h"
 #include "src/train/training.h"
 #include "src/train/watch/step_trace.h"
 #include "src/train/watch/straggler_watch.h"
@@ -62,9 +63,9 @@ struct TrainingParts {
   TrainingCounters counters;
   std::unique_ptr<Loader> loader;  // of ranks that see tokens
   std::unique_ptr<TrainStep> step;
-  StragglerWatch stragglers;            // of what the steps take
-  double ceiling_flops = 0;             // products a second of all ranks, measured
-  std::unique_ptr<MetricsLog> metrics;  // rank 0's
+  StragglerWatch stragglers;              // of what the steps take
+  std::optional<RunningCeiling> ceiling;  // of the speed of all ranks
+  std::unique_ptr<MetricsLog> metrics;    // rank 0's
 
  private:
   std::unique_ptr<StepTrace> make_trace() const;
@@ -74,7 +75,6 @@ struct TrainingParts {
   void resume();
   void resume_at(const StartPoint& start);
   void make_loader();
-  void measure_ceiling();
   void make_metrics();
 };
 

@@ -54,6 +54,7 @@ class Commands(unittest.TestCase):
         self.assertEqual([m["step"] for m in steps], list(range(1, 21)))
         for m in steps:
             self.assertLessEqual(keys, set(m))
+            self.assertLessEqual(m["mfu"], 1)
         self.assertEqual([m["step"] for m in steps if "val_loss" in m], [10, 20])
         self.assertLess(steps[-1]["val_loss"], steps[0]["loss"])
         self.assertEqual(steps[-1]["tokens"], 20 * 8 * 48)

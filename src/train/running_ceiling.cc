@@ -1,0 +1,44 @@
+#include "src/train/running_ceiling.h"
+
+#include <algorithm>
+
+#include "mpi/agreement.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kSize = 1024;
+constexpr int kFirstRounds = 15;
+constexpr double kFirstSeconds = 0.05;  // of every start, also of one after a failure
+constexpr int kLaterRounds = 2;
+constexpr double kShareOfTime = 1e-3;
+
+}  // namespace
+
+RunningCeiling::RunningCeiling(const Kernels& kernels, Stream& stream, DType dtype,
+                               Communicator& world)
+    : kernels_(kernels), stream_(stream), dtype_(dtype), world_(world) {
+  sample(kFirstRounds);
+  flops_ = all_reduce_value(world_, own_, ReduceOp::sum);
+}
+
+double RunningCeiling::at_least(double flops) {
+  if (since_.seconds() * kShareOfTime > sample_seconds_) {
+    sample(kLaterRounds);
+  }
+  flops_ = std::max({flops, flops_, all_reduce_value(world_, own_, ReduceOp::sum)});
+  return flops_;
+}
+
+// The best of several: right after the start memory is still being handed out.
+void RunningCeiling::sample(int rounds) {
+  const Stopwatch watch;
+  Pool passing{Device{}};
+  own_ = std::max(
+      own_,
+      measure_product_rate(kernels_, stream_, passing, dtype_, kSize, rounds, kFirstSeconds).best);
+  sample_seconds_ = watch.seconds();
+  since_ = Stopwatch();
+}
+
+}  // namespace trireme

@@ -1,0 +1,23 @@
+#include "src/train/running_ceiling.h"
+
+#include <gtest/gtest.h>
+
+#include "mpi/thread/thread_world.h"
+
+namespace trireme {
+namespace {
+
+TEST(RunningCeiling, IsNeverBelowWhatWasReached) {
+  ThreadWorld(2).run([](Communicator& world) {
+    Stream stream({}, 1);
+    RunningCeiling ceiling(kernels_for({}), stream, DType::f32, world);
+    const double first = ceiling.flops();
+    EXPECT_GT(first, 0);
+    EXPECT_GE(ceiling.at_least(0), first);
+    EXPECT_EQ(ceiling.at_least(1e18), 1e18);
+    EXPECT_EQ(ceiling.at_least(1), 1e18);
+  });
+}
+
+}  // namespace
+}  // namespace trireme
