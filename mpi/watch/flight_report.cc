@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/json_fields.h"
+#include "src/base/json_number.h"
 
 namespace trireme {
 namespace {
@@ -107,7 +108,7 @@ FlightReport parse_flight_report(std::string_view text) {
   if (!field(object, "phase_seconds").is_number()) {
     throw DataError("\"phase_seconds\" is not a number");
   }
-  report.phase_seconds = field(object, "phase_seconds").get<double>();
+  report.phase_seconds = number_field(object, "phase_seconds");
   report.knows_group = flag_field(object, "knows_group");
   report.left_group = flag_field(object, "left_group");
   report.entered = number_in(object, "entered");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/json_fields.h"
+#include "src/base/json_number.h"
 #include "src/base/same_kernels.h"
 #include "src/base/units.h"
 
@@ -52,7 +53,7 @@ RankFacts facts_from_json(const nlohmann::json& json) {
   facts.build = text_field(json, "build");
   facts.mpi = text_field(json, "mpi");
   facts.kernels = text_field(json, "kernels");
-  facts.clock_ahead_seconds = field(json, "clock").get<double>();
+  facts.clock_ahead_seconds = number_field(json, "clock");
   facts.threads = static_cast<int>(count_field(json, "threads", 1, 1 << 20));
   facts.cores = static_cast<int>(count_field(json, "cores", 1, 1 << 20));
   facts.sharers = static_cast<int>(count_field(json, "sharers", 1, 1 << 20));

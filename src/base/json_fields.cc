@@ -9,28 +9,66 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMostDepth = 32;
+constexpr std::size_t kMostDepth = 32;
+// What the values of one text may take in memory, which may be 19 times the text's own size. The
+// manifest of a million blocks stays below it.
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+// Estimates for one value, and for what a text, a key or a container takes beside its contents.
+constexpr std::size_t kValueBytes = 32;
+constexpr std::size_t kOwnedBytes = 64;
 
-// Follows the parser and refuses what JSON leaves open.
-class Guard {
+// Reads a whole text without building anything, and refuses what JSON leaves open (a key that
+// stands twice) and what would take too much memory or stack. Only then is it parsed: a value that
+// has grown too large can't even be destroyed safely, since nlohmann::json allocates to do so.
+class Scan : public nlohmann::json_sax<json> {
  public:
-  bool operator()(int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kMostDepth) {
-      throw DataError(fmt::format("nested deeper than {} levels", kMostDepth));
-    }
-    if (event == json::parse_event_t::object_start) {
-      keys_.emplace_back();
-    } else if (event == json::parse_event_t::object_end) {
-      keys_.pop_back();
-    } else if (event == json::parse_event_t::key &&
-               !keys_.back().insert(parsed.get<std::string>()).second) {
-      throw DataError(fmt::format("the key {} stands there twice", parsed.dump()));
+  bool null() override { return take(0); }
+  bool boolean(bool) override { return take(0); }
+  bool number_integer(number_integer_t) override { return take(0); }
+  bool number_unsigned(number_unsigned_t) override { return take(0); }
+  bool number_float(number_float_t, const string_t&) override { return take(0); }
+  bool string(string_t& text) override { return take(kOwnedBytes + text.size()); }
+  bool binary(binary_t&) override { return false; }  // not in JSON
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    take(kOwnedBytes + name.size());
+    if (!keys_.back().insert(name).second) {
+      throw DataError(fmt::format("the key {} stands there twice", json(name).dump()));
     }
     return true;
   }
+  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
+    throw DataError(fmt::format("not JSON: {}", error.what()));
+  }
 
  private:
-  std::vector<std::set<std::string>> keys_;
+  bool take(std::size_t owned) {
+    bytes_ += kValueBytes + owned;
+    if (bytes_ > kMostBytes) {
+      throw DataError(
+          fmt::format("it would take more than {} MiB of memory: no file of this "
+                      "program is so large",
+                      kMostBytes >> 20));
+    }
+    return true;
+  }
+  bool open() {
+    if (keys_.size() == kMostDepth) {
+      throw DataError(fmt::format("nested deeper than {} levels", kMostDepth));
+    }
+    keys_.emplace_back();
+    return take(kOwnedBytes);
+  }
+  bool close() {
+    keys_.pop_back();
+    return true;
+  }
+
+  std::vector<std::set<std::string>> keys_;  // of each open container; none in an array
+  std::size_t bytes_ = 0;
 };
 
 const json& expect(bool holds, const json& value, const char* name, const char* expected) {
@@ -54,11 +92,9 @@ std::int64_t count_value(const json& value, const char* name, std::int64_t least
 }  // namespace
 
 json parse_json(std::string_view text) {
-  try {
-    return json::parse(text, Guard());
-  } catch (const json::exception& error) {
-    throw DataError(fmt::format("not JSON: {}", error.what()));
-  }
+  Scan scan;
+  json::sax_parse(text, &scan);
+  return json::parse(text);
 }
 
 const json& field(const json& object, const char* name) {

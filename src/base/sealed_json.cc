@@ -12,6 +12,50 @@ namespace {
 
 using nlohmann::json;
 
+// Finds one plain field of the outermost object, and stops there.
+class Search : public nlohmann::json_sax<json> {
+ public:
+  explicit Search(std::string_view name) : name_(name) {}
+  std::optional<json> found;
+
+  bool null() override { return value(nullptr); }
+  bool boolean(bool v) override { return value(v); }
+  bool number_integer(number_integer_t v) override { return value(v); }
+  bool number_unsigned(number_unsigned_t v) override { return value(v); }
+  bool number_float(number_float_t v, const string_t&) override { return value(v); }
+  bool string(string_t& v) override { return value(v); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    is_next_ = depth_ == 1 && name == name_;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const json::exception&) override {
+    return false;
+  }
+
+ private:
+  template <class T>
+  bool value(T v) {
+    if (is_next_) {
+      found = json(v);
+    }
+    return !is_next_ && depth_ > 0;
+  }
+  bool open() {
+    ++depth_;
+    return !is_next_;
+  }
+  bool close() { return --depth_ > 0; }
+
+  std::string_view name_;
+  std::size_t depth_ = 0;
+  bool is_next_ = false;  // the value that follows is the wanted one
+};
+
 std::string tail_of(std::string_view body) {
   return fmt::format(",\n \"seal\": \"sha256:{}\"\n}}\n", sha256_hex(body));
 }
@@ -23,11 +67,8 @@ std::size_t tail_bytes() {
 
 // The version that a text claims, whether or not its seal holds; -1 where it can't be read.
 std::int64_t claimed_version(std::string_view text) {
-  try {
-    return count_field(parse_json(text), "version");
-  } catch (const DataError&) {
-    return -1;
-  }
+  const std::optional<json> version = plain_field(text, "version");
+  return version && version->is_number_integer() ? version->get<std::int64_t>() : -1;
 }
 
 void refuse_newer(std::int64_t found, std::int64_t version) {
@@ -40,6 +81,12 @@ void refuse_newer(std::int64_t found, std::int64_t version) {
 }
 
 }  // namespace
+
+std::optional<json> plain_field(std::string_view text, const char* name) {
+  Search search(name);
+  json::sax_parse(text, &search);
+  return search.found;
+}
 
 std::string seal_json(const nlohmann::ordered_json& object) {
   std::string text = object.dump(1, ' ', false, json::error_handler_t::replace);
@@ -64,7 +111,7 @@ json unseal_json(std::string_view text, std::int64_t version) {
         text.size(), body_bytes, sha256_hex(body)));
   }
   json object = parse_json(text);
-  refuse_newer(count_field(object, "version"), version);
+  refuse_newer(count_field(object, "version", 1), version);
   return object;
 }
 

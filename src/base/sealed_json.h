@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,9 @@ std::string seal_body(std::string body);
 // DataError for a broken seal and for a version above `version`; the latter first, since a newer
 // program may seal otherwise.
 nlohmann::json unseal_json(std::string_view text, std::int64_t version);
+
+// A number, text or truth value of the outermost object of any text, sealed or not, read without
+// building the others. Nothing if it is not there, or not before the text stops being JSON.
+std::optional<nlohmann::json> plain_field(std::string_view text, const char* name);
 
 }  // namespace trireme

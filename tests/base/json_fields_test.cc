@@ -22,6 +22,15 @@ TEST(ParseJson, RefusesWhatJsonLeavesOpen) {
   }
 }
 
+// 36 MB that would take more than 1 GiB once parsed; refused before the text turns out to be none.
+TEST(ParseJson, RefusesWhatWouldFillTheMemory) {
+  std::string wide = "[";
+  for (int i = 0; i < 12'000'000; ++i) {
+    wide += "\"\",";
+  }
+  EXPECT_THAT(message_of<DataError>([&] { parse_json(wide); }), HasSubstr("memory"));
+}
+
 TEST(JsonFields, ComeAsTheyAre) {
   const auto object =
       parse_json(R"({"t": "x", "n": 7, "yes": true, "row": [1, 2], "inner": {"t": ""}})");

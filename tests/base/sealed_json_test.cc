@@ -35,5 +35,17 @@ TEST(SealedJson, ANewerVersionIsNamedWhateverItsSeal) {
   }
 }
 
+TEST(PlainField, IsReadWithoutTheRest) {
+  const std::string text =
+      R"({"a": {"version": 1, "b": [{"version": 2}]}, "version": 7, "list": [1], "c": })";
+  EXPECT_EQ(plain_field(text, "version").value(), 7);
+  for (const char* name : {"a", "list", "b", "c", "none"}) {
+    EXPECT_FALSE(plain_field(text, name).has_value()) << name;
+  }
+  for (const char* other : {"", "7", "[\"version\", 7]", "{\"version\": [7]}", "\xFF"}) {
+    EXPECT_FALSE(plain_field(other, "version").has_value()) << other;
+  }
+}
+
 }  // namespace
 }  // namespace trireme
