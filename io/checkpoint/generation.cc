@@ -1,6 +1,5 @@
 #include "io/checkpoint/generation.h"
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -12,14 +11,30 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-// Nothing if there is no such file, or not a number in it.
+// The largest generation found so far and where it stands.
+struct Largest {
+  std::int64_t generation = 0;
+  fs::path source;
+
+  void take(std::int64_t found, const fs::path& where) {
+    if (found > generation) {
+      generation = found;
+      source = where;
+    }
+  }
+};
+
+// Nothing if there is no such file, or not a number in it. A number that does not fit counts as
+// one above the bound.
 std::optional<std::int64_t> recorded_generation(const fs::path& folder) {
   try {
     const std::string text = read_file(folder / kGenerationName, 64);
     std::int64_t value = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool ok = code == std::errc() && value >= 0 && std::string_view(end) == "\n";
-    return ok ? std::optional(value) : std::nullopt;
+    if (std::string_view(end) != "\n" || text.starts_with('-')) {
+      return std::nullopt;
+    }
+    return code == std::errc() ? value : kMostGeneration;
   } catch (const DataError&) {
     return std::nullopt;
   } catch (const NotFound&) {
@@ -30,20 +45,26 @@ std::optional<std::int64_t> recorded_generation(const fs::path& folder) {
 }  // namespace
 
 std::int64_t next_generation(const fs::path& folder) {
-  const std::optional<std::int64_t> recorded = recorded_generation(folder);
-  std::int64_t largest = recorded.value_or(0);
+  Largest largest;
+  largest.take(recorded_generation(folder).value_or(0), folder / kGenerationName);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (const auto name = parse_transient_name(entry.path().filename().string())) {
-      largest = std::max(largest, name->generation);
+      largest.take(name->generation, entry.path());
     }
   }
   for (const StepFolder& step : list_steps(folder)) {
     if (step.manifest) {
-      largest = std::max(largest, step.manifest->generation);
+      largest.take(step.manifest->generation, step.path / kManifestName);
     }
   }
-  write_file_durably(folder / kGenerationName, fmt::format("{}\n", largest + 1));
-  return largest + 1;
+  if (largest.generation >= kMostGeneration) {
+    throw DataError(fmt::format(
+        "{} claims that at least {} runs have written to {}: no run wrote that, and none could "
+        "save after it. Remove it or move it out of the folder, and start again",
+        largest.source.string(), kMostGeneration, folder.string()));
+  }
+  write_file_durably(folder / kGenerationName, fmt::format("{}\n", largest.generation + 1));
+  return largest.generation + 1;
 }
 
 }  // namespace trireme

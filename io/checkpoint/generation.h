@@ -8,8 +8,11 @@
 
 namespace trireme {
 
+// More runs than a folder can see; a larger generation was damaged or planted.
+inline constexpr std::int64_t kMostGeneration = 1'000'000'000;
+
 // Larger than any that the folder knows of; recorded there before this returns. The caller holds
-// the run lock.
+// the run lock. DataError naming the file if something there claims kMostGeneration or more.
 std::int64_t next_generation(const std::filesystem::path& folder);
 
 }  // namespace trireme

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/generation.h"
 #include "io/checkpoint/manifest.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/tiling.h"
@@ -112,11 +113,7 @@ std::string tiling_fault(const StoredTensor& tensor) {
 
 // Sealed or not: better called what it is than damaged.
 bool claims_to_be_dataset(std::string_view text) {
-  try {
-    return text_field(parse_json(text), "format") == "trireme-dataset";
-  } catch (const DataError&) {
-    return false;
-  }
+  return plain_field(text, "format") == json("trireme-dataset");
 }
 
 Manifest parse_fields(const json& object) {
@@ -126,7 +123,7 @@ Manifest parse_fields(const json& object) {
   Manifest manifest;
   manifest.software = text_field(object, "software");
   manifest.created = text_field(object, "created");
-  manifest.generation = count_field(object, "generation");
+  manifest.generation = count_field(object, "generation", 0, kMostGeneration);
   manifest.read_back = flag_field(object, "read_back");
   manifest.meta = {count_field(object, "step"), count_field(object, "samples"),
                    JsonValue(object_field(object, "config")),

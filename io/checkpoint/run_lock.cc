@@ -51,6 +51,8 @@ std::optional<std::string> read_if_there(const fs::path& path) {
     return read_file(path, kMostLockBytes);
   } catch (const NotFound&) {
     return std::nullopt;
+  } catch (const DataError&) {
+    return "";  // no lock of ours: somebody's, who can't be named
   }
 }
 

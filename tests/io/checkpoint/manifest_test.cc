@@ -82,6 +82,7 @@ TEST(Manifest, NamesWhatIsWrong) {
       {"\"step\": 100", "\"stop\": 100", "'step' is missing"},
       {"\"version\": 1", "\"version\": 2", "version 2 is newer than 1"},
       {"\"version\": 1", "\"version\": \"1\"", "'version'"},
+      {"\"version\": 1", "\"version\": 0", "'version'"},
       {"trireme-checkpoint", "something else", "not the manifest of"},
       {"\"read_back\": true", "\"read_back\": 1", "'read_back'"},
       {"shard-00000", "../../00000", "not the name of a shard"},

@@ -1,0 +1,71 @@
+#include "io/checkpoint/generation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "io/checkpoint/names.h"
+#include "src/base/file.h"
+#include "tests/io/checkpoint/sample_state.h"
+#include "tests/support/message_of.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string refusal(const fs::path& folder) {
+  return message_of<DataError>([&] { next_generation(folder); });
+}
+
+TEST(Generation, GrowsWithEveryRun) {
+  TempFolder folder;
+  EXPECT_EQ(next_generation(folder.path()), 1);
+  EXPECT_EQ(next_generation(folder.path()), 2);
+  fs::create_directory(folder.path() / ".tmp-1-7");
+  EXPECT_EQ(next_generation(folder.path()), 8);
+  write_file_durably(folder.path() / kGenerationName, "nonsense\n");
+  EXPECT_EQ(next_generation(folder.path()), 8);
+}
+
+// Each of these made every later save of the folder fail, hours after the start.
+TEST(Generation, RefusesAPlantedFileAtTheStart) {
+  for (const char* number :
+       {"1000000000", "1152921504606846976", "9223372036854775807", "99999999999999999999999999"}) {
+    TempFolder folder;
+    write_file_durably(folder.path() / kGenerationName, fmt::format("{}\n", number));
+    EXPECT_THAT(refusal(folder.path()),
+                AllOf(HasSubstr((folder.path() / kGenerationName).string()), HasSubstr("Remove")))
+        << number;
+    fs::remove(folder.path() / kGenerationName);
+    EXPECT_EQ(next_generation(folder.path()), 1);
+  }
+}
+
+TEST(Generation, RefusesAPlantedAttempt) {
+  TempFolder folder;
+  const fs::path planted = folder.path() / ".tmp-1-9223372036854775807";
+  fs::create_directory(planted);
+  EXPECT_THAT(refusal(folder.path()), HasSubstr(planted.string()));
+  fs::remove(planted);
+  EXPECT_EQ(next_generation(folder.path()), 1);
+}
+
+// A manifest beyond the bound is none; one at the bound is refused by name.
+TEST(Generation, RefusesAPlantedManifest) {
+  TempFolder folder;
+  ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);
+  const fs::path file = step_path(folder.path(), 1) / kManifestName;
+  Manifest manifest = inspect_step(step_path(folder.path(), 1)).manifest.value();
+  manifest.generation = kMostGeneration;
+  write_file_durably(file, to_text(manifest));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr(file.string()));
+  manifest.generation = std::int64_t{1} << 59;
+  write_file_durably(file, to_text(manifest));
+  EXPECT_THAT(inspect_step(step_path(folder.path(), 1)).problem, HasSubstr("generation"));
+  EXPECT_EQ(next_generation(folder.path()), 2);
+}
+
+}  // namespace
+}  // namespace trireme
