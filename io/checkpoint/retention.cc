@@ -11,11 +11,29 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-// Drafts that a crash left beside the small files.
-bool is_draft(const std::string& name) {
-  return name.starts_with(fmt::format("{}.", kLockName)) ||
-         name.starts_with(fmt::format("{}.", kLatestName)) ||
-         name.starts_with(fmt::format("{}.", kGenerationName));
+bool has_only(std::string_view text, std::string_view allowed) {
+  return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+// Whether a crash left this file beside the small files. The names are exactly those that
+// write_file_durably() (LATEST.tmp-PID) and the run lock (run.lock.NONCE, run.lock.stale-NONCE)
+// make, so that a user's LATEST.notes stays.
+bool is_draft(const fs::path& path) {
+  const std::string name = path.filename().string();
+  std::string_view rest = name;
+  const auto skip = [&rest](std::string_view prefix) {
+    const bool found = rest.starts_with(prefix);
+    rest.remove_prefix(found ? prefix.size() : 0);
+    return found;
+  };
+  bool matches = false;
+  if (skip(kLockName)) {
+    matches =
+        (skip(".stale-") || skip(".")) && rest.size() == 16 && has_only(rest, "0123456789abcdef");
+  } else if (skip(kLatestName) || skip(kGenerationName)) {
+    matches = skip(".tmp-") && has_only(rest, "0123456789");
+  }
+  return matches && fs::is_regular_file(fs::symlink_status(path));
 }
 
 // A name for `path`'s content that nothing has yet.
@@ -86,7 +104,7 @@ void clean_remains(const fs::path& folder, std::int64_t generation) {
   }
   for (const fs::path& path : paths) {
     const auto name = parse_transient_name(path.filename().string());
-    if (is_draft(path.filename().string())) {
+    if (is_draft(path)) {
       remove_tree(path);
     }
     if (!name || name->generation >= generation) {

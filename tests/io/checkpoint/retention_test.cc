@@ -156,6 +156,28 @@ TEST(Retention, DoesNotFollowSymbolicLinks) {
   EXPECT_TRUE(fs::exists(elsewhere.path() / "file"));
 }
 
+TEST(Retention, RemovesOnlyTheDraftsThatItsOwnWritersLeave) {
+  TempFolder folder;
+  const std::vector<std::string> drafts = {"run.lock.0123456789abcdef",
+                                           "run.lock.stale-0123456789abcdef", "LATEST.tmp-123",
+                                           "GENERATION.tmp-4"};
+  const std::vector<std::string> kept = {"GENERATION.bak", "GENERATION.tmp-", "LATEST.notes",
+                                         "LATEST.tmp-1x",  "run.lock.0123",   "run.lock.bak"};
+  for (const std::vector<std::string>& names : {drafts, kept}) {
+    for (const std::string& name : names) {
+      File::create_new(folder.path() / name).close();
+    }
+  }
+  for (const char* name : {"LATEST.tmp-77", "run.lock.dir"}) {
+    fs::create_directory(folder.path() / name);
+    File::create_new(folder.path() / name / "notes").close();
+  }
+  clean_remains(folder.path(), 100);
+  EXPECT_THAT(names_in(folder.path()),
+              ElementsAre("GENERATION.bak", "GENERATION.tmp-", "LATEST.notes", "LATEST.tmp-1x",
+                          "LATEST.tmp-77", "run.lock.0123", "run.lock.bak", "run.lock.dir"));
+}
+
 TEST(Retention, AReaderOfADeletedStepGetsItsBytesOrAnError) {
   TempFolder folder;
   ASSERT_TRUE(save_state(folder.path(), small_state(1), 1).durable);
