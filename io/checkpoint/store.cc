@@ -65,11 +65,27 @@ auto sort_key(const StepFolder& step) {
 
 }  // namespace
 
+namespace {
+
+// Whether runs write checkpoints to the folder, whatever its own name.
+bool holds_steps(const fs::path& folder) {
+  std::error_code code;
+  for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {
+    const std::string name = at->path().filename().string();
+    if (name == kGenerationName || name.starts_with("step-")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 bool is_step_folder(const fs::path& path) {
   const fs::path clean = path.has_filename() ? path : path.parent_path();
   std::error_code ignored;
   return fs::exists(clean / kManifestName, ignored) ||
-         clean.filename().string().starts_with("step-");
+         (clean.filename().string().starts_with("step-") && !holds_steps(clean));
 }
 
 StepFolder inspect_step(const fs::path& path) {
@@ -140,21 +156,34 @@ StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
     return step;
   }
   std::vector<StepFolder> steps = list_steps(clean);
+  std::vector<std::string> problems;
   for (StepFolder& step : steps) {
     check_readable(step);
     if (step.manifest) {
+      skipped = shortened(std::move(problems), clean);
       return std::move(step);
     }
-    skipped.push_back(step.problem);
+    problems.push_back(step.problem);
   }
   if (steps.empty()) {
     throw no_checkpoint_in(clean);
   }
   std::string all = fmt::format("{} holds no valid checkpoint:", clean.string());
-  for (const std::string& line : skipped) {
+  for (const std::string& line : shortened(std::move(problems), clean)) {
     all += "\n  " + line;
   }
   throw DataError(all);
+}
+
+std::vector<std::string> shortened(std::vector<std::string> problems, const fs::path& folder) {
+  constexpr std::size_t kShown = 5;
+  if (problems.size() > kShown + 1) {
+    const std::size_t more = problems.size() - kShown;
+    problems.resize(kShown);
+    problems.push_back(
+        fmt::format("{} more steps of {}, which `trireme ckpt ls` lists", more, folder.string()));
+  }
+  return problems;
 }
 
 }  // namespace trireme

@@ -27,7 +27,8 @@ struct StepFolder {
   bool pinned = false;
 };
 
-// Whether the path means one step, not a folder of them: by its name or its manifest.
+// Whether the path means one step, not a folder of them: it has a manifest, or the name of a step
+// and no steps in it.
 bool is_step_folder(const std::filesystem::path& path);
 // A folder of any other name than step-* may hold any step.
 StepFolder inspect_step(const std::filesystem::path& path);
@@ -39,9 +40,12 @@ NotFound no_checkpoint_in(const std::filesystem::path& folder);
 
 // PolicyError for an unreadable step: it is not passed over for an older one.
 void check_readable(const StepFolder& step);
-// `path` is a step's folder, or a checkpoint folder and then means its newest whole step. Appends
-// to `skipped` what is wrong with others. NotFound if there is no step, PolicyError if one is
-// unreadable, DataError if none is whole.
+// The first few, and in one line how many more there are: a folder may hold 100,000 broken steps.
+std::vector<std::string> shortened(std::vector<std::string> problems,
+                                   const std::filesystem::path& folder);
+// `path` is a step's folder, or a checkpoint folder and then means its newest whole step. Puts
+// into `skipped` what is wrong with newer ones, shortened. NotFound if there is no step,
+// PolicyError if one is unreadable, DataError if none is whole.
 StepFolder find_step(const std::filesystem::path& path, std::vector<std::string>& skipped);
 
 struct Retention {

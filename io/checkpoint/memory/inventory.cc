@@ -75,7 +75,8 @@ auto sort_key(const StepCandidate& step) {
 // What rank 0 finds on disk.
 json disk_steps(const fs::path& folder, std::optional<std::int64_t> only,
                 std::vector<std::pair<std::string, Manifest>>& manifests) {
-  json found = {{"any", false}, {"steps", json::array()}, {"problems", json::array()}};
+  json found = {{"any", false}, {"steps", json::array()}};
+  std::vector<std::string> problems;
   for (StepFolder& step : list_steps(folder)) {
     if (only && step.path.filename() != step_folder_name(*only)) {
       continue;
@@ -83,7 +84,7 @@ json disk_steps(const fs::path& folder, std::optional<std::int64_t> only,
     found["any"] = true;
     check_readable(step);
     if (!step.manifest) {
-      found["problems"].push_back(step.problem);
+      problems.push_back(step.problem);
       continue;
     }
     const std::string id = contents_id(*step.manifest);
@@ -91,6 +92,7 @@ json disk_steps(const fs::path& folder, std::optional<std::int64_t> only,
         {{"step", step.step}, {"generation", step.manifest->generation}, {"id", id}});
     manifests.emplace_back(id, std::move(*step.manifest));
   }
+  found["problems"] = shortened(std::move(problems), folder);
   return found;
 }
 

@@ -7,6 +7,7 @@
 #include "io/checkpoint/names.h"
 #include "src/base/file.h"
 #include "tests/io/checkpoint/sample_state.h"
+#include "tests/support/message_of.h"
 
 namespace trireme {
 namespace {
@@ -198,6 +199,38 @@ TEST(Retention, AReaderOfADeletedStepGetsItsBytesOrAnError) {
   });
   EXPECT_EQ(read, 1);  // before the rename
   EXPECT_EQ(refused, 3);
+}
+
+TEST(Store, NamesAFewOfManyBrokenSteps) {
+  TempFolder folder;
+  for (std::int64_t step = 1; step <= 500; ++step) {
+    fs::create_directory(step_path(folder.path(), step));
+  }
+  std::vector<std::string> skipped;
+  const std::string refusal = message_of<DataError>([&] { find_step(folder.path(), skipped); });
+  EXPECT_EQ(std::count(refusal.begin(), refusal.end(), '\n'), 6);
+  EXPECT_THAT(refusal, testing::HasSubstr("495 more steps of " + folder.path().string()));
+  ASSERT_TRUE(save_state(folder.path(), small_state(), 501).durable);
+  EXPECT_EQ(find_step(folder.path(), skipped).step, 501);
+  EXPECT_EQ(skipped.size(), 6U);
+  const LoadedState loaded = load_state(folder.path(), small_state());
+  EXPECT_TRUE(loaded.equal);
+  EXPECT_EQ(loaded.resumed.value().skipped.size(), 6U);
+}
+
+// A user may call the folder of all checkpoints what a step's is called.
+TEST(Store, KnowsAFolderOfStepsByItsContents) {
+  TempFolder folder;
+  const fs::path steps = folder.path() / "step-00000005";
+  fs::create_directory(steps);
+  EXPECT_TRUE(is_step_folder(steps));
+  ASSERT_TRUE(save_state(steps, small_state(), 7).durable);
+  EXPECT_FALSE(is_step_folder(steps));
+  std::vector<std::string> skipped;
+  EXPECT_EQ(find_step(steps, skipped).step, 7);
+  fs::remove_all(steps / "step-00000007");
+  EXPECT_FALSE(is_step_folder(steps)) << "a run has written here";
+  EXPECT_TRUE(load_state(steps, small_state()).resumed == std::nullopt);
 }
 
 TEST(Store, OrdersByRunThenByStep) {
