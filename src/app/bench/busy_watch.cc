@@ -1,5 +1,6 @@
 #include "src/app/bench/busy_watch.h"
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -57,6 +58,7 @@ void run_watched(AppContext& context, const std::function<void()>& benchmark) {
     }
   }
   if (const std::string warning = busy_warning(part); !warning.empty()) {
+    std::fflush(stdout);  // the figures that it is about come first
     say(warning);
   }
 }
