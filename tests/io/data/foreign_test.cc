@@ -24,6 +24,12 @@ int run_python(const std::string& script, const std::string& arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// A file of write_foreign.py, and what the error about it says.
+struct Refusal {
+  const char* name;
+  std::vector<const char*> words;
+};
+
 class ForeignTest : public DataTest {
  protected:
   static void SetUpTestSuite() {
@@ -47,6 +53,15 @@ class ForeignTest : public DataTest {
     options.out = folder_ / "out";
     options.vocab = 50'000;
     return options;
+  }
+  void expect_refused(const Refusal& one) const {
+    SCOPED_TRACE(one.name);
+    const std::string words =
+        message_of<DataError>([&] { convert(convert_options(foreign(one.name)), {}); });
+    EXPECT_THAT(words, HasSubstr(foreign(one.name).string()));
+    for (const char* word : one.words) {
+      EXPECT_THAT(words, HasSubstr(word));
+    }
   }
 
  private:
@@ -134,11 +149,6 @@ TEST_F(ForeignTest, EveryCompleteLayoutIsRead) {
   EXPECT_EQ(all_tokens(Dataset::open(folder_ / "out"))[99'999], 99'999 * 7919 % 50'000 % 200);
 }
 
-struct Refusal {
-  const char* name;
-  std::vector<const char*> words;
-};
-
 TEST_F(ForeignTest, WhatAFileDoesNotHoldIsNeverMadeUp) {
   const std::vector<Refusal> cases = {
       {"unfinished", {"/tokens has 5 of its 100 chunks", "write the file again"}},
@@ -158,14 +168,8 @@ TEST_F(ForeignTest, WhatAFileDoesNotHoldIsNeverMadeUp) {
       {"offsets_unfinished", {"/doc_offsets has storage for 0 of its 24 bytes"}},
   };
   for (const Refusal& one : cases) {
-    SCOPED_TRACE(one.name);
-    const std::string words =
-        message_of<DataError>([&] { convert(convert_options(foreign(one.name)), {}); });
-    EXPECT_THAT(words, HasSubstr(foreign(one.name).string()));
-    for (const char* word : one.words) {
-      EXPECT_THAT(words, HasSubstr(word));
-    }
-    EXPECT_FALSE(fs::exists(folder_ / "out")) << "nothing is written for a refused file";
+    expect_refused(one);
+    EXPECT_FALSE(fs::exists(folder_ / "out")) << one.name << ": nothing is written";
   }
   ConvertOptions o = convert_options(foreign("one_chunk"));
   o.offsets = "/documents";
@@ -186,13 +190,7 @@ TEST_F(ForeignTest, AFileLeadsToNoOtherFile) {
       {"foreign_filter", {"filter 32000 (lzf)", "h5repack"}},
   };
   for (const Refusal& one : cases) {
-    SCOPED_TRACE(one.name);
-    const std::string words =
-        message_of<DataError>([&] { convert(convert_options(foreign(one.name)), {}); });
-    EXPECT_THAT(words, HasSubstr(foreign(one.name).string()));
-    for (const char* word : one.words) {
-      EXPECT_THAT(words, HasSubstr(word));
-    }
+    expect_refused(one);
   }
   ConvertOptions o = convert_options(foreign("plain"));
   o.tokens = "/tokens_by_soft_link";
@@ -208,12 +206,7 @@ TEST_F(ForeignTest, DamagedChunksAreRefused) {
       {"chunk_checksum", {"at element 5000", "checksum (fletcher32)"}},
   };
   for (const Refusal& one : cases) {
-    SCOPED_TRACE(one.name);
-    const std::string words =
-        message_of<DataError>([&] { convert(convert_options(foreign(one.name)), {}); });
-    for (const char* word : one.words) {
-      EXPECT_THAT(words, HasSubstr(word));
-    }
+    expect_refused(one);
     fs::remove_all(folder_ / "out");
   }
 }
