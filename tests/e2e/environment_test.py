@@ -10,6 +10,7 @@ import pathlib
 import resource
 import shutil
 import subprocess
+import time
 import unittest
 
 import harness
@@ -76,11 +77,15 @@ SETTINGS = [
     ("MALLOC_ARENA_MAX", "1"),
     ("MALLOC_TOP_PAD_", "0"),
     ("GLIBC_TUNABLES", "glibc.malloc.perturb=90"),
+    ("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F"),
+    ("OMP_DISPLAY_ENV", "true"),
     ("UCX_TLS", "tcp"),
+    ("UCX_NET_DEVICES", "none0"),
     ("OMPI_MCA_btl", "self"),
     ("LC_ALL", "de_DE.UTF-8"),
     ("LC_NUMERIC", "de_DE.UTF-8"),
     ("TZ", "Pacific/Chatham"),
+    ("TMPDIR", "/nonexistent"),
     ("LD_BIND_NOW", "1"),
 ]
 SMALL = ["model.layers=2", "model.vocab=259"]
@@ -89,6 +94,8 @@ LIMITS = [
     Row("stack without a limit", limits={resource.RLIMIT_STACK: resource.RLIM_INFINITY}),
     Row("a stack of 1 MiB", limits={resource.RLIMIT_STACK: MIB}),
     Row("400 MiB of address space", limits={resource.RLIMIT_AS: 400 * MIB}),
+    Row("64 open files", limits={resource.RLIMIT_NOFILE: 64}),
+    Row("no locked memory", limits={resource.RLIMIT_MEMLOCK: 0}),
     Row("no core file", limits={resource.RLIMIT_CORE: 0}),
     Row("one processor", before=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})),
 ]
@@ -129,6 +136,7 @@ class Environment(unittest.TestCase):
             train__eval_samples=2,
             train__threads=2,
         )
+        cls.clean = {}
 
     def train(self, row):
         """The run's result and, where it succeeded, the digest of its checkpoint."""
@@ -156,7 +164,9 @@ class Environment(unittest.TestCase):
         )
         bits = None
         if result.returncode == 0:
-            shown = harness.must(harness.run("ckpt", "digest", folder / "run/checkpoints"))
+            kept = [k.partition("=")[2] for k in row.keys if k.startswith("checkpoint.dir=")]
+            shown = harness.must(
+                harness.run("ckpt", "digest", kept[0] if kept else folder / "run/checkpoints"))
             losses = (folder / "run/metrics.jsonl").read_text().splitlines()
             bits = shown.stdout.strip(), [json.loads(x)["loss_bits"] for x in losses]
         return result, bits
@@ -174,9 +184,11 @@ class Environment(unittest.TestCase):
                         self.assertIn(word, result.stderr, told)
 
     def clean_run(self, env=None, keys=()):
-        result, bits = self.train(Row("clean", env, keys=keys))
-        harness.must(result)
-        return bits
+        which = json.dumps([env, keys])
+        if which not in self.clean:
+            result, self.clean[which] = self.train(Row("clean", env, keys=keys))
+            harness.must(result)
+        return self.clean[which]
 
     def test_smaller_teams_for_every_kernel_table(self):
         for table in filter(has_table, TABLES):
@@ -187,6 +199,39 @@ class Environment(unittest.TestCase):
     def test_a_smaller_team_is_warned_of(self):
         row = Row("limit", {"OMP_THREAD_LIMIT": 1}, words=["OMP_THREAD_LIMIT is 1", "1 of the 2"])
         self.check([row], self.clean_run())
+
+    def test_evaluation_and_generation_in_smaller_teams(self):
+        result, _ = self.train(Row("a model", keys=[f"checkpoint.dir={self.folder}/model"]))
+        harness.must(result)
+        checkpoints = self.folder / "model"
+        results = []
+        for team in [{}, *TEAMS]:
+            loss = harness.run("eval", "--checkpoint", checkpoints, "--data", self.datasets[1],
+                               "--json", env=team)
+            text = harness.run("generate", "--checkpoint", checkpoints, "--prompt", "the ",
+                               "--tokens", 24, "--temperature", 0, "--threads", 2, env=team)
+            results.append((harness.must(loss).stdout, harness.must(text).stdout))
+        self.assertEqual(results, [results[0]] * len(results))
+
+    def test_processors_that_are_taken_away(self):
+        clean = self.clean_run()
+        run_dir = self.folder / "shrinking"
+        words = ["train", self.config, *SMALL, f"run.dir={run_dir}"]
+        process = harness.start(*words, ranks=0, log=self.folder / "shrinking.log")
+        one = {min(os.sched_getaffinity(0))}
+        try:
+            while process.poll() is None:
+                for task in pathlib.Path(f"/proc/{process.pid}/task").glob("*"):
+                    try:
+                        os.sched_setaffinity(int(task.name), one)
+                    except ProcessLookupError:
+                        pass  # a thread that has ended
+                time.sleep(0.05)
+        finally:
+            harness.end_group(process)
+        self.assertEqual(process.returncode, 0)
+        shown = harness.must(harness.run("ckpt", "digest", run_dir / "checkpoints"))
+        self.assertEqual(shown.stdout.strip(), clean[0])
 
     def test_variables_do_not_matter(self):
         self.check(variables(), self.clean_run())
