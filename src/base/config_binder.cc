@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr double kSmallestFloat = std::numeric_limits<float>::min();
+constexpr double kLargestFloat = std::numeric_limits<float>::max();
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   std::int64_t number = 0;
@@ -198,6 +200,12 @@ ConfigRule ConfigBinder::real(const std::string& key, float& value, std::string_
   ResolvedKey& resolved = resolved_.back();
   if (resolved.origin == "default") {
     resolved.value = ConfigValue::scalar(fallback);
+  }
+  const double size = std::abs(wide);
+  if (size > kLargestFloat || (size > 0 && size < kSmallestFloat)) {
+    refuse(key, fmt::format("{} is outside the range of a 32-bit float ({:.4g} to {:.4g})", wide,
+                            kSmallestFloat, kLargestFloat));
+    return rule;
   }
   value = static_cast<float>(wide);
   return rule;

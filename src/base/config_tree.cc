@@ -98,6 +98,9 @@ class Flattener : public YAML::EventHandler {
   void value(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
              const std::string* text) {
     refuse_extras(mark, tag, anchor);
+    if (text != nullptr && text->find('\0') != std::string::npos) {
+      fail(mark, "a NUL byte (\\0), which no value may hold");
+    }
     if (in_list_) {
       list_.value.items.push_back(text == nullptr ? "" : *text);
       if (list_.value.items.size() > kMaxConfigEntries) {

@@ -69,6 +69,10 @@ TEST(ConfigTree, RefusesWhatAConfigurationNeedsNot) {
   EXPECT_THAT(refusal("[a]: 2\n"), HasSubstr("run.yaml:1:"));
   EXPECT_THAT(refusal("a b: 2\n"), HasSubstr("not a key"));
   EXPECT_THAT(refusal("'': 2\n"), HasSubstr("not a key"));
+  for (const char* const nul :
+       {"a: 1\nb: \"x\\0y\"\n", "a: 1\nb: [x, \"\\x00\"]\n", "a: 1\n\"b\\0\": x\n"}) {
+    EXPECT_THAT(refusal(nul), HasSubstr("run.yaml:2: a NUL byte")) << nul;
+  }
 }
 
 TEST(ConfigTree, HostileSizesEndQuickly) {

@@ -6,6 +6,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/nn/model_size.h"
+#include "src/train/run/layout.h"
 #include "src/train/run/model_presets.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
@@ -16,11 +17,13 @@ namespace {
 using testing::HasSubstr;
 
 LoadedConfig load(const std::vector<std::string>& arguments) {
-  const TempFolder folder;
+  static const TempFolder folder;
   const auto file = folder.path() / "run.yaml";
-  write_file_durably(file,
-                     "model: {preset: gpt2-124m}\ndata: {train: d}\nrun: {dir: r}\n"
-                     "train: {steps: 5, global_batch: 8}\n");
+  if (!std::filesystem::exists(file)) {
+    write_file_durably(file,
+                       "model: {preset: gpt2-124m}\ndata: {train: d}\nrun: {dir: r}\n"
+                       "train: {steps: 5, global_batch: 8}\n");
+  }
   return load_run_config(
       {.file = file, .arguments = arguments, .environment = nullptr, .site = {}});
 }
@@ -45,6 +48,77 @@ TEST(RunConfig, NumbersThatWouldOverflowAreRefused) {
   EXPECT_THAT(refusal({"model.layers=65536", "model.hidden=16777216", "model.heads=1024",
                        "model.ffn=16777216"}),
               HasSubstr("parameters"));
+}
+
+// Every integer key of the configuration takes part, as the binder lists them: each value gives a
+// ConfigError, or a configuration whose layout can be planned.
+TEST(RunConfig, ExtremeIntegersAreRefusedOrWork) {
+  const std::vector<std::string> values = {"0",
+                                           "1",
+                                           "-1",
+                                           "2147483648",
+                                           "4611686018427387904",
+                                           "9223372036854775807",
+                                           "-9223372036854775808"};
+  const std::vector<std::vector<std::string>> companies = {
+      {"model.preset=tiny-llama"},
+      {"train.micro_batch=-1", "optimizer.schedule.kind=wsd"},
+      {"divergence.spike=rewind", "checkpoint.every=100", "checkpoint.keep=3"}};
+  std::size_t keys = 0;
+  const LoadedConfig defaults = load({});
+  for (const ResolvedKey& key : defaults.binder.resolved()) {
+    if (key.allowed.find("integer") == std::string::npos && !key.allowed.starts_with("size")) {
+      continue;
+    }
+    ++keys;
+    for (const std::string& value : values) {
+      for (std::vector<std::string> arguments : companies) {
+        arguments.push_back(key.key + "=" + value);
+        SCOPED_TRACE(testing::PrintToString(arguments));
+        try {
+          const RunConfig config = load(arguments).config;
+          EXPECT_GE(config.micro_batches(), 1);
+          (void)describe_layout(make_layout(config, 1, 1), config);
+        } catch (const ConfigError& refused) {
+          EXPECT_STRNE(refused.what(), "");
+        }
+      }
+    }
+  }
+  EXPECT_GE(keys, 40U);
+}
+
+TEST(RunConfig, ADivisorOfZeroIsRefusedBeforeItDivides) {
+  EXPECT_THAT(refusal({"train.micro_batch=0"}),
+              HasSubstr("train.micro_batch: 0 is not allowed; allowed: integer, at least 1"));
+  EXPECT_THAT(refusal({"train.global_batch=-9223372036854775808", "train.micro_batch=-1"}),
+              HasSubstr("2 problems"));
+  EXPECT_THAT(refusal({"train.global_batch=16777217", "train.steps=1", "data.sequence=1"}),
+              HasSubstr("2^24 micro-batches"));
+}
+
+TEST(RunConfig, NumbersOutsideTheirTypesAreRefused) {
+  EXPECT_THAT(refusal({"optimizer.lr=1e39"}), HasSubstr("optimizer.lr: 1e+39 is outside"));
+  EXPECT_THAT(refusal({"optimizer.lr=1e-60"}), HasSubstr("32-bit float"));
+  for (const std::string key : {"comm.deadline.start", "comm.deadline.step", "checkpoint.mtbf",
+                                "comm.deadline.checkpoint", "comm.deadline.evaluate"}) {
+    EXPECT_THAT(refusal({key + "=1e300"}), HasSubstr(key));
+  }
+}
+
+TEST(RunConfig, TheRootIsNoRunsFolder) {
+  const TempFolder folder;
+  const auto link = folder.path() / "link";
+  std::filesystem::create_directory_symlink("/", link);
+  for (const std::string& root :
+       {std::string("/"), std::string("/./"), std::string("//"), std::string("/tmp/.."),
+        std::string("/no-such-folder/../."), link.string(), (link / ".").string()}) {
+    for (const std::string key : {"run.dir", "checkpoint.dir"}) {
+      EXPECT_THAT(refusal({key + "=" + root}), HasSubstr("is the root of the file system")) << root;
+    }
+  }
+  EXPECT_NO_THROW(load({"run.dir=" + (link / "tmp").string()}));
+  EXPECT_NO_THROW(load({"run.dir=..."}));
 }
 
 TEST(RunConfig, WhatFollowsADivergence) {

@@ -4,14 +4,15 @@
 #include "src/base/error.h"
 #include "src/parallel/pipeline/schedule.h"
 #include "src/train/run/model_presets.h"
+#include "src/train/run/run_config_checks.h"
 
 namespace trireme {
 namespace {
 
 // A step is a 32-bit coordinate of dropout's random numbers.
 constexpr double kMostSteps = 4294967295;
-// Of a run, and of a step: sums of them, and bytes of them, stay far from 2^63.
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 56;
+// Upper limit for durations in seconds or hours: they fit into 64 bits of nanoseconds.
+constexpr double kLongest = 1e8;
 
 // More than any machine has; three such degrees multiplied stay below 2^63.
 constexpr double kMostRanks = 1048576;
@@ -81,13 +82,17 @@ void bind(ConfigBinder& b, OptimizerConfig& c) {
   b.text("optimizer.schedule.kind", kind, "how the rate changes after warmup")
       .one_of({"cosine", "linear", "constant", "wsd"});
   c.schedule.kind = parse_schedule(kind);
-  b.integer("optimizer.schedule.warmup", c.schedule.warmup, "steps of linear growth").at_least(0);
+  b.integer("optimizer.schedule.warmup", c.schedule.warmup, "steps of linear growth")
+      .at_least(0)
+      .at_most(kMostSteps);
   b.real("optimizer.schedule.min_lr", c.schedule.min_lr, "where the decay ends").at_least(0);
   b.integer("optimizer.schedule.decay", c.schedule.decay, "wsd: steps of decay at the end")
-      .at_least(0);
+      .at_least(0)
+      .at_most(kMostSteps);
   b.integer("optimizer.schedule.steps", c.schedule.steps,
             "length of the schedule in steps; 0: train.steps")
-      .at_least(0);
+      .at_least(0)
+      .at_most(kMostSteps);
 }
 
 void bind(ConfigBinder& b, ParallelConfig& c) {
@@ -137,7 +142,8 @@ void bind(ConfigBinder& b, CheckpointConfig& c) {
             "each node's memory is copied to another node's, so that it survives the node");
   b.real("checkpoint.mtbf", c.mtbf,
          "hours between failures of the whole run, for auto; 0: as trireme launch has seen, or 24")
-      .at_least(0);
+      .at_least(0)
+      .at_most(kLongest);
   b.integer("checkpoint.keep", c.keep, "newest checkpoints to keep").at_least(2);
   b.integer("checkpoint.keep_every", c.keep_every, "keep steps divisible by this for good; 0: none")
       .at_least(0);
@@ -202,11 +208,17 @@ void bind(ConfigBinder& b, RunConfig& c) {
          "table of `trireme bench coll --write-tuning FILE`: which backend for which operation and "
          "size");
   b.real("comm.deadline.start", c.deadline.start, "seconds before a wait at start is a hang")
-      .above(0);
-  b.real("comm.deadline.step", c.deadline.step, "the same within a step").above(0);
+      .above(0)
+      .at_most(kLongest);
+  b.real("comm.deadline.step", c.deadline.step, "the same within a step")
+      .above(0)
+      .at_most(kLongest);
   b.real("comm.deadline.checkpoint", c.deadline.checkpoint, "the same around a save or load")
-      .above(0);
-  b.real("comm.deadline.evaluate", c.deadline.evaluate, "the same within an evaluation").above(0);
+      .above(0)
+      .at_most(kLongest);
+  b.real("comm.deadline.evaluate", c.deadline.evaluate, "the same within an evaluation")
+      .above(0)
+      .at_most(kLongest);
   b.path("run.dir", c.run_dir, "folder of this run's files").required();
   b.text("run.name", c.run_name, "a name for people");
   b.integer("run.trace", c.trace,
@@ -219,63 +231,6 @@ void bind(ConfigBinder& b, RunConfig& c) {
   b.text("run.memory_check", c.memory_check,
          "off: start even where a host has less memory than its ranks are predicted to take")
       .one_of({"on", "off"});
-}
-
-// A rewind has to find the checkpoint that it goes back to, and the same one in every start.
-void check_rewinds(ConfigBinder& b, const RunConfig& c) {
-  const DivergenceConfig& d = c.divergence;
-  const char* const key = d.spike == "rewind" ? "divergence.spike" : "divergence.not_finite";
-  if (!d.goes_back()) {
-    return;
-  }
-  const std::int64_t every = c.checkpoint.every.integer;
-  if (c.checkpoint.every.is("auto") || every < 1) {
-    b.refuse(key,
-             "rewind goes back to a multiple of checkpoint.every, which has to be a number of "
-             "steps above 0");
-    return;
-  }
-  // What went back leaves one checkpoint where it went back to: so it may do that twice.
-  const std::int64_t needed = 1 + 2 * ((d.rewind_steps + every - 1) / every);
-  if (c.checkpoint.keep < needed) {
-    b.refuse(key, fmt::format("rewind by divergence.rewind_steps {} needs {} checkpoints of "
-                              "checkpoint.every {}: checkpoint.keep is {}",
-                              d.rewind_steps, needed, every, c.checkpoint.keep));
-  }
-}
-
-// What can only be judged with several keys in view, or with more than a range.
-void check_together(ConfigBinder& b, RunConfig& c) {
-  if (c.run_dir.has_root_directory() && c.run_dir.relative_path().empty()) {
-    b.refuse("run.dir", "this is the root of the file system: name a folder for this run's files");
-  }
-  const TrainConfig& t = c.train;
-  if (t.global_batch % t.micro_batch != 0) {
-    b.refuse("train.global_batch",
-             fmt::format("{} sequences can't be cut into micro-batches of {}: global_batch must be "
-                         "a multiple of micro_batch",
-                         t.global_batch, t.micro_batch));
-  }
-  if (c.data.sequence > c.model.context && c.model.context > 0) {
-    b.refuse("data.sequence", fmt::format("{} tokens are longer than the model's context of {}: "
-                                          "lower data.sequence or raise model.context",
-                                          c.data.sequence, c.model.context));
-  }
-  if (c.data.sequence == 0) {
-    c.data.sequence = c.model.context;
-  }
-  std::int64_t tokens = 0;
-  if (__builtin_mul_overflow(t.global_batch, c.data.sequence, &tokens) ||
-      __builtin_mul_overflow(tokens, t.steps, &tokens) || tokens > kMostTokens) {
-    b.refuse("train.global_batch",
-             fmt::format("steps {} x global_batch {} x sequence {} are more than 2^56 tokens",
-                         t.steps, t.global_batch, c.data.sequence));
-  }
-  check_rewinds(b, c);
-  c.optimizer.schedule.lr = c.optimizer.lr;
-  if (c.optimizer.schedule.steps == 0) {
-    c.optimizer.schedule.steps = t.steps;
-  }
 }
 
 }  // namespace
@@ -334,6 +289,7 @@ LoadedConfig load_run_config(const ConfigSources& sources) {
   bind(b, c.checkpoint);
   bind(b, c.divergence);
   bind(b, c);
+  b.finish();  // before keys are compared: a divisor that is 0 ends the program
   check_together(b, c);
   b.finish();
   c.model.complete();

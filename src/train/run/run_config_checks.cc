@@ -1,0 +1,103 @@
+#include "src/train/run/run_config_checks.h"
+
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace trireme {
+namespace {
+
+// Upper limit for the tokens of a run: sums of them, and their bytes, stay far from 2^63.
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 56;
+// Upper limit for the micro-batches of a step: lists of them fit into memory.
+constexpr std::int64_t kMostMicroBatches = std::int64_t{1} << 24;
+
+// A rewind has to find the checkpoint that it goes back to, and the same one in every start.
+void check_rewinds(ConfigBinder& b, const RunConfig& c) {
+  const DivergenceConfig& d = c.divergence;
+  const char* const key = d.spike == "rewind" ? "divergence.spike" : "divergence.not_finite";
+  if (!d.goes_back()) {
+    return;
+  }
+  const std::int64_t every = c.checkpoint.every.integer;
+  if (c.checkpoint.every.is("auto") || every < 1) {
+    b.refuse(key,
+             "rewind goes back to a multiple of checkpoint.every, which has to be a number of "
+             "steps above 0");
+    return;
+  }
+  // What went back leaves one checkpoint where it went back to: so it may do that twice.
+  const std::int64_t intervals = d.rewind_steps / every + (d.rewind_steps % every == 0 ? 0 : 1);
+  const std::int64_t needed = 1 + 2 * intervals;
+  if (c.checkpoint.keep < needed) {
+    b.refuse(key, fmt::format("rewind by divergence.rewind_steps {} needs {} checkpoints of "
+                              "checkpoint.every {}: checkpoint.keep is {}",
+                              d.rewind_steps, needed, every, c.checkpoint.keep));
+  }
+}
+
+// Whether the path leads to the root folder, also by way of "..", "." or symbolic links.
+bool is_root(const std::filesystem::path& path) {
+  std::error_code code;
+  std::filesystem::path full = std::filesystem::weakly_canonical(path, code);
+  if (code) {
+    full = std::filesystem::absolute(path, code).lexically_normal();
+  }
+  return !full.empty() && full == full.root_path();
+}
+
+void check_folders(ConfigBinder& b, const RunConfig& c) {
+  for (const auto& [key, folder, holds] :
+       {std::tuple("run.dir", c.run_dir, "files"),
+        std::tuple("checkpoint.dir", c.checkpoint.dir, "checkpoints")}) {
+    if (is_root(folder)) {
+      b.refuse(key, fmt::format("{} is the root of the file system: name a folder for this run's "
+                                "{}",
+                                folder.string(), holds));
+    }
+  }
+}
+
+void check_batches(ConfigBinder& b, const TrainConfig& t) {
+  if (t.global_batch % t.micro_batch != 0) {
+    b.refuse("train.global_batch",
+             fmt::format("{} sequences can't be cut into micro-batches of {}: global_batch must be "
+                         "a multiple of micro_batch",
+                         t.global_batch, t.micro_batch));
+  } else if (t.global_batch / t.micro_batch > kMostMicroBatches) {
+    b.refuse("train.global_batch",
+             fmt::format("{} sequences are more than 2^24 micro-batches of {}: raise "
+                         "train.micro_batch",
+                         t.global_batch, t.micro_batch));
+  }
+}
+
+}  // namespace
+
+void check_together(ConfigBinder& b, RunConfig& c) {
+  check_folders(b, c);
+  const TrainConfig& t = c.train;
+  check_batches(b, t);
+  if (c.data.sequence > c.model.context && c.model.context > 0) {
+    b.refuse("data.sequence", fmt::format("{} tokens are longer than the model's context of {}: "
+                                          "lower data.sequence or raise model.context",
+                                          c.data.sequence, c.model.context));
+  }
+  if (c.data.sequence == 0) {
+    c.data.sequence = c.model.context;
+  }
+  std::int64_t tokens = 0;
+  if (__builtin_mul_overflow(t.global_batch, c.data.sequence, &tokens) ||
+      __builtin_mul_overflow(tokens, t.steps, &tokens) || tokens > kMostTokens) {
+    b.refuse("train.global_batch",
+             fmt::format("steps {} x global_batch {} x sequence {} are more than 2^56 tokens",
+                         t.steps, t.global_batch, c.data.sequence));
+  }
+  check_rewinds(b, c);
+  c.optimizer.schedule.lr = c.optimizer.lr;
+  if (c.optimizer.schedule.steps == 0) {
+    c.optimizer.schedule.steps = t.steps;
+  }
+}
+
+}  // namespace trireme
