@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <cerrno>
+#include <set>
 #include <system_error>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "io/checkpoint/keep_steps.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "src/base/file.h"
@@ -46,6 +50,22 @@ fs::path free_trash_name(const fs::path& path, std::int64_t generation) {
   return path.parent_path() / name.to_string();
 }
 
+// The steps that the newest whole step's run wants to keep. What is no number is left out.
+std::set<std::int64_t> steps_to_keep(const std::vector<StepFolder>& steps) {
+  std::set<std::int64_t> kept;
+  const auto newest = std::find_if(
+      steps.begin(), steps.end(), [](const StepFolder& step) { return step.manifest.has_value(); });
+  if (newest == steps.end() || !newest->manifest->meta.extra->contains(kKeepStepsField)) {
+    return kept;
+  }
+  for (const nlohmann::json& step : (*newest->manifest->meta.extra)[kKeepStepsField]) {
+    if (step.is_number_integer()) {
+      kept.insert(step.get<std::int64_t>());
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::vector<fs::path> plan_retention(const std::vector<StepFolder>& steps,
@@ -56,6 +76,7 @@ std::vector<fs::path> plan_retention(const std::vector<StepFolder>& steps,
                     "is never the only one",
                     retention.keep));
   }
+  const std::set<std::int64_t> wanted = steps_to_keep(steps);
   std::vector<fs::path> doomed;
   std::int64_t kept = 0;
   bool is_newest = true;
@@ -71,7 +92,8 @@ std::vector<fs::path> plan_retention(const std::vector<StepFolder>& steps,
       continue;
     }
     const bool is_milestone = retention.keep_every > 0 && step.step % retention.keep_every == 0;
-    if (!is_milestone && !step.pinned && !fs::is_symlink(fs::symlink_status(step.path))) {
+    if (!is_milestone && !step.pinned && !wanted.contains(step.step) &&
+        !fs::is_symlink(fs::symlink_status(step.path))) {
       doomed.push_back(step.path);
     }
   }

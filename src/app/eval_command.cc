@@ -51,14 +51,15 @@ LossesOf with_progress(LossesOf losses, const Dataset& dataset, const Evaluation
   const std::int64_t own = (samples + world.size() - 1) / world.size();
   const auto bar = std::make_shared<ProgressBar>("eval", own, std::chrono::seconds(10));
   bar->update(0, "samples");
-  return [losses = std::move(losses), bar, own, done = std::int64_t{0}](
-             Loader& loader, std::int64_t batch, std::int64_t count, double* sums) mutable {
-    for (std::int64_t m = 0; m < count; ++m) {
-      losses(loader, batch, 1, sums + m);
-      done = std::min(done + batch, own);
-      bar->update(done, "samples");
-    }
-  };
+  return
+      [losses = std::move(losses), bar, own, done = std::int64_t{0}](
+          const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* sums) mutable {
+        for (std::int64_t m = 0; m < count; ++m) {
+          losses(tokens, batch, 1, sums + m);
+          done = std::min(done + batch, own);
+          bar->update(done, "samples");
+        }
+      };
 }
 
 void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
@@ -84,6 +85,7 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   const Evaluation result =
       evaluate(dataset, plan, session.world(),
                with_progress(losses_of(*loaded.model, run), dataset, plan, session.world()));
+  check_samples_read(result, session.world());
   if (session.world().rank() != 0) {
     return;
   }

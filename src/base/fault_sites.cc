@@ -25,6 +25,7 @@ constexpr std::array kSites = {
     FaultSite{"comm.wait", point, "within an operation, before it waits for a peer"},
     FaultSite{"step.optimizer", point, "before the optimizer changes weights"},
     FaultSite{"step.weights", numbers, "after the optimizer, on one parameter of the rank"},
+    FaultSite{"step.evaluate", point, "before an evaluation, when its step is saved"},
     FaultSite{"step.end", point, "when a step is done, before it is logged or saved"},
     FaultSite{"ckpt.snapshot", point, "before the copy of the state"},
     FaultSite{"ckpt.snapshot_taken", point, "after the copy of the state"},

@@ -187,7 +187,7 @@ CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) co
   meta.config = parts_.fingerprints.config;
   meta.numerics = parts_.fingerprints.numerics;
   meta.extra = parts_.fingerprints.extra;
-  (*meta.extra)["counters"] = to_json(counters);
+  put_counters(counters, *meta.extra);
   return meta;
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -33,6 +34,7 @@ nlohmann::ordered_json to_json(const StepMetrics& m) {
   nlohmann::ordered_json json = {{"step", m.step},
                                  {"loss", number(m.loss)},
                                  {"loss_bits", bits_of(m.loss)},
+                                 {"loss_mean", number(m.loss_mean)},
                                  {"grad_norm", number(m.grad_norm)},
                                  {"lr", number(m.lr)},
                                  {"tokens", m.tokens},
@@ -62,7 +64,7 @@ std::string step_line(const StepMetrics& m, const MetricsPlan& plan) {
       "| "
       "lm loss: {:.9E} | grad norm: {:.3f} | number of skipped iterations: {:3} |",
       m.step, plan.last_step, m.samples, m.step_ms, m.flops_per_s_a_rank / 1e12, m.lr,
-      plan.global_batch, m.loss, m.grad_norm, m.skipped_steps);
+      plan.global_batch, m.loss_mean, m.grad_norm, m.skipped_steps);
   if (m.val_loss) {
     line += fmt::format(" validation loss: {:.9E} |", *m.val_loss);
   }
@@ -71,6 +73,7 @@ std::string step_line(const StepMetrics& m, const MetricsPlan& plan) {
 
 std::vector<Scalar> scalars_of(const StepMetrics& m) {
   std::vector<Scalar> scalars = {{"train/loss", static_cast<float>(m.loss)},
+                                 {"train/loss_mean", static_cast<float>(m.loss_mean)},
                                  {"train/grad_norm", static_cast<float>(m.grad_norm)},
                                  {"train/lr", static_cast<float>(m.lr)},
                                  {"speed/tokens_per_s", static_cast<float>(m.tokens_per_s)},
@@ -84,6 +87,13 @@ std::vector<Scalar> scalars_of(const StepMetrics& m) {
   return scalars;
 }
 
+// The step of a line of metrics.jsonl; nothing for a line that a crash cut short.
+std::optional<std::int64_t> step_of(const nlohmann::json& line) {
+  const auto at = line.is_object() ? line.find("step") : line.end();
+  const bool is_step = line.is_object() && at != line.end() && at->is_number_integer();
+  return is_step ? std::optional(at->get<std::int64_t>()) : std::nullopt;
+}
+
 // Lines beyond `step` belong to work that this start does again.
 void forget_steps_after(const std::filesystem::path& path, std::int64_t step) {
   std::error_code code;
@@ -94,9 +104,8 @@ void forget_steps_after(const std::filesystem::path& path, std::int64_t step) {
   std::string kept;
   bool forgot = false;
   for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    const auto at = json.is_object() ? json.find("step") : json.end();
-    if (json.is_object() && at != json.end() && at->is_number_integer() && *at <= step) {
+    const auto at = step_of(nlohmann::json::parse(line, nullptr, false));
+    if (at && *at <= step) {
       kept += line + "\n";
     } else {
       forgot = true;
@@ -108,6 +117,24 @@ void forget_steps_after(const std::filesystem::path& path, std::int64_t step) {
 }
 
 }  // namespace
+
+std::optional<double> logged_validation_loss(const std::filesystem::path& metrics,
+                                             std::int64_t step) {
+  std::error_code code;
+  if (!std::filesystem::exists(metrics, code)) {
+    return std::nullopt;
+  }
+  std::optional<double> loss;
+  std::istringstream lines(read_file(metrics));
+  for (std::string text; std::getline(lines, text);) {
+    const auto line = nlohmann::json::parse(text, nullptr, false);
+    if (step_of(line) == step && line.contains("val_loss")) {
+      const nlohmann::json& value = line["val_loss"];
+      loss = value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+  return loss;
+}
 
 struct MetricsLog::State {
   State(const RunDirectory& directory, Log& to, const MetricsPlan& what)
@@ -164,7 +191,7 @@ void MetricsLog::write(const StepMetrics& metrics) {
   if (s.events) {
     s.events->scalars(metrics.step, scalars_of(metrics));
   }
-  s.detail = fmt::format("loss {:.4f}  {} tokens/s  MFU {:.0f}%", metrics.loss,
+  s.detail = fmt::format("loss {:.4f}  {} tokens/s  MFU {:.0f}%", metrics.loss_mean,
                          format_count(metrics.tokens_per_s), 100 * metrics.mfu);
   if (metrics.val_loss) {
     s.detail += fmt::format("  validation {:.4f}", *metrics.val_loss);

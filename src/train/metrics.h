@@ -17,7 +17,8 @@ class Log;
 // One logged step. Times cover the steps since the last logged one, as an average a step.
 struct StepMetrics {
   std::int64_t step = 0;
-  double loss = 0;  // mean over the tokens of the global batch
+  double loss = 0;       // of this step: mean over the tokens of the global batch
+  double loss_mean = 0;  // mean of the losses of the steps since the last logged one
   double grad_norm = 0;
   double lr = 0;
   std::int64_t samples = 0;  // consumed so far
@@ -41,6 +42,10 @@ struct MetricsPlan {
   std::int64_t last_step = 0;
   std::int64_t global_batch = 0;
 };
+
+// The validation loss that metrics.jsonl holds of a step, NaN for null; nothing where it has none.
+std::optional<double> logged_validation_loss(const std::filesystem::path& metrics,
+                                             std::int64_t step);
 
 class MetricsLog {
  public:

@@ -1,9 +1,30 @@
 #include "src/train/open_dataset.h"
 
+#include <algorithm>
+
 #include "mpi/agreement.h"
 #include "src/base/fault.h"
 
 namespace trireme {
+namespace {
+
+// At most so much of the validation set is read at the start: a fraction of a second.
+constexpr std::int64_t kCheckedBytes = std::int64_t{64} << 20;
+
+// Reads the first samples as an evaluation will, which compares their digests.
+void check_first_samples(const Dataset& dataset, std::int64_t sequence, std::int64_t samples) {
+  const SampleIndex index(dataset.manifest(), sequence);
+  const std::int64_t sample_bytes = (sequence + 1) * dataset.manifest().token_bytes;
+  const std::int64_t checked =
+      std::min({samples, index.samples(), std::max(kCheckedBytes / sample_bytes, std::int64_t{1})});
+  std::vector<std::byte> scratch;
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequence + 1));
+  for (std::int64_t sample = 0; sample < checked; ++sample) {
+    dataset.read(index.locate(sample), tokens, scratch);
+  }
+}
+
+}  // namespace
 
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm) {
   const std::string text = run_on_root(comm, [&] {
@@ -20,6 +41,17 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
         folder.string(), dataset.manifest().tokenizer, dataset.manifest().vocab, vocab,
         dataset.manifest().vocab));
   }
+  return dataset;
+}
+
+Dataset open_validation(const RunConfig& config, Communicator& comm) {
+  Dataset dataset = open_dataset(config.data.validation, config.model.vocab, comm);
+  run_on_root(comm, [&] {
+    // A dataset of its own: the one that evaluates compares the digests again when it first reads.
+    const Dataset checked(dataset.folder(), manifest_text(dataset.manifest()));
+    check_first_samples(checked, config.data.sequence, config.train.eval_samples);
+    return std::string();
+  });
   return dataset;
 }
 

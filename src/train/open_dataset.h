@@ -6,11 +6,17 @@
 
 #include "io/data/dataset.h"
 #include "mpi/communicator.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 
 // Collective; every rank throws what rank 0 met. vocab: of the model; DataError if the dataset's
 // tokenizer has more.
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm);
+
+// The validation set of a run. Collective. Beyond what open_dataset() checks: DataError where the
+// set holds no sample of data.sequence, or where the samples of an evaluation are damaged (rank 0
+// reads the first 64 MiB of them).
+Dataset open_validation(const RunConfig& config, Communicator& comm);
 
 }  // namespace trireme

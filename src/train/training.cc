@@ -8,6 +8,8 @@
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"
 #include "src/train/recovery.h"
+#include "src/train/run/done_mark.h"
+#include "src/train/run_evaluations.h"
 #include "src/train/training_parts.h"
 #include "src/train/watch/replica_guard.h"
 
@@ -47,20 +49,25 @@ class Loop {
   void compare_if_due(bool stopping);
   void log_step(const StepResult& result);
   StepMetrics metrics_of(const StepResult& result) const;
-  bool evaluation_due(bool stopping) const;
-  double validation_loss();
+  void write(const StepMetrics& metrics);
+  void evaluate(StepMetrics metrics, bool stopping);
+  void make_up_evaluation();
   void save_if_due(bool stopping);
   void finish(const TrainingOutcome& outcome);
 
   TrainingParts& p_;
   StepRecords& records_;
+  RunEvaluations evaluations_{p_};
   Window window_;
   bool stood_out_ = false;  // the step before
 };
 
 LoopEnd Loop::run() {
   TrainingOutcome outcome;
-  while (p_.counters.step < p_.config.train.steps && outcome.stop_signal == 0) {
+  make_up_evaluation();
+  outcome.early_stop = evaluations_.early_stop();
+  while (p_.counters.step < p_.config.train.steps && outcome.stop_signal == 0 &&
+         outcome.early_stop.empty()) {
     if (p_.trace != nullptr) {
       p_.trace->begin_step(p_.counters.step, p_.config.train.steps);
     }
@@ -69,17 +76,27 @@ LoopEnd Loop::run() {
       return {outcome, result};
     }
     outcome.stop_signal = result.stop_signal;
-    log_step(result);
+    // A step is saved before it is evaluated: whatever an evaluation meets, the weights are safe.
+    const bool evaluates = evaluations_.due();
+    if (evaluates) {
+      p_.counters.validation.pending = {result.loss, result.grad_norm};
+    } else {
+      log_step(result);
+    }
     check_skipped(result);
     watch_stragglers(result);
     compare_if_due(outcome.stop_signal != 0);
     save_if_due(outcome.stop_signal != 0);
+    if (evaluates) {
+      evaluate(metrics_of(result), outcome.stop_signal != 0);
+      outcome.early_stop = evaluations_.early_stop();
+    }
     if (p_.trace != nullptr) {
       p_.trace->end_step();
     }
   }
   outcome.step = p_.counters.step;
-  outcome.finished = outcome.step >= p_.config.train.steps;
+  outcome.finished = outcome.step >= p_.config.train.steps || !outcome.early_stop.empty();
   finish(outcome);
   return {outcome, std::nullopt};
 }
@@ -90,6 +107,9 @@ StepResult Loop::one_step() {
   const StepResult result = p_.step->run(p_.counters, stop_signal());
   fault("step.end");
   p_.host.status.step = p_.counters.step;
+  if (!result.judgement.breaks_off()) {
+    p_.counters.loss_window.add(result.loss);
+  }
   ++window_.steps;
   window_.data_wait_ms += result.data_wait_ms;
   window_.comm_exposed_ms += result.comm_exposed_ms;
@@ -189,20 +209,20 @@ void Loop::compare_if_due(bool stopping) {
 
 void Loop::log_step(const StepResult& result) {
   const bool last = p_.counters.step == p_.config.train.steps;
-  const bool evaluates = evaluation_due(result.stop_signal != 0);
-  if (evaluates || last || p_.counters.step % p_.config.train.log_every == 0) {
-    StepMetrics metrics = metrics_of(result);
-    if (evaluates) {
-      metrics.val_loss = validation_loss();
-    }
-    if (p_.metrics != nullptr) {
-      p_.metrics->write(metrics);
-    }
-    window_ = Window{};
+  if (last || p_.counters.step % p_.config.train.log_every == 0) {
+    write(metrics_of(result));
   }
   if (p_.metrics != nullptr) {
     p_.metrics->tick(p_.counters.step);
   }
+}
+
+void Loop::write(const StepMetrics& metrics) {
+  if (p_.metrics != nullptr) {
+    p_.metrics->write(metrics);
+  }
+  window_ = Window{};
+  p_.counters.loss_window = {};
 }
 
 StepMetrics Loop::metrics_of(const StepResult& result) const {
@@ -212,6 +232,7 @@ StepMetrics Loop::metrics_of(const StepResult& result) const {
   StepMetrics m;
   m.step = p_.counters.step;
   m.loss = result.loss;
+  m.loss_mean = p_.counters.loss_window.mean();
   m.grad_norm = result.grad_norm;
   m.lr = result.lr;
   m.samples = p_.counters.step * config.train.global_batch;
@@ -231,17 +252,36 @@ StepMetrics Loop::metrics_of(const StepResult& result) const {
   return m;
 }
 
-// A job that is asked to stop may have seconds left: saving comes first.
-bool Loop::evaluation_due(bool stopping) const {
-  const std::int64_t every = p_.config.train.eval_every;
-  const bool last = p_.counters.step == p_.config.train.steps;
-  return p_.validation && (last || (!stopping && every > 0 && p_.counters.step % every == 0));
+// metrics: of the step that was done last. A job that is asked to stop may have seconds left: it
+// leaves the evaluation to the start that goes on, unless this was the last step.
+void Loop::evaluate(StepMetrics metrics, bool stopping) {
+  const bool now = !stopping || p_.counters.step == p_.config.train.steps;
+  if (now) {
+    metrics.val_loss = evaluations_.loss();
+  }
+  write(metrics);
+  if (p_.metrics != nullptr) {
+    p_.metrics->tick(p_.counters.step);
+  }
+  if (now) {
+    evaluations_.settle(*metrics.val_loss);
+  }
 }
 
-double Loop::validation_loss() {
-  p_.enter("evaluate", p_.config.deadline.evaluate);
-  const SpanTimer span(p_.engine.spans(), SpanKind::evaluation, "evaluation");
-  return p_.validation_loss();
+// An earlier start saved this step and ended before it was evaluated, or soon after. Its line in
+// metrics.jsonl is there only if it holds the evaluation (TrainingParts::make_metrics).
+void Loop::make_up_evaluation() {
+  const std::optional<PendingEvaluation> pending = p_.counters.validation.pending;
+  if (!pending || p_.config.data.validation.empty()) {
+    p_.counters.validation.pending.reset();
+    return;
+  }
+  if (const auto logged = p_.logged_validation_loss()) {
+    p_.counters.loss_window = {};
+    evaluations_.settle(*logged);
+    return;
+  }
+  evaluate(p_.metrics_of_resumed_step(*pending), false);
 }
 
 void Loop::save_if_due(bool stopping) {
@@ -279,7 +319,14 @@ void Loop::finish(const TrainingOutcome& outcome) {
   }
   if (p_.world.rank() == 0 && outcome.finished) {
     fault("finish.done");
-    RunDirectory(p_.config.run_dir).mark_done(outcome.step);
+    const RunDirectory run(p_.config.run_dir);
+    if (outcome.early_stop.empty()) {
+      run.mark_done(outcome.step);
+    } else {
+      p_.host.log.info(
+          fmt::format("stopped early at step {}: {}", outcome.step, outcome.early_stop));
+      mark_done_early(run, outcome.step, outcome.early_stop);
+    }
   }
   p_.world.barrier().wait();
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "io/checkpoint/memory/node_memory.h"
@@ -22,7 +23,8 @@ namespace trireme {
 struct TrainingOutcome {
   std::int64_t step = 0;  // the last one done
   bool finished = false;
-  int stop_signal = 0;  // what ended it early
+  int stop_signal = 0;          // what ended it early
+  std::string early_stop = {};  // why train.early_stop ended it before train.steps; else empty
 };
 
 // What the training borrows for its life.

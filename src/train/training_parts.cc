@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
+#include "mpi/agreement.h"
 #include "src/base/config_tree.h"
 #include "src/base/units.h"
 #include "src/kernels/compute_threads.h"
@@ -105,14 +107,14 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       check_kernels(kernels, stream, kernel_shapes(config, engine.layout().grid.tp()));
     }
   }
-  if (!config.data.validation.empty()) {
-    validation.emplace(open_dataset(config.data.validation, config.model.vocab, world));
-  }
   make_checkpoints();
   if (start) {
     resume_at(*start);
   } else {
     resume();
+  }
+  if (!start || !start->is_replay()) {
+    open_validation_set();
   }
   make_loader();
   if (start && start->is_replay()) {
@@ -212,6 +214,32 @@ void TrainingParts::resume_at(const StartPoint& start) {
   }
 }
 
+// A run that begins is refused where its validation set is no good. One that has weights goes on,
+// for they are worth more, unless the configuration is what is wrong.
+void TrainingParts::open_validation_set() {
+  if (config.data.validation.empty()) {
+    return;
+  }
+  enter("start", config.deadline.start);
+  try {
+    validation.emplace(open_validation(config, world));
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error& error) {
+    if (counters.step == 0 ||
+        (error.exit_code() != ExitCode::bad_data && error.exit_code() != ExitCode::not_found &&
+         error.exit_code() != ExitCode::io)) {
+      throw;
+    }
+    if (world.rank() == 0) {
+      host.log.warning(
+          fmt::format("data.validation can't be used; the run goes on without evaluations, and "
+                      "val_loss is null: {}",
+                      error.what()));
+    }
+  }
+}
+
 Sampler TrainingParts::make_sampler() const {
   const std::int64_t sequence = config.data.sequence;
   return Sampler(dataset.samples(sequence),
@@ -241,14 +269,55 @@ void TrainingParts::make_loader() {
 }
 
 double TrainingParts::validation_loss() {
+  if (!validation) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   return engine.evaluate(
       *validation, {config.data.sequence, config.train.micro_batch, config.train.eval_samples});
 }
 
+std::optional<double> TrainingParts::logged_validation_loss() const {
+  // NaN stands for null, infinity for no line.
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  double loss = kNone;
+  run_on_root(world, [&] {
+    loss = trireme::logged_validation_loss(RunDirectory(config.run_dir).metrics(), counters.step)
+               .value_or(kNone);
+    return std::string();
+  });
+  world.broadcast({&loss, 1, DType::f64, {}}, 0).wait();
+  return loss == kNone ? std::nullopt : std::optional(loss);
+}
+
+StepMetrics TrainingParts::metrics_of_resumed_step(const PendingEvaluation& pending) const {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  StepMetrics m;
+  m.step = counters.step;
+  m.loss = pending.loss;
+  m.loss_mean = counters.loss_window.mean();
+  m.grad_norm = pending.grad_norm;
+  m.lr = learning_rate(config.optimizer.schedule, counters.step - 1);
+  m.samples = counters.step * config.train.global_batch;
+  m.tokens = counters.step * config.tokens_a_step();
+  for (double* rate :
+       {&m.tokens_per_s, &m.step_ms, &m.flops_per_s_a_rank, &m.mfu, &m.data_wait_ms,
+        &m.comm_exposed_ms, &m.tensor_wait_ms, &m.pipeline_wait_ms, &m.checkpoint_stall_ms}) {
+    *rate = kUnknown;
+  }
+  m.memory_bytes = resident_bytes();
+  m.skipped_steps = counters.skipped_steps;
+  return m;
+}
+
 void TrainingParts::make_metrics() {
-  metrics = std::make_unique<MetricsLog>(
-      RunDirectory(config.run_dir), host.log,
-      MetricsPlan{counters.step, config.train.steps, config.train.global_batch});
+  const RunDirectory run(config.run_dir);
+  // A line without the evaluation that is still to be done is written again with it.
+  const bool rewrites = counters.validation.pending && !config.data.validation.empty() &&
+                        !trireme::logged_validation_loss(run.metrics(), counters.step);
+  metrics =
+      std::make_unique<MetricsLog>(run, host.log,
+                                   MetricsPlan{counters.step - (rewrites ? 1 : 0),
+                                               config.train.steps, config.train.global_batch});
   host.log.info(fmt::format(
       "{} parameters, {} tokens a step in {} micro-batches over dp {}; step {} of {}; products at "
       "{}FLOP/s",

@@ -45,6 +45,10 @@ struct TrainingParts {
   Sampler make_sampler() const;
   // Nats a token on the validation set; the same on all ranks.
   double validation_loss();
+  // The validation loss of the step that the run stands at, if metrics.jsonl holds it. Collective.
+  std::optional<double> logged_validation_loss() const;
+  // What is known of the step that the run was resumed at; rates are NaN.
+  StepMetrics metrics_of_resumed_step(const PendingEvaluation& pending) const;
 
   RunConfig config;
   TrainingHost host;
@@ -54,7 +58,7 @@ struct TrainingParts {
   Pool pool{Device{}};
   Pool shared_pool;  // of buffers that the world moves without a copy
   Dataset dataset;
-  std::optional<Dataset> validation;
+  std::optional<Dataset> validation;  // none: not asked for, or unusable since the run began
   MemoryReport memory;
   std::unique_ptr<StepTrace> trace;  // null: nothing is traced
   Engine engine;
@@ -71,6 +75,7 @@ struct TrainingParts {
   std::unique_ptr<StepTrace> make_trace() const;
   void say_what_starts();
   void log_layout();
+  void open_validation_set();
   void make_checkpoints();
   void resume();
   void resume_at(const StartPoint& start);

@@ -1,5 +1,7 @@
 #include "src/train/engine/training_state.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -24,7 +26,16 @@ TEST(TrainingCounters, ComeBackFromText) {
   counters.skipped_in_a_row = 1;
   counters.rewinds = 5;
   counters.history = {{3.0000000000000004, 1.0 / 3}, {1e-300, 12345678.9012345}};
+  counters.loss_window = {2.0000000000000004, 3};
+  counters.validation = {{{100, 1.0 / 3}, {110, 0.5}}, 1.0 / 3, 1, {{4.5, std::nan("")}}};
   const TrainingCounters back = counters_from_json(parse_json(to_json(counters).dump()));
+  EXPECT_EQ(back.loss_window, counters.loss_window);
+  EXPECT_EQ(back.validation.best, counters.validation.best);
+  EXPECT_EQ(back.validation.reference, 1.0 / 3);
+  EXPECT_EQ(back.validation.without_improvement, 1);
+  ASSERT_TRUE(back.validation.pending);
+  EXPECT_EQ(back.validation.pending->loss, 4.5);
+  EXPECT_TRUE(std::isnan(back.validation.pending->grad_norm));
   EXPECT_EQ(back.step, 120);
   EXPECT_EQ(back.updates, 118);
   EXPECT_EQ(back.skipped_steps, 2);
@@ -34,6 +45,52 @@ TEST(TrainingCounters, ComeBackFromText) {
   // Bit by bit.
   EXPECT_EQ(back.history, counters.history);
   EXPECT_EQ(back.batches(), 158);
+}
+
+TEST(TrainingCounters, AMeanLeavesOutWhatIsNotFinite) {
+  LossWindow window;
+  EXPECT_TRUE(std::isnan(window.mean()));
+  for (const double loss : {1.0, std::nan(""), 2.0, 1.0 / 0.0, 6.0}) {
+    window.add(loss);
+  }
+  EXPECT_EQ(window.mean(), 3.0);
+}
+
+TEST(TrainingCounters, TellRetentionWhatToKeep) {
+  TrainingCounters counters = at(30);
+  nlohmann::json extra = {{"tokenizer", "bytes"}, {"keep_steps", {7}}};
+  put_counters(counters, extra);
+  EXPECT_FALSE(extra.contains("keep_steps"));
+  counters.validation.best = {{20, 1.5}, {10, 1.75}};
+  put_counters(counters, extra);
+  EXPECT_EQ(extra["keep_steps"], nlohmann::json({20, 10}));
+  EXPECT_EQ(extra["tokenizer"], "bytes");
+  EXPECT_EQ(counters_from_json(extra["counters"]).validation.best, counters.validation.best);
+}
+
+TEST(ValidationHistory, RemembersTheBestAndCountsWhatIsNoBetter) {
+  ValidationHistory history;
+  history.pending = {{1, 1}};
+  const auto note = [&](std::int64_t step, double loss) {
+    note_evaluation(history, {step, loss}, 2, 0.25);
+  };
+  note(10, 3.0);
+  EXPECT_FALSE(history.pending);
+  note(20, 2.0);
+  note(30, 1.875);  // among the best, but no improvement of more than 0.25
+  EXPECT_EQ(history.best, (std::vector<EvaluatedStep>{{30, 1.875}, {20, 2.0}}));
+  EXPECT_EQ(history.reference, 2.0);
+  EXPECT_EQ(history.without_improvement, 1);
+  note(40, std::nan(""));
+  EXPECT_EQ(history.without_improvement, 1);
+  note(50, 2.0);  // equal losses: the older step stays
+  EXPECT_EQ(history.without_improvement, 2);
+  EXPECT_TRUE(history.is_best(20) && !history.is_best(50));
+  note(60, 1.5);
+  EXPECT_EQ(history.without_improvement, 0);
+  EXPECT_EQ(history.best, (std::vector<EvaluatedStep>{{60, 1.5}, {30, 1.875}}));
+  note_evaluation(history, {70, 1.0}, 0, 0);
+  EXPECT_TRUE(history.best.empty());
 }
 
 TEST(TrainingCounters, ComeFromOlderCheckpoints) {

@@ -80,12 +80,13 @@ void Engine::masters_changed() {
 
 // The last stages have the losses.
 double Engine::evaluate(const Dataset& dataset, const EvaluationPlan& plan) {
-  double loss = trireme::evaluate(
-                    dataset, plan, *dp_,
-                    [this](Loader& loader, std::int64_t batch, std::int64_t count, double* losses) {
-                      replica_.evaluate([&] { return loader.next(); }, batch, count, losses);
-                    })
-                    .loss;
+  const Evaluation evaluation = trireme::evaluate(
+      dataset, plan, *dp_,
+      [this](const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses) {
+        replica_.evaluate(tokens, batch, count, losses);
+      });
+  check_samples_read(evaluation, tools_.world);
+  double loss = evaluation.loss;
   pp_->broadcast({&loss, 1, DType::f64, {}}, layout_.grid.pp() - 1).wait();
   return loss;
 }

@@ -60,7 +60,8 @@ class Engine {
   void initialize(std::uint64_t seed);
   // After masters were loaded.
   void masters_changed();
-  // Nats a token; the same on all ranks.
+  // Nats a token; the same on all ranks. DataError or IoError, on all ranks alike, where a rank
+  // can't read its samples.
   double evaluate(const Dataset& dataset, const EvaluationPlan& plan);
 
  private:

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "io/data/loader.h"
+#include "mpi/agreement.h"
+#include "src/base/error.h"
 #include "src/train/engine/train_step.h"
 
 namespace trireme {
@@ -18,12 +20,12 @@ struct Span {
 };
 
 void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& span,
-                   const LossesOf& losses_of, double* losses) {
+                   const LossesOf& losses_of, double* losses, Evaluation& result) {
   if (span.count <= 0) {
     return;
   }
   const Sampler in_order(dataset.samples(sequence), 1, Shuffle::none, 0);
-  // A micro-batch a step: the loader's memory does not grow with the dataset.
+  // One micro-batch per step: the loader's memory does not grow with the dataset.
   Loader loader(dataset, in_order,
                 {.sequence = sequence,
                  .global_batch = span.batch,
@@ -31,18 +33,33 @@ void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& sp
                  .micros = {0},
                  .steps = span.count},
                 span.first_sample);
-  losses_of(loader, span.batch, span.count, losses);
+  std::vector<std::int32_t> zeros;
+  const auto tokens = [&]() -> LoadedMicroBatch {
+    try {
+      if (result.fault.empty()) {
+        return loader.next();
+      }
+    } catch (const Error& error) {
+      result.fault = error.what();
+      result.is_io_fault = error.exit_code() == ExitCode::io;
+    }
+    zeros.resize(static_cast<std::size_t>(span.batch * sequence));
+    const ConstView none{zeros.data(), span.batch * sequence, DType::i32};
+    return {span.first_sample, span.batch, sequence, none, none};
+  };
+  losses_of(tokens, span.batch, span.count, losses);
 }
 
 }  // namespace
 
 LossesOf losses_of(const Model& model, Run& run) {
-  return [&model, &run](Loader& loader, std::int64_t, std::int64_t count, double* losses) {
-    for (std::int64_t m = 0; m < count; ++m) {
-      const LoadedMicroBatch& loaded = loader.next();
-      losses[m] = model.evaluate({loaded.batch, loaded.time, loaded.ids, loaded.targets}, run);
-    }
-  };
+  return
+      [&model, &run](const TokenSource& tokens, std::int64_t, std::int64_t count, double* losses) {
+        for (std::int64_t m = 0; m < count; ++m) {
+          const LoadedMicroBatch loaded = tokens();
+          losses[m] = model.evaluate({loaded.batch, loaded.time, loaded.ids, loaded.targets}, run);
+        }
+      };
 }
 
 Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communicator& comm,
@@ -55,7 +72,9 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   const std::int64_t a_rank = (whole + comm.size() - 1) / comm.size();
   const std::int64_t first = std::min(a_rank * comm.rank(), whole - a_rank);
   std::vector<double> own(static_cast<std::size_t>(a_rank), 0.0);
-  evaluate_span(dataset, plan.sequence, {batch, first * batch, a_rank}, losses_of, own.data());
+  Evaluation result;
+  evaluate_span(dataset, plan.sequence, {batch, first * batch, a_rank}, losses_of, own.data(),
+                result);
 
   std::vector<double> losses(static_cast<std::size_t>(a_rank * comm.size()), 0.0);
   for (std::int64_t m = a_rank * comm.rank(); m < std::min(a_rank * (comm.rank() + 1), whole);
@@ -66,12 +85,26 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   losses.resize(static_cast<std::size_t>(whole));
   if (rest > 0) {
     losses.push_back(0);
-    evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1}, losses_of, &losses.back());
+    evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1}, losses_of, &losses.back(),
+                  result);
   }
-  const std::int64_t tokens = samples * plan.sequence;
-  return {sum_in_order(losses.data(), static_cast<std::int64_t>(losses.size())) /
-              static_cast<double>(tokens),
-          samples, tokens};
+  result.samples = samples;
+  result.tokens = samples * plan.sequence;
+  result.loss = sum_in_order(losses.data(), static_cast<std::int64_t>(losses.size())) /
+                static_cast<double>(result.tokens);
+  return result;
+}
+
+void check_samples_read(const Evaluation& evaluation, Communicator& comm) {
+  const std::string faults = gather_faults(comm, evaluation.fault);
+  const std::int64_t io = evaluation.is_io_fault ? 1 : 0;
+  if (faults.empty()) {
+    return;
+  }
+  if (all_reduce_value(comm, io, ReduceOp::max) > 0) {
+    throw IoError(faults);
+  }
+  throw DataError(faults);
 }
 
 }  // namespace trireme

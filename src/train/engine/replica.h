@@ -11,13 +11,11 @@
 #include "mpi/watch/flight_recorder.h"
 #include "src/parallel/pipeline/pipeline_runner.h"
 #include "src/parallel/tensor_ranks.h"
+#include "src/train/engine/evaluate.h"
 #include "src/train/engine/model_chunk.h"
 #include "src/train/run/layout.h"
 
 namespace trireme {
-
-// Gives one micro-batch after the other, as Loader::next() does; it is copied at once.
-using TokenSource = std::function<LoadedMicroBatch()>;
 
 // What a rank has computed of a step, to be compared with another run of it.
 struct MicroBatchBits {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/keep_steps.h"
 #include "src/base/json_fields.h"
 
 namespace trireme {
@@ -38,6 +40,14 @@ void check_fits(std::int64_t batches) {
   if (batches > kMostBatches) {
     throw DataError(fmt::format("left_out: {} batches are more than a run can have", batches));
   }
+}
+
+double finite_field(const nlohmann::json& object, const char* name) {
+  const nlohmann::json& value = field(object, name);
+  if (!value.is_number() || !std::isfinite(value.get<double>())) {
+    throw DataError(fmt::format("field '{}' is not a finite number", name));
+  }
+  return value.get<double>();
 }
 
 // Finite numbers.
@@ -96,6 +106,17 @@ std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters) {
   return requests;
 }
 
+void LossWindow::add(double loss) {
+  if (std::isfinite(loss)) {
+    sum += loss;
+    ++steps;
+  }
+}
+
+double LossWindow::mean() const {
+  return steps == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(steps);
+}
+
 std::int64_t TrainingCounters::batches() const {
   std::int64_t batches = step;
   for (const DataWindow& window : left_out) {
@@ -135,7 +156,21 @@ nlohmann::json to_json(const TrainingCounters& c) {
   if (!c.history.losses.empty()) {
     json["history"] = {{"losses", c.history.losses}, {"grad_norms", c.history.norms}};
   }
+  if (c.loss_window.steps > 0) {
+    json["loss_window"] = {{"sum", c.loss_window.sum}, {"steps", c.loss_window.steps}};
+  }
+  if (!c.validation.empty()) {
+    json["validation"] = to_json(c.validation);
+  }
   return json;
+}
+
+void put_counters(const TrainingCounters& counters, nlohmann::json& extra) {
+  extra["counters"] = to_json(counters);
+  extra.erase(kKeepStepsField);
+  for (const EvaluatedStep& best : counters.validation.best) {
+    extra[kKeepStepsField].push_back(best.step);
+  }
 }
 
 TrainingCounters counters_from_json(const nlohmann::json& json) {
@@ -155,6 +190,13 @@ TrainingCounters counters_from_json(const nlohmann::json& json) {
     if (c.history.losses.size() != c.history.norms.size()) {
       throw DataError("history: there are not as many losses as gradient norms");
     }
+  }
+  if (json.contains("loss_window")) {
+    const nlohmann::json& window = object_field(json, "loss_window");
+    c.loss_window = {finite_field(window, "sum"), count_field(window, "steps", 1)};
+  }
+  if (json.contains("validation")) {
+    c.validation = validation_history_from_json(object_field(json, "validation"));
   }
   return c;
 }

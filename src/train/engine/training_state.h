@@ -9,6 +9,7 @@
 #include "io/checkpoint/types.h"
 #include "src/optim/optimizer_state.h"
 #include "src/train/engine/spike_detector.h"
+#include "src/train/engine/validation_history.h"
 
 namespace trireme {
 
@@ -19,6 +20,16 @@ struct DataWindow {
   std::int64_t first = 0;  // of the data order, in global batches
   std::int64_t count = 0;  // global batches
   friend bool operator==(const DataWindow&, const DataWindow&) = default;
+};
+
+// The losses of the steps since the last logged one.
+struct LossWindow {
+  double sum = 0;  // of those that are finite
+  std::int64_t steps = 0;
+
+  void add(double loss);
+  double mean() const;  // NaN of none
+  friend bool operator==(const LossWindow&, const LossWindow&) = default;
 };
 
 // What of a run changes from step to step, beside weights and moments; stored in checkpoints. The
@@ -32,6 +43,8 @@ struct TrainingCounters {
   std::int64_t rewinds = 0;               // of the whole run
   std::vector<DataWindow> left_out = {};  // in the order of time
   SpikeHistory history = {};              // of this line of steps
+  LossWindow loss_window = {};
+  ValidationHistory validation = {};
 
   // Global batches of the data order that come before the next step's, left out or not.
   std::int64_t batches() const;
@@ -52,6 +65,9 @@ std::vector<BlockRequest> blocks_to_load(const ParameterStore& parameters,
 std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters);
 
 nlohmann::json to_json(const TrainingCounters& counters);
+// Writes the counters into the part of a manifest that is free for the run: "counters", and
+// "keep_steps" for what retention has to keep (io/checkpoint/store.h).
+void put_counters(const TrainingCounters& counters, nlohmann::json& extra);
 // DataError if a field is missing, of another type, or impossible.
 TrainingCounters counters_from_json(const nlohmann::json& json);
 

@@ -44,6 +44,12 @@ void bind(ConfigBinder& b, TrainConfig& c) {
       .at_least(0);
   b.integer("train.eval_samples", c.eval_samples, "sequences of the validation set an evaluation")
       .at_least(1);
+  b.integer("train.early_stop.patience", c.early_stop_patience,
+            "end the run after so many evaluations in a row without an improvement; 0: never")
+      .at_least(0);
+  b.real("train.early_stop.min_delta", c.early_stop_min_delta,
+         "an improvement is a validation loss lower than the best by more than this")
+      .at_least(0);
   b.integer("train.max_skipped_steps", c.max_skipped_steps,
             "steps in a row that may be skipped because loss or gradient is not finite, or stands "
             "out")
@@ -147,6 +153,11 @@ void bind(ConfigBinder& b, CheckpointConfig& c) {
   b.integer("checkpoint.keep", c.keep, "newest checkpoints to keep").at_least(2);
   b.integer("checkpoint.keep_every", c.keep_every, "keep steps divisible by this for good; 0: none")
       .at_least(0);
+  b.integer("checkpoint.keep_best", c.keep_best,
+            "also keep the steps of the lowest validation losses, so many; saves each of them "
+            "when it is evaluated; 0: none")
+      .at_least(0)
+      .at_most(1000);
   b.integer_or_word("checkpoint.resume", c.resume, {"auto", "never"},
                     "auto: from the newest valid checkpoint, if there is any; never; or a step")
       .at_least(1);

@@ -31,11 +31,13 @@ struct TrainConfig {
   std::int64_t micro_batch = 1;   // sequences
   std::string precision = "bf16";
   std::uint64_t seed = 1;
-  std::int64_t log_every = 10;         // steps
-  std::int64_t eval_every = 0;         // steps; 0: only at the end
-  std::int64_t eval_samples = 128;     // sequences of the validation set
-  std::int64_t max_skipped_steps = 3;  // in a row, for a loss or gradient that is not finite
-  IntegerOrWord threads{0, "auto"};    // a rank
+  std::int64_t log_every = 10;           // steps
+  std::int64_t eval_every = 0;           // steps; 0: only at the end
+  std::int64_t eval_samples = 128;       // sequences of the validation set
+  std::int64_t early_stop_patience = 0;  // evaluations without improvement; 0: never stop early
+  double early_stop_min_delta = 0;       // nats per token that count as an improvement
+  std::int64_t max_skipped_steps = 3;    // in a row, for a loss or gradient that is not finite
+  IntegerOrWord threads{0, "auto"};      // a rank
   std::string recompute = "none";
   std::int64_t recompute_every = 1;   // blocks, of full
   std::int64_t compare_every = 100;   // steps between comparisons of replicas; 0: never
@@ -73,6 +75,7 @@ struct CheckpointConfig {
   double mtbf = 0;                    // hours between failures; 0: as measured, or a guess
   int keep = 2;
   std::int64_t keep_every = 0;  // steps whose checkpoints stay for good; 0: none
+  int keep_best = 0;            // steps of the lowest validation losses that stay, too
   IntegerOrWord resume{0, "auto"};
   bool async = true;
   bool force_lock = false;

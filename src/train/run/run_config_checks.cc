@@ -72,6 +72,20 @@ void check_batches(ConfigBinder& b, const TrainConfig& t) {
   }
 }
 
+void check_evaluations(ConfigBinder& b, const RunConfig& c) {
+  const bool stops = c.train.early_stop_patience > 0;
+  for (const auto& [key, is_on] : {std::pair("checkpoint.keep_best", c.checkpoint.keep_best > 0),
+                                   std::pair("train.early_stop.patience", stops)}) {
+    if (is_on && c.data.validation.empty()) {
+      b.refuse(key, "needs evaluations: name a dataset in data.validation");
+    }
+  }
+  if (stops && c.train.eval_every == 0) {
+    b.refuse("train.early_stop.patience",
+             "needs evaluations while training: set train.eval_every to a number of steps");
+  }
+}
+
 }  // namespace
 
 void check_together(ConfigBinder& b, RunConfig& c) {
@@ -94,6 +108,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
                          t.steps, t.global_batch, c.data.sequence));
   }
   check_rewinds(b, c);
+  check_evaluations(b, c);
   c.optimizer.schedule.lr = c.optimizer.lr;
   if (c.optimizer.schedule.steps == 0) {
     c.optimizer.schedule.steps = t.steps;

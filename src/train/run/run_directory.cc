@@ -7,9 +7,19 @@
 
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/train/run/done_mark.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
+
+namespace {
+
+void write_done(const fs::path& root, nlohmann::json done) {
+  done["time"] = wall_clock_seconds();
+  write_file_durably(root / "DONE", done.dump() + "\n");
+}
+
+}  // namespace
 
 double wall_clock_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -49,9 +59,10 @@ std::optional<std::int64_t> RunDirectory::done_step() const {
   return done["step"].get<std::int64_t>();
 }
 
-void RunDirectory::mark_done(std::int64_t step) const {
-  const nlohmann::json done = {{"step", step}, {"time", wall_clock_seconds()}};
-  write_file_durably(root_ / "DONE", done.dump() + "\n");
+void RunDirectory::mark_done(std::int64_t step) const { write_done(root_, {{"step", step}}); }
+
+void mark_done_early(const RunDirectory& run, std::int64_t step, const std::string& reason) {
+  write_done(run.root(), {{"step", step}, {"early_stop", reason}});
 }
 
 void RunDirectory::clear_done() const {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "io/checkpoint/names.h"
 #include "src/base/file.h"
@@ -72,6 +73,18 @@ TEST(Retention, LeavesMilestonesPinsAndDamageAlone) {
   steps[4].pinned = true;
   EXPECT_THAT(doomed(steps, {2, 0}), ElementsAre("step-00000030"));
   EXPECT_THAT(doomed(steps, {2, 15}), IsEmpty());
+}
+
+TEST(Retention, KeepsWhatTheNewestStepLists) {
+  std::vector<StepFolder> steps = {folder_of(60, false), folder_of(50), folder_of(40),
+                                   folder_of(30),        folder_of(20), folder_of(10)};
+  steps[0].manifest.reset();
+  (*steps[1].manifest->meta.extra)["keep_steps"] = {20, 30, "x", -1, 99};
+  (*steps[2].manifest->meta.extra)["keep_steps"] = {10};
+  EXPECT_THAT(doomed(steps, {2, 0}), ElementsAre("step-00000010"));
+  (*steps[1].manifest->meta.extra)["keep_steps"] = "all";
+  EXPECT_THAT(doomed(steps, {2, 0}),
+              ElementsAre("step-00000030", "step-00000020", "step-00000010"));
 }
 
 TEST(Retention, RunsAfterEachSave) {

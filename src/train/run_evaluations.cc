@@ -1,0 +1,69 @@
+#include "src/train/run_evaluations.h"
+
+#include <limits>
+
+#include "src/base/fault.h"
+#include "src/train/watch/replica_guard.h"
+
+namespace trireme {
+
+bool RunEvaluations::due() const {
+  const TrainConfig& config = p_.config.train;
+  const std::int64_t step = p_.counters.step;
+  const bool periodic = config.eval_every > 0 && step % config.eval_every == 0;
+  // A run that ends because it skipped too many steps has no weights worth an evaluation.
+  return !p_.config.data.validation.empty() && (periodic || step == config.steps) &&
+         p_.counters.skipped_in_a_row <= config.max_skipped_steps;
+}
+
+// The same on all ranks. An evaluation that fails costs its own result and nothing else.
+double RunEvaluations::loss() {
+  p_.enter("evaluate", p_.config.deadline.evaluate);
+  const SpanTimer span(p_.engine.spans(), SpanKind::evaluation, "evaluation");
+  fault("step.evaluate");
+  const auto failed = [this](const Error& error) {
+    if (p_.world.rank() == 0) {
+      p_.host.log.warning(
+          fmt::format("step {}: the evaluation failed, training goes on and val_loss is null: {}",
+                      p_.counters.step, error.what()));
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+  };
+  try {
+    return p_.validation_loss();
+  } catch (const DataError& error) {
+    return failed(error);
+  } catch (const IoError& error) {
+    return failed(error);
+  }
+}
+
+// A step that is now among the best is saved, if it was not yet.
+void RunEvaluations::settle(double loss) {
+  ValidationHistory& history = p_.counters.validation;
+  note_evaluation(history, {p_.counters.step, loss}, p_.config.checkpoint.keep_best,
+                  p_.config.train.early_stop_min_delta);
+  if (history.is_best(p_.counters.step)) {
+    if (p_.config.train.compare_every > 0) {
+      compare_replicas(p_.engine, p_.counters.step);
+    }
+    p_.enter("checkpoint", p_.config.deadline.checkpoint);
+    p_.checkpoints->save_if_due(p_.counters, true);
+  }
+}
+
+// Why the run ends here, or nothing. The same on all ranks and after every restart.
+std::string RunEvaluations::early_stop() const {
+  const TrainConfig& config = p_.config.train;
+  const ValidationHistory& history = p_.counters.validation;
+  if (config.early_stop_patience == 0 || history.without_improvement < config.early_stop_patience) {
+    return "";
+  }
+  return fmt::format(
+      "the validation loss has not fallen below {} by more than {} in the last {} evaluations "
+      "(train.early_stop.patience {})",
+      history.reference.value_or(0), config.early_stop_min_delta, history.without_improvement,
+      config.early_stop_patience);
+}
+
+}  // namespace trireme
