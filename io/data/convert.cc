@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "io/data/document_ends.h"
+#include "io/data/tokenizer.h"
 #include "io/h5/h5_file.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
@@ -161,8 +162,7 @@ DatasetJob empty_job(const ConvertOptions& options) {
   job.format.token_bytes = options.vocab <= 65536 ? 2 : 4;
   job.format.vocab = options.vocab;
   job.format.tokenizer = options.tokenizer;
-  job.format.tokenizer_digest =
-      sha256_hex(fmt::format("foreign tokenizer {} {}", options.tokenizer, options.vocab));
+  job.format.tokenizer_digest = foreign_tokenizer_digest(options.tokenizer, options.vocab);
   job.format.source = options.source;
   job.format.alignment_bytes = options.alignment_bytes;
   job.progress = options.progress;

@@ -49,4 +49,18 @@ std::unique_ptr<Tokenizer> make_tokenizer(std::string_view name) {
   throw ConfigError(fmt::format("there is no tokenizer '{}': the one there is is 'bytes'", name));
 }
 
+std::string foreign_tokenizer_digest(std::string_view name, std::int64_t vocab) {
+  if (name != "bytes") {
+    return sha256_hex(fmt::format("foreign tokenizer {} {}", name, vocab));
+  }
+  const std::unique_ptr<Tokenizer> own = make_tokenizer(name);
+  if (vocab > own->vocab()) {
+    throw ConfigError(fmt::format(
+        "the tokenizer '{}' has {} ids, and the tokens have {}: give the tokenizer's own name, and "
+        "'bytes' for ids 0 to 255 that are bytes and 256 that ends a document",
+        name, own->vocab(), vocab));
+  }
+  return own->digest();
+}
+
 }  // namespace trireme

@@ -34,4 +34,9 @@ class Tokenizer {
 // "bytes": ids 0 to 255 are the bytes themselves, 256 ends a document. ConfigError for other names.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view name);
 
+// The digest for tokens that another program made: that of this program's tokenizer of the name,
+// or else one of name and vocabulary. ConfigError if the vocabulary is larger than that
+// tokenizer's.
+std::string foreign_tokenizer_digest(std::string_view name, std::int64_t vocab);
+
 }  // namespace trireme

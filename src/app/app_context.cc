@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "src/app/launcher_rank.h"
 #include "src/base/fault.h"
 #include "src/base/floating_point.h"
 #include "src/kernels/compute_threads.h"
@@ -15,16 +16,6 @@ namespace {
 // Most errors meet all ranks alike, from the same file or by agreement: rank 0 speaks, and its
 // abort ends the others before they repeat it. What one rank alone has met is said a moment later.
 constexpr std::chrono::milliseconds kRankZeroSpeaksFirst{1000};
-
-// What launchers call this process, before MPI can be asked; 0 where there is none.
-int rank_before_start() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
-    if (const char* const rank = std::getenv(name)) {
-      return static_cast<int>(std::strtol(rank, nullptr, 10));
-    }
-  }
-  return 0;
-}
 
 void arm_planned_faults() {
   const char* const plan = std::getenv("TRIREME_FAULTS");

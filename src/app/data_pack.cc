@@ -144,7 +144,10 @@ void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator)
   command.add_option("--offsets", options.offsets,
                      "the dataset of document offsets: 0, then where each document ends, up to "
                      "the number of tokens (default: /doc_offsets if there is one)");
-  command.add_option("--tokenizer", options.tokenizer, "the tokenizer's name, for the record")
+  command
+      .add_option("--tokenizer", options.tokenizer,
+                  "name of the tokenizer that made the ids; bytes: those of `data pack`. Sets of "
+                  "different tokenizers don't go into one run")
       .show_default();
   command.add_option("--source", options.source, "where the tokens are from: kept in the dataset");
   command.footer(

@@ -25,7 +25,8 @@ struct EvalOptions {
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 4;
   std::int64_t samples = std::numeric_limits<std::int64_t>::max();
-  std::string precision = "bf16";
+  std::string precision;  // empty: as it was trained
+  bool any_tokenizer = false;
   bool json = false;
 };
 
@@ -62,14 +63,27 @@ LossesOf with_progress(LossesOf losses, const Dataset& dataset, const Evaluation
       };
 }
 
+void check_tokenizer(const EvalOptions& options, const LoadedModel& loaded,
+                     const Dataset& dataset) {
+  const TokenizerIdentity own = tokenizer_of(dataset.manifest());
+  if (!options.any_tokenizer && !same_tokenizer(loaded.tokenizer, own)) {
+    throw ConfigError(fmt::format(
+        "--data {} was made with the tokenizer {}, the model was trained on tokens of {}: the loss "
+        "would mean nothing; pack the text with the model's tokenizer, or override with "
+        "--any-tokenizer",
+        options.data, describe(own), describe(loaded.tokenizer)));
+  }
+}
+
 void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
   context.status.phase = "load";
   Pool pool{Device{}};
   Stream stream({}, compute_threads(session.place().threads()));
   const LoadedModel loaded = load_model(step_for_all(options.checkpoint, session.world()), pool,
-                                        options.precision == "bf16" ? DType::bf16 : DType::f32);
+                                        asked_precision(options.precision));
   const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world());
+  check_tokenizer(options, loaded, dataset);
   Run run{.kernels = kernels_for({}),
           .stream = stream,
           .pool = pool,
@@ -121,8 +135,10 @@ void add_eval_command(CommandLine& app, AppContext& context) {
       .check(positive_count());
   command.add_option("--samples", options->samples, "at most so many; default: all")
       .check(positive_count());
-  command.add_option("--precision", options->precision, "bf16 or fp32")
+  command.add_option("--precision", options->precision, "bf16 or fp32; default: as trained")
       .check(one_of({"bf16", "fp32"}));
+  command.add_flag("--any-tokenizer", options->any_tokenizer,
+                   "evaluate although another tokenizer made the dataset");
   command.add_flag("--json", options->json, "print JSON");
   command.footer(
       "Example:\n  trireme eval --checkpoint runs/demo/run/checkpoints --data "

@@ -1,10 +1,10 @@
 #include "src/app/generate_command.h"
 
 #include <cstdio>
-#include <fstream>
 
 #include "io/data/tokenizer.h"
 #include "mpi/topology.h"
+#include "src/app/launcher_rank.h"
 #include "src/app/number_check.h"
 #include "src/app/standard_output.h"
 #include "src/nn/sampling.h"
@@ -17,7 +17,8 @@ struct GenerateOptions {
   std::string checkpoint;
   std::string prompt;
   std::int64_t tokens = 256;
-  std::string precision = "bf16";
+  std::string precision;  // empty: as it was trained
+  bool ids = false;
   int threads = 0;
   SamplingOptions sampling;
 };
@@ -26,20 +27,30 @@ struct GenerateOptions {
 // is filled again with the last half of it.
 class Generator {
  public:
-  Generator(const LoadedModel& loaded, Pool& pool, DType compute, Run& run)
-      : loaded_(loaded), run_(run), cache_(pool, loaded.config, loaded.config.context, compute) {}
+  Generator(const LoadedModel& loaded, Pool& pool, Run& run)
+      : loaded_(loaded),
+        run_(run),
+        cache_(pool, loaded.config, loaded.config.context, loaded.compute) {}
 
   // Appends ids to the sequence; returns the logits of the token that follows.
   Tensor append(const std::vector<std::int32_t>& ids) {
     sequence_.insert(sequence_.end(), ids.begin(), ids.end());
     auto count = static_cast<std::int64_t>(ids.size());
+    if (count > cache_.capacity()) {
+      fmt::print(stderr,
+                 "trireme: the prompt has {} tokens, more than the model's context of {}: only its "
+                 "last {} are used\n",
+                 count, cache_.capacity(), kept());
+    }
     if (cache_.length() + count > cache_.capacity()) {
       cache_.truncate(0);
-      count = std::min(std::max(cache_.capacity() / 2, std::int64_t{1}), length());
+      count = std::min(kept(), length());
     }
     const std::int32_t* from = sequence_.data() + length() - count;
     return loaded_.model->decode({from, count, DType::i32}, cache_, run_);
   }
+  // How many tokens stay when the context is full.
+  std::int64_t kept() const { return std::max(cache_.capacity() / 2, std::int64_t{1}); }
   std::int64_t length() const { return static_cast<std::int64_t>(sequence_.size()); }
 
  private:
@@ -50,17 +61,20 @@ class Generator {
 };
 
 void generate(const GenerateOptions& options, AppContext& context) {
+  if (rank_before_start() != 0) {
+    return;  // one of several processes under mpirun or srun: the first one prints
+  }
   options.sampling.validate();
-  const DType compute = options.precision == "bf16" ? DType::bf16 : DType::f32;
   context.status.phase = "load";
   Pool pool{Device{}};
   Stream stream({},
                 compute_threads(options.threads > 0 ? options.threads : current_binding().cores));
-  const LoadedModel loaded = load_model(options.checkpoint, pool, compute);
+  const LoadedModel loaded =
+      load_model(options.checkpoint, pool, asked_precision(options.precision));
   for (const std::string& why : loaded.skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", why);
   }
-  const auto tokenizer = make_tokenizer(loaded.tokenizer);
+  const auto tokenizer = tokenizer_for(loaded.tokenizer, loaded.config.vocab, options.ids);
   Run run{.kernels = kernels_for({}),
           .stream = stream,
           .pool = pool,
@@ -72,7 +86,7 @@ void generate(const GenerateOptions& options, AppContext& context) {
   if (ids.empty()) {
     ids.push_back(tokenizer->end_of_document());
   }
-  Generator generator(loaded, pool, compute, run);
+  Generator generator(loaded, pool, run);
   // A vocabulary may be padded beyond the tokenizer's ids.
   const std::int64_t known = std::min(loaded.config.vocab, tokenizer->vocab());
   std::fputs(options.prompt.c_str(), stdout);
@@ -108,8 +122,11 @@ void add_generate_command(CommandLine& app, AppContext& context) {
   command.add_option("--top-p", options->sampling.top_p, "only the likeliest that make up p");
   command.add_option("--seed", options->sampling.seed, "another seed, another text")
       .check(any_seed());
-  command.add_option("--precision", options->precision, "bf16 or fp32")
+  command.add_option("--precision", options->precision, "bf16 or fp32; default: as trained")
       .check(one_of({"bf16", "fp32"}));
+  command.add_flag("--ids", options->ids,
+                   "prompt and output are token ids, as in '464 3290': for models whose tokenizer "
+                   "this program does not have");
   command.add_option("--threads", options->threads, "default: the cores of this process")
       .check(thread_count());
   command.footer(

@@ -15,6 +15,7 @@
 #include "src/base/json_fields.h"
 #include "src/base/median.h"
 #include "src/base/units.h"
+#include "src/train/run/fingerprint.h"
 
 namespace trireme {
 namespace {
@@ -155,8 +156,9 @@ void TrainingCheckpoints::tell_resumed(const Resumed& resumed) const {
 
 void TrainingCheckpoints::accept(const Manifest& manifest) const {
   const RunFingerprints& own = parts_.fingerprints;
-  const std::vector<std::string> changed =
-      differences(*manifest.meta.config, *own.config, parts_.config.checkpoint.allow_change);
+  std::vector<std::string> allowed = fields_without_effect(*manifest.meta.config, *own.config);
+  append(allowed, parts_.config.checkpoint.allow_change);
+  const std::vector<std::string> changed = differences(*manifest.meta.config, *own.config, allowed);
   if (!changed.empty()) {
     throw ConfigError(fmt::format(
         "the checkpoint of step {} belongs to another run:\n  {}\nGo back to the old values, "

@@ -9,7 +9,12 @@
 
 namespace trireme {
 
-LoadedModel load_model(const std::filesystem::path& directory, Pool& pool, DType compute) {
+std::optional<DType> asked_precision(std::string_view word) {
+  return word.empty() ? std::nullopt : std::optional(word == "bf16" ? DType::bf16 : DType::f32);
+}
+
+LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
+                       std::optional<DType> compute) {
   std::vector<std::string> skipped;
   const StepFolder step = find_step(directory, skipped);
   const CheckpointReader reader(step.path, *step.manifest);
@@ -19,9 +24,11 @@ LoadedModel load_model(const std::filesystem::path& directory, Pool& pool, DType
   loaded.config = model_from_fingerprint(*meta.config);
   loaded.step = meta.step;
   loaded.sequence = meta.config->value("data.sequence", loaded.config.context);
-  loaded.tokenizer = meta.extra->value("tokenizer", std::string("bytes"));
+  loaded.tokenizer = tokenizer_from_extra(*meta.extra);
+  const bool trained_in_fp32 = meta.config->value("train.precision", std::string()) == "fp32";
+  loaded.compute = compute.value_or(trained_in_fp32 ? DType::f32 : DType::bf16);
   loaded.skipped = skipped;
-  loaded.parameters = std::make_unique<ParameterStore>(pool, compute);
+  loaded.parameters = std::make_unique<ParameterStore>(pool, loaded.compute);
   loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
   loaded.parameters->allocate();
   MasterWeights masters(*loaded.parameters);

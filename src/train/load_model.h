@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/nn/model.h"
 #include "src/nn/parameter.h"
+#include "src/train/tokenizer_identity.h"
 
 namespace trireme {
 
@@ -17,12 +19,17 @@ struct LoadedModel {
   std::unique_ptr<Model> model;
   std::int64_t step = 0;
   std::int64_t sequence = 0;         // tokens a sample it was trained on
-  std::string tokenizer;             // its name
+  TokenizerIdentity tokenizer;       // of its training data
+  DType compute = DType::f32;        // precision of activations and products
   std::vector<std::string> skipped;  // newer steps that were not whole, and why
 };
 
+// "bf16" or "fp32"; nothing for "".
+std::optional<DType> asked_precision(std::string_view word);
+
 // directory: a step's folder, or a checkpoint folder, which means its newest valid step. NotFound
-// if there is none, DataError if none is valid.
-LoadedModel load_model(const std::filesystem::path& directory, Pool& pool, DType compute);
+// if there is none, DataError if none is valid. compute: bf16 or f32; nothing: as it was trained.
+LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
+                       std::optional<DType> compute);
 
 }  // namespace trireme

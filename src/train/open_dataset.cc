@@ -4,6 +4,7 @@
 
 #include "mpi/agreement.h"
 #include "src/base/fault.h"
+#include "src/train/tokenizer_identity.h"
 
 namespace trireme {
 namespace {
@@ -44,8 +45,15 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
   return dataset;
 }
 
-Dataset open_validation(const RunConfig& config, Communicator& comm) {
+Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm) {
   Dataset dataset = open_dataset(config.data.validation, config.model.vocab, comm);
+  const TokenizerIdentity own = tokenizer_of(dataset.manifest());
+  if (const auto trained = tokenizer_of(train.manifest()); !same_tokenizer(own, trained)) {
+    throw ConfigError(fmt::format(
+        "data.validation {} was made with the tokenizer {}, data.train {} with {}: a loss on it "
+        "would mean nothing; pack both with one tokenizer",
+        dataset.folder().string(), describe(own), train.folder().string(), describe(trained)));
+  }
   run_on_root(comm, [&] {
     // A dataset of its own: the one that evaluates compares the digests again when it first reads.
     const Dataset checked(dataset.folder(), manifest_text(dataset.manifest()));

@@ -14,9 +14,10 @@ namespace trireme {
 // tokenizer has more.
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm);
 
-// The validation set of a run. Collective. Beyond what open_dataset() checks: DataError where the
-// set holds no sample of data.sequence, or where the samples of an evaluation are damaged (rank 0
-// reads the first 64 MiB of them).
-Dataset open_validation(const RunConfig& config, Communicator& comm);
+// The validation set of a run that trains on `train`. Collective. Beyond what open_dataset()
+// checks: DataError where the set holds no sample of data.sequence, or where the samples of an
+// evaluation are damaged (rank 0 reads the first 64 MiB of them); ConfigError where another
+// tokenizer made it.
+Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm);
 
 }  // namespace trireme

@@ -17,6 +17,7 @@
 #include "src/train/open_dataset.h"
 #include "src/train/run/fingerprint.h"
 #include "src/train/startup.h"
+#include "src/train/tokenizer_identity.h"
 
 namespace trireme {
 namespace {
@@ -178,11 +179,13 @@ void TrainingParts::enter(const char* phase, double deadline_seconds) {
 }
 
 void TrainingParts::make_checkpoints() {
+  const TokenizerIdentity tokenizer = tokenizer_of(dataset.manifest());
   fingerprints = {
-      JsonValue(config_fingerprint(config, dataset.manifest().digest())),
+      JsonValue(config_fingerprint(config, dataset.manifest().digest(), describe(tokenizer))),
       JsonValue(numerics_fingerprint(config, kernels.name, engine.layout().grid.dp(),
                                      engine.layout().grid.tp(), engine.layout().sequence_parallel)),
-      JsonValue(nlohmann::json::object({{"tokenizer", dataset.manifest().tokenizer}}))};
+      JsonValue(nlohmann::json::object())};
+  put_tokenizer(tokenizer, *fingerprints.extra);
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
       config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours});
@@ -222,7 +225,7 @@ void TrainingParts::open_validation_set() {
   }
   enter("start", config.deadline.start);
   try {
-    validation.emplace(open_validation(config, world));
+    validation.emplace(open_validation(config, dataset, world));
   } catch (const ConfigError&) {
     throw;
   } catch (const Error& error) {

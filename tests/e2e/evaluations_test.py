@@ -63,8 +63,9 @@ class Evaluations(unittest.TestCase):
         flip(shard_of(damaged), shard_of(damaged).stat().st_size // 2)
         config = self.config("damaged-start", damaged)
         self.refused(65, [shard_of(damaged).name, "XXH3"], "train", config, ranks=2)
-        small = harness.make_text(self.folder / "text-small", 30, 3)
-        harness.must(harness.run("data", "pack", "--out", self.folder / "small", small))
+        (self.folder / "small.txt").write_text("a set of one sentence")
+        harness.must(harness.run("data", "pack", "--out", self.folder / "small",
+                                 self.folder / "small.txt"))
         short = self.config("short-start", self.folder / "small")
         self.refused(65, ["48"], "train", short, ranks=2)
         for refused in (config, short):
@@ -178,19 +179,19 @@ class Evaluations(unittest.TestCase):
         self.assertEqual(harness.digest(again), harness.digest(config))
 
     def test_a_run_that_no_longer_improves_ends(self):
-        keys = {"train__steps": 50, "train__early_stop__patience": 2,
-                "train__early_stop__min_delta": 100}
-        config = self.config("early", **keys)
-        result = harness.must(harness.run("train", config, ranks=2))
+        config = self.config("early", train__steps=50)
+        stops = ["train.early_stop.patience=2", "train.early_stop.min_delta=100"]
+        result = harness.must(harness.run("train", config, *stops, ranks=2))
         self.assertIn("stopped early at step 6", result.stderr)
         self.assertEqual(harness.metrics(config)[-1]["step"], 6)
         done = (harness.run_dir(config) / "DONE").read_text()
         self.assertIn("train.early_stop.patience 2", done)
         self.assertIn(6, self.saved_steps(config))
-        again = harness.must(harness.run("train", config))
+        again = harness.must(harness.run("train", config, *stops))
         self.assertIn("stopped early at step 6", again.stderr)
         self.assertEqual(harness.metrics(config)[-1]["step"], 6)
-        harness.must(harness.run("train", config, "train.early_stop.patience=3", ranks=2))
+        harness.must(harness.run("train", config, stops[1],
+                                 "train.early_stop.patience=3", ranks=2))
         self.assertEqual(harness.metrics(config)[-1]["step"], 8)
         without = self.config("without", data__validation='""')
         for key in ("train.early_stop.patience", "checkpoint.keep_best"):

@@ -32,7 +32,8 @@ nlohmann::json model_fields(const ModelConfig& m) {
 
 }  // namespace
 
-nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset_digest) {
+nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset_digest,
+                                  const std::string& tokenizer) {
   const OptimizerConfig& o = c.optimizer;
   nlohmann::json fields;
   const nlohmann::json model = model_fields(c.model);
@@ -40,6 +41,7 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
     fields["model." + key] = value;
   }
   fields["data.digest"] = dataset_digest;
+  fields["data.tokenizer"] = tokenizer;
   fields["data.sequence"] = c.data.sequence;
   fields["data.shuffle"] = c.data.shuffle;
   fields["data.seed"] = c.data.seed;
@@ -58,6 +60,21 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
   fields["optimizer.schedule.min_lr"] = o.schedule.min_lr;
   fields["optimizer.schedule.decay"] = o.schedule.decay;
   fields["optimizer.schedule.steps"] = o.schedule.steps;
+  return fields;
+}
+
+std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
+                                               const nlohmann::json& run) {
+  const std::string kind = "optimizer.schedule.kind";
+  std::vector<std::string> fields;
+  if (!checkpoint.contains("data.tokenizer")) {
+    fields.emplace_back("data.tokenizer");
+  }
+  if (checkpoint.value(kind, "") == "constant" && run.value(kind, "") == "constant") {
+    for (const char* const unused : {"steps", "min_lr", "decay"}) {
+      fields.push_back(std::string("optimizer.schedule.") + unused);
+    }
+  }
   return fields;
 }
 

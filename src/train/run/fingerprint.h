@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -12,7 +13,13 @@ namespace trireme {
 
 // What decides which weights come out: model, data, batch, optimizer. A resumed run must agree in
 // all of it, but for fields that checkpoint.allow_change names.
-nlohmann::json config_fingerprint(const RunConfig& config, const std::string& dataset_digest);
+nlohmann::json config_fingerprint(const RunConfig& config, const std::string& dataset_digest,
+                                  const std::string& tokenizer);
+
+// Fields of two config fingerprints that may differ, for they decide nothing: what a constant
+// schedule does not use, and what the checkpoint's version did not write.
+std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
+                                               const nlohmann::json& run);
 
 // What decides the bits of the same computation: kernels and their instructions, promise, layout.
 nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp,

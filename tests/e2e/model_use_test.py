@@ -1,0 +1,120 @@
+"""Going on with trained models and using them: precision, tokenizers, prompts, longer schedules."""
+
+import json
+import unittest
+
+import harness
+
+CONSTANT = "optimizer.schedule.kind=constant"
+
+
+class ModelUse(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder, bytes_wanted=40_000)
+        cls.gpt2 = cls.converted("gpt2", "gpt2")
+        cls.trained = cls.config("trained")
+        harness.must(harness.run("train", cls.trained, CONSTANT))
+
+    @classmethod
+    def converted(cls, name, tokenizer):
+        """The training text as a set of another program; its ids are said to be of `tokenizer`."""
+        [shard] = (cls.datasets[0] / "shards").glob("*.h5")
+        out = cls.folder / f"converted-{name}"
+        harness.must(harness.run("data", "convert", shard, "--vocab", 257, "--tokenizer", tokenizer,
+                                 "--out", out))
+        return out
+
+    @classmethod
+    def config(cls, name, train=None, **keys):
+        keys.setdefault("train__steps", 4)
+        return harness.write_config(cls.folder / f"{name}.yaml",
+                                    [train or cls.datasets[0], cls.datasets[1]], **keys)
+
+    def checkpoints(self, config):
+        return harness.run_dir(config) / "checkpoints"
+
+    def refused(self, words, *arguments):
+        result = harness.run(*arguments)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def evaluate(self, config, data, *more):
+        result = harness.must(harness.run("eval", "--checkpoint", self.checkpoints(config),
+                                          "--data", data, "--samples", 8, "--micro-batch", 1,
+                                          "--json", *more))
+        return json.loads(result.stdout)["loss"]
+
+    def generate(self, config, *more, ranks=0):
+        return harness.run("generate", "--checkpoint", self.checkpoints(config), "--tokens", 5,
+                           *more, ranks=ranks)
+
+    def test_eval_computes_in_the_precision_of_the_run(self):
+        logged = harness.metrics(self.trained)[-1]["val_loss"]
+        self.assertEqual(self.evaluate(self.trained, self.datasets[1]), logged)
+        lower = self.evaluate(self.trained, self.datasets[1], "--precision", "bf16")
+        self.assertNotEqual(lower, logged)
+        bf16 = self.config("bf16", precision="bf16")
+        harness.must(harness.run("train", bf16))
+        self.assertEqual(self.evaluate(bf16, self.datasets[1]),
+                         harness.metrics(bf16)[-1]["val_loss"])
+
+    def test_tokenizers_are_compared(self):
+        words = ["'gpt2' (257 ids", "'bytes' (257 ids"]
+        self.refused(words, "eval", "--checkpoint", self.checkpoints(self.trained), "--data",
+                     self.gpt2)
+        self.evaluate(self.trained, self.gpt2, "--any-tokenizer")
+        both = self.config("both", train=self.gpt2)
+        self.refused([*words, "data.validation"], "train", both)
+        self.refused(["data.tokenizer: checkpoint", *words], "train", self.trained, CONSTANT,
+                     "train.steps=6", f"data.train={self.gpt2}", f"data.validation={self.gpt2}",
+                     "checkpoint.allow_change=[data.digest]")
+
+    def test_models_of_other_tokenizers_are_prompted_with_ids(self):
+        config = self.config("ids", train=self.gpt2, data__validation='""')
+        harness.must(harness.run("train", config))
+        self.refused(["'gpt2' (257 ids", "--ids"], "generate", "--checkpoint",
+                     self.checkpoints(config), "--prompt", "the ship")
+        result = harness.must(self.generate(config, "--ids", "--prompt", "116 104"))
+        printed = result.stdout.split()
+        self.assertEqual(printed[:2], ["116", "104"])
+        self.assertEqual(len(printed), 7)
+        self.assertTrue(all(0 <= int(token) < 257 for token in printed))
+        for prompt in (["--prompt=257"], ["--prompt=-1"], ["--prompt=the"], []):
+            self.refused(["token id"], "generate", "--checkpoint", self.checkpoints(config),
+                         "--ids", *prompt)
+        own = self.config("own", train=self.converted("bytes", "bytes"))
+        harness.must(harness.run("train", own))
+        text = harness.must(self.generate(own, "--prompt", "ship")).stdout
+        self.assertTrue(text.startswith("ship"))
+        [shard] = (self.datasets[0] / "shards").glob("*.h5")
+        self.refused(["'bytes' has 257 ids"], "data", "convert", shard, "--vocab", 300,
+                     "--tokenizer", "bytes", "--out", self.folder / "wide")
+
+    def test_long_prompts_are_told(self):
+        fits = harness.must(self.generate(self.trained, "--prompt", "x" * 64))
+        self.assertNotIn("context", fits.stderr)
+        cut = harness.must(self.generate(self.trained, "--prompt", "x" * 65))
+        self.assertIn("the prompt has 65 tokens", cut.stderr)
+        self.assertIn("context of 64", cut.stderr)
+
+    def test_ranks_print_once(self):
+        alone = harness.must(self.generate(self.trained, "--prompt", "the ship")).stdout
+        ranks = harness.must(self.generate(self.trained, "--prompt", "the ship", ranks=2)).stdout
+        self.assertEqual(ranks, alone)
+
+    def test_a_constant_schedule_has_no_length(self):
+        constant = self.config("constant")
+        harness.must(harness.run("train", constant, CONSTANT))
+        harness.must(harness.run("train", constant, CONSTANT, "train.steps=6"))
+        self.assertEqual(harness.metrics(constant)[-1]["step"], 6)
+        cosine = self.config("cosine")
+        harness.must(harness.run("train", cosine))
+        self.refused(["optimizer.schedule.steps: checkpoint 4, run 6"], "train", cosine,
+                     "train.steps=6")
+
+
+if __name__ == "__main__":
+    unittest.main()
