@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import os
+import re
 import unittest
 import xml.etree.ElementTree
 
@@ -247,6 +248,12 @@ class PointToPoint(unittest.TestCase):
                     self.assertGreater(result["latency_us"][i][j], 0)
         titles = [t for t in xml.etree.ElementTree.parse(figure).iter() if t.tag.endswith("title")]
         self.assertEqual(len(titles), 9)
+
+    def test_a_matrix_of_many_ranks_fits_a_terminal(self):
+        lines = harness.must(self.pairs(ranks=6)).stdout.splitlines()
+        rows = [line for line in lines if re.match(r" +[0-5]  \S", line)]
+        self.assertEqual(len(rows), 2 * 2 * 6)  # two matrices, in two parts
+        self.assertEqual([line for line in rows if len(line) > 80], [])
 
     def test_pairs_below_the_threshold(self):
         result = self.pairs("--threshold", "1000000GB/s")

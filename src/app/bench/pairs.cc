@@ -27,6 +27,8 @@ constexpr std::int64_t kLatencyBytes = 8;
 constexpr int kLatencyIterations = 10;  // for each of --iterations
 // Above, the matrix is for files.
 constexpr int kMostPrinted = 16;
+// More would not fit a terminal of 80 columns.
+constexpr int kColumnsAtOnce = 5;
 
 // What all ranks know at the end.
 struct PairsMeasured {
@@ -146,19 +148,27 @@ Json rows_of(const PairMatrix& matrix) {
   return rows;
 }
 
-void print_matrix(const PairMatrix& matrix, const PairsBench& bench, const char* what) {
-  fmt::print("# {}, row to column\n# {:>6}  {:<20}", what, "rank", "host");
-  for (const int rank : bench.members()) {
-    fmt::print("  {:>8}", rank);
+// The columns from `first` up to `last`.
+void print_columns(const PairMatrix& matrix, const PairsBench& bench, int first, int last) {
+  fmt::print("# {:>6}  {:<20}", "rank", "host");
+  for (int to = first; to < last; ++to) {
+    fmt::print("  {:>8}", bench.members()[static_cast<std::size_t>(to)]);
   }
   fmt::print("\n");
   for (int from = 0; from < matrix.size; ++from) {
     const auto row = static_cast<std::size_t>(from);
     fmt::print("  {:>6}  {:<20}", bench.members()[row], bench.hosts()[row]);
-    for (int to = 0; to < matrix.size; ++to) {
+    for (int to = first; to < last; ++to) {
       fmt::print("  {:>8}", from == to ? "-" : fmt::format("{:.2f}", matrix.at(from, to)));
     }
     fmt::print("\n");
+  }
+}
+
+void print_matrix(const PairMatrix& matrix, const PairsBench& bench, const char* what) {
+  fmt::print("# {}, row to column\n", what);
+  for (int first = 0; first < matrix.size; first += kColumnsAtOnce) {
+    print_columns(matrix, bench, first, std::min(first + kColumnsAtOnce, matrix.size));
   }
 }
 

@@ -92,8 +92,8 @@ class StepBench {
         layout_(
             make_layout(config_, session.world().size(), fewest_ranks_a_host(session.places()))),
         world_(session.make_world(parse_backend(options.backend))),
-        stream_({}, compute_threads(options.threads > 0 ? options.threads
-                                                        : session.place().threads())),
+        stream_({},
+                compute_threads(options.threads > 0 ? options.threads : session.place().threads())),
         expected_(plan_memory(config_, layout_, world_->rank(),
                               resident_bytes() - shared_resident_bytes())),
         shared_pool_({}, world_->memory()),
