@@ -71,10 +71,10 @@ void RankWatch::ask_late(const std::vector<RankState>& ranks) {
 
 bool RankWatch::clear(std::int64_t generation) {
   bool none_left = true;
-  for (const pid_t pid : processes_of_launch(launch_, node_)) {
-    const std::string text = variable_of(pid, "TRIREME_GENERATION").value_or("0");
+  for (const OwnProcess& rank : processes_of_launch(launch_, node_)) {
+    const std::string text = variable_of(rank.pid(), "TRIREME_GENERATION").value_or("0");
     if (std::strtoll(text.c_str(), nullptr, 10) < generation) {
-      ::kill(pid, SIGKILL);
+      rank.kill();
       none_left = false;
     }
   }
@@ -83,9 +83,9 @@ bool RankWatch::clear(std::int64_t generation) {
 
 bool RankWatch::clear_marked(std::int64_t generation) {
   bool none_left = true;
-  for (const MarkedProcess& process : marked_processes(launch_)) {
-    if (process.generation < generation && process_state(process.pid)) {
-      ::kill(process.pid, SIGKILL);
+  for (const MarkedProcess& marked : marked_processes(launch_)) {
+    if (marked.generation < generation) {
+      marked.process.kill();
       none_left = false;
     }
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace trireme {
@@ -21,7 +22,10 @@ void remove_session(pid_t launcher) {
   std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator(top, gone)) {
     const std::string name = entry.path().filename();
-    if (name.starts_with("ompi.") && name.ends_with(fmt::format(".{}", ::getuid()))) {
+    struct stat status {};
+    const bool is_ours = ::lstat(entry.path().c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+                         status.st_uid == ::getuid();
+    if (is_ours && name.starts_with("ompi.") && name.ends_with(fmt::format(".{}", ::getuid()))) {
       std::filesystem::remove_all(entry.path() / fmt::format("pid.{}", launcher), gone);
     }
   }

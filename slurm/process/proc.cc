@@ -1,16 +1,19 @@
 #include "slurm/process/proc.h"
 
+#include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include <fmt/core.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace trireme {
-using namespace std::string_literals;
 namespace {
 
 std::string contents_of(const std::string& path) {
@@ -20,7 +23,7 @@ std::string contents_of(const std::string& path) {
   return text.str();
 }
 
-// All but this one.
+// The numbers of all processes but this one.
 std::vector<pid_t> other_processes() {
   std::vector<pid_t> found;
   std::error_code gone;
@@ -33,6 +36,43 @@ std::vector<pid_t> other_processes() {
     }
   }
   return found;
+}
+
+// Its real, effective, saved and file system user IDs.
+bool is_of_this_user(pid_t pid) {
+  constexpr int kIds = 4;
+  std::istringstream words(contents_of(fmt::format("/proc/{}/status", pid)));
+  for (std::string line; std::getline(words, line);) {
+    if (line.starts_with("Uid:")) {
+      std::istringstream ids(line.substr(std::strlen("Uid:")));
+      int same = 0;
+      for (uid_t id = 0; ids >> id && id == ::getuid();) {
+        ++same;
+      }
+      return same == kIds;
+    }
+  }
+  return false;
+}
+
+// "<launch>.<attempt>" from the command line of one of mpirun's daemons: -mca trireme_launch WORD.
+std::string mark_of_daemon(pid_t pid) {
+  std::error_code gone;
+  const std::string program =
+      std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), gone).filename();
+  if (program != "orted" && program != "prted") {
+    return "";
+  }
+  std::istringstream words(contents_of(fmt::format("/proc/{}/cmdline", pid)));
+  std::string option;
+  std::string name;
+  for (std::string word; std::getline(words, word, '\0');) {
+    if (name == kLaunchMark && option.starts_with('-') && option.ends_with("mca")) {
+      return word.starts_with('"') ? word.substr(1) : word;
+    }
+    option = std::exchange(name, word);
+  }
+  return "";
 }
 
 }  // namespace
@@ -76,12 +116,33 @@ std::optional<std::string> variable_of(pid_t pid, const std::string& name) {
   return std::nullopt;
 }
 
-std::vector<pid_t> processes_of_launch(const std::string& launch, const std::string& node) {
-  std::vector<pid_t> found;
+bool OwnProcess::signal(int number) const {
+  if (descriptor_) {
+    return ::syscall(SYS_pidfd_send_signal, descriptor_.get(), number, nullptr, 0) == 0;
+  }
+  return ::kill(pid_, number) == 0;
+}
+
+std::optional<OwnProcess> OwnProcess::open(pid_t pid) {
+  // glibc 2.36 declares pidfd_open for C alone.
+  OwnProcess process(pid, static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  // Any other error says nothing about the process: an old kernel, a sandbox, too many open files.
+  const bool is_gone = !process.descriptor_ && errno == ESRCH;
+  if (is_gone || !is_of_this_user(pid) || !process_state(pid) || !process.exists()) {
+    return std::nullopt;
+  }
+  return process;
+}
+
+void OwnProcess::kill() const { (void)signal(SIGKILL); }
+
+std::vector<OwnProcess> processes_of_launch(const std::string& launch, const std::string& node) {
+  std::vector<OwnProcess> found;
   for (const pid_t pid : other_processes()) {
-    if (variable_of(pid, "TRIREME_LAUNCH_ID") == launch &&
-        (node.empty() || variable_of(pid, "TRIREME_NODE") == node) && process_state(pid)) {
-      found.push_back(pid);
+    auto process = OwnProcess::open(pid);
+    if (process && variable_of(pid, "TRIREME_LAUNCH_ID") == launch &&
+        (node.empty() || variable_of(pid, "TRIREME_NODE") == node) && process->exists()) {
+      found.push_back(std::move(*process));
     }
   }
   return found;
@@ -90,22 +151,18 @@ std::vector<pid_t> processes_of_launch(const std::string& launch, const std::str
 std::vector<MarkedProcess> marked_processes(const std::string& launch) {
   std::vector<MarkedProcess> found;
   for (const pid_t pid : other_processes()) {
-    std::string mark = variable_of(pid, std::string("OMPI_MCA_") + kLaunchMark).value_or("");
-    if (mark.empty()) {
-      // Whole, or one word of a line for a shell; with quotes, or without.
-      const std::string words = contents_of(fmt::format("/proc/{}/cmdline", pid));
-      const std::size_t at = words.find(kLaunchMark);
-      const std::size_t begin =
-          at == std::string::npos
-              ? at
-              : words.find_first_not_of(" \"'\\=\0"s, at + std::strlen(kLaunchMark));
-      mark = begin == std::string::npos ? "" : words.substr(begin, launch.size() + 20);
+    auto process = OwnProcess::open(pid);
+    if (!process) {
+      continue;
     }
+    const std::string variable = std::string("OMPI_MCA_") + kLaunchMark;
+    const std::string mark = variable_of(pid, variable).value_or(mark_of_daemon(pid));
     std::int64_t generation = -1;
     if (mark.starts_with(launch + ".") &&
         std::from_chars(&mark[launch.size() + 1], mark.data() + mark.size(), generation).ec ==
-            std::errc()) {
-      found.push_back({pid, generation});
+            std::errc() &&
+        process->exists()) {
+      found.push_back({std::move(*process), generation});
     }
   }
   return found;

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <csignal>
-#include <map>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -90,53 +89,6 @@ TEST(Child, DiesWithItsParent) {
     ::usleep(10'000);
   }
   EXPECT_FALSE(process_state(pid));
-}
-
-TEST(Proc, FindsTheProcessesOfALaunch) {
-  const ChildPlan plan{
-      .argv = {"sleep", "60"},
-      .environment = {
-          {"TRIREME_LAUNCH_ID", "0123-test"}, {"TRIREME_NODE", "n1"}, {"TRIREME_GENERATION", "2"}}};
-  const Child child(plan);
-  EXPECT_EQ(processes_of_launch("0123-test", "n1"), std::vector<pid_t>{child.pid()});
-  EXPECT_EQ(processes_of_launch("0123-test", ""), std::vector<pid_t>{child.pid()});
-  EXPECT_TRUE(processes_of_launch("0123-test", "n2").empty());
-  EXPECT_TRUE(processes_of_launch("0123", "n1").empty());
-  EXPECT_EQ(variable_of(child.pid(), "TRIREME_GENERATION"), "2");
-  EXPECT_FALSE(variable_of(child.pid(), "TRIREME_GEN"));
-}
-
-// As mpirun's daemons carry the mark: over ssh in their arguments, in Slurm in the environment.
-TEST(Proc, FindsWhatALauncherHasLeft) {
-  const Child plain({.argv = {"sh", "-c", "sleep 60; :", "-mca", kLaunchMark, "\"ad-test.3\""}});
-  const Child line({.argv = {"sh", "-c", "sleep 60; : -mca trireme_launch 'ad-test.4' x"}});
-  const Child quiet(
-      {.argv = {"sleep", "60"}, .environment = {{"OMPI_MCA_trireme_launch", "ad-test.5"}}});
-  const Child other(
-      {.argv = {"sleep", "60"}, .environment = {{"OMPI_MCA_trireme_launch", "ad-test2.5"}}});
-  std::map<pid_t, std::int64_t> found;
-  for (const MarkedProcess& process : marked_processes("ad-test")) {
-    found[process.pid] = process.generation;
-  }
-  EXPECT_EQ(found.at(plain.pid()), 3);
-  EXPECT_EQ(found.at(line.pid()), 4);
-  EXPECT_EQ(found.at(quiet.pid()), 5);
-  EXPECT_FALSE(found.contains(other.pid()));
-}
-
-TEST(Proc, KnowsAStoppedProcessAndADeadOne) {
-  Child child({.argv = {"sleep", "60"}});
-  child.signal(SIGSTOP);
-  for (int i = 0; i < 500 && process_state(child.pid())->letter != 'T'; ++i) {
-    ::usleep(10'000);
-  }
-  EXPECT_EQ(process_state(child.pid())->letter, 'T');
-  child.signal(SIGKILL);
-  // Dead, though nobody has waited for it yet.
-  for (int i = 0; i < 500 && process_state(child.pid()); ++i) {
-    ::usleep(10'000);
-  }
-  EXPECT_FALSE(process_state(child.pid()));
 }
 
 }  // namespace
