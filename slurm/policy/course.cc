@@ -130,7 +130,7 @@ void Course::on_lost(const AgentLost& event) {
   node->since = now_;
   node->report.cleared = 0;
   note("agent_lost", {{"node", node->spec.name}, {"why", event.why}},
-       fmt::format("the agent on {} is gone ({}): starting another", node->spec.name, event.why));
+       fmt::format("lost the agent on {} ({}): starting another one", node->spec.name, event.why));
   out_.emplace_back(StartAgent{node->spec.name, false});
 }
 
@@ -164,7 +164,7 @@ void Course::look_at_limits() {
     if (node.standing == Standing::starting && now_ - node.since > limit) {
       lose(node, fmt::format("no agent came up there within {:.0f} s", limit));
     } else if (node.standing == Standing::ready && now_ - node.heard > plan_.silence) {
-      lose(node, fmt::format("nothing was heard of it for {:.0f} s", plan_.silence));
+      lose(node, fmt::format("no heartbeat for {:.0f} s", plan_.silence));
     }
   }
 }
@@ -177,7 +177,8 @@ void Course::on_stop(int signal) {
   }
   const bool again = stop_signal_ != 0;
   note("stop_asked", {{"signal", signal}},
-       again ? "asked to stop once more: ending the ranks" : "asked to stop: saving first");
+       again ? "asked to stop again: ending the ranks at once"
+             : "asked to stop: the ranks save a checkpoint first");
   stop_signal_ = signal;
   stop_at_ = now_;
   if (stage_ == Stage::settle) {

@@ -29,8 +29,9 @@ struct CoursePlan {
   int least_nodes = 1;
   int ranks_a_node = 1;
   std::function<bool(int nodes)> fits = [](int) { return true; };  // the run's layout
-  bool in_slurm = false;    // a lack of nodes asks for a requeue
-  int most_relaunches = 3;  // without a new checkpoint
+  std::string launcher = "mpirun";  // what starts the ranks, for messages
+  bool in_slurm = false;            // a lack of nodes asks for a requeue
+  int most_relaunches = 3;          // without a new checkpoint
   int most_memory_deaths = 2;
   // Seconds:
   double agents_start = 60;     // the first time: a health check may be part of it
@@ -40,6 +41,7 @@ struct CoursePlan {
   double stopped = 60;          // of a rank that is stopped, whatever its deadline
   double ranks_start = 120;     // until every rank has a page
   double launcher_grace = 1.5;  // of a launcher whose rank is gone, to end by itself
+  double sudden_grace = 0.3;    // the same where no rank has an error to report: mpirun takes 2 s
   double launcher_end = 10;     // of a launcher whose ranks have all come to their end
   double killed_end = 15;       // of a launcher that was killed: then it is left to the kernel
   double old_ranks_end = 60;    // of ranks that were killed: then their node counts as lost
@@ -162,6 +164,7 @@ class Course {
   void look_at_limits();
   void watch_attempt();
   void watch_launcher();
+  double grace() const;
   void watch_the_end();
   void give_up_old_ranks();
   void note_status();

@@ -55,8 +55,7 @@ void Course::look_at_first_rank(const RankState& rank) {
           {"from", rank.page.begun_at},
           {"after_launch", after},
           {"rank0", first_rank_}},
-         fmt::format("attempt {}: on from step {}, the first step was done {:.1f} s after the "
-                     "launch",
+         fmt::format("attempt {}: started at step {}; first step finished after {:.1f} s",
                      generation_, rank.page.begun_at, after));
   }
 }
@@ -77,7 +76,8 @@ void Course::note_gone(const Node& node, const RankState& rank) {
           {"rank", rank.page.rank},
           {"step", rank.page.step},
           {"phase", name_of(rank.page.phase)}},
-         fmt::format("rank {} on {} is gone", rank.page.rank, node.spec.name));
+         fmt::format("rank {} on {} exited; waiting for {} to finish", rank.page.rank,
+                     node.spec.name, plan_.launcher));
   }
 }
 
@@ -129,11 +129,22 @@ void Course::watch_attempt() {
   if (!evidence_.all_ranks_seen && now_ - waits_since_ > plan_.ranks_start) {
     end_attempt(fmt::format("{} of {} ranks came up within {:.0f} s", ranks_seen(), expected,
                             plan_.ranks_start));
-  } else if (first_gone_ >= 0 && now_ - first_gone_ > plan_.launcher_grace) {
-    end_attempt("a rank is gone, the launcher goes on");
+  } else if (first_gone_ >= 0 && now_ - first_gone_ > grace()) {
+    end_attempt(fmt::format("a rank exited {:.1f} s ago and {} has not ended", now_ - first_gone_,
+                            plan_.launcher));
   } else {
     watch_launcher();
   }
+}
+
+// A rank that was killed says nothing more, and the launcher's own end brings no news: mpirun ends
+// the other ranks a second after the first, and itself a second later. Ending them before that also
+// keeps its victims from being taken for the cause. An error, though, is still on its way to
+// exit_reason.json.
+double Course::grace() const {
+  const bool is_sudden = std::all_of(evidence_.gone.begin(), evidence_.gone.end(),
+                                     [](const GoneRank& rank) { return rank.exit_code == 0; });
+  return is_sudden ? plan_.sudden_grace : plan_.launcher_grace;
 }
 
 // What the account has to go by if this process is killed: it misses a tenth of the attempt, and
@@ -152,7 +163,7 @@ void Course::watch_launcher() {
   ranks_over_since_ = !ranks_are_over() ? -1 : ranks_over_since_ < 0 ? now_ : ranks_over_since_;
   const double limit = stop_signal_ != 0 ? plan_.launcher_grace : plan_.launcher_end;
   if (ranks_over_since_ >= 0 && now_ - ranks_over_since_ > limit) {
-    end_attempt("all ranks have ended, the launcher goes on");
+    end_attempt(fmt::format("all ranks have ended, but {} has not", plan_.launcher));
   }
 }
 
@@ -161,9 +172,8 @@ void Course::watch_the_end() {
   if (now_ - killing_since_ > plan_.killed_end) {
     killing_since_ = now_;
     note("launcher_left", {{"generation", generation_}},
-         fmt::format("the launcher was killed {:.0f} s ago and is still there: going on without "
-                     "its end",
-                     plan_.killed_end));
+         fmt::format("{} was killed {:.0f} s ago and is still there: going on without it",
+                     plan_.launcher, plan_.killed_end));
     out_.emplace_back(LeaveLauncher{});
   }
 }
@@ -177,7 +187,7 @@ void Course::give_up_old_ranks() {
   for (Node* const node : used_nodes()) {
     if (node->standing == Standing::ready && node->report.cleared <= generation_) {
       lose(*node,
-           fmt::format("ranks that were killed {:.0f} s ago are still there", plan_.old_ranks_end),
+           fmt::format("ranks that were killed {:.0f} s ago still exist", plan_.old_ranks_end),
            false);
     }
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <iterator>
 
 #include <nlohmann/json.hpp>
 
@@ -58,6 +59,15 @@ std::string describe(const std::vector<GoneRank>& gone) {
     text += fmt::format("{}rank {} on {}", text.empty() ? "" : ", ", gone[i].rank, gone[i].node);
   }
   return gone.size() > 4 ? fmt::format("{} and {} more", text, gone.size() - 4) : text;
+}
+
+// Those whose deaths explain the others': not the ones that complained about a lost peer. All of
+// them where that leaves none.
+std::vector<GoneRank> first_to_die(const std::vector<GoneRank>& gone) {
+  std::vector<GoneRank> first;
+  std::copy_if(gone.begin(), gone.end(), std::back_inserter(first),
+               [](const GoneRank& rank) { return rank.exit_code != number_of(ExitCode::hang); });
+  return first.empty() ? gone : first;
 }
 
 // The stopped ones first: they are why the others wait.
@@ -154,7 +164,7 @@ Verdict seen(const Evidence& e) {
   if (e.oom_kills > 0 && killed) {
     return {Cause::out_of_memory,
             device,
-            fmt::format("the kernel killed for want of memory: {}", describe(e.gone)),
+            fmt::format("the kernel killed for want of memory: {}", describe(first_to_die(e.gone))),
             {}};
   }
   if (!e.stale.empty()) {
@@ -164,11 +174,11 @@ Verdict seen(const Evidence& e) {
   if (e.reason && e.reason->kind == "hang") {
     return {Cause::hang, hang, describe(*e.reason), {}};
   }
-  if (!e.gone.empty()) {
+  if (const std::vector<GoneRank> first = first_to_die(e.gone); !first.empty()) {
     return {Cause::process_death,
             device,
-            fmt::format("{} died; {}", describe(e.gone), launcher_text(e)),
-            {e.gone.front().node}};
+            fmt::format("{} died; {}", describe(first), launcher_text(e)),
+            {first.front().node}};
   }
   if (e.launcher_code == 0) {
     return {Cause::early_exit, device, "the ranks ended with code 0 before the run was done", {}};

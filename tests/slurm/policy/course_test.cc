@@ -101,6 +101,7 @@ TEST(Course, NewRanksWaitUntilOldOnesAreGone) {
 TEST(Course, ALauncherThatGoesOnIsKilled) {
   Play play = at_work();
   play.ranks["n1"][1].gone = true;
+  play.ranks["n1"][1].page.exit_code = 76;
   play.report("n1");
   play.pass(1);
   EXPECT_TRUE(play.all<KillRanks>().empty());
@@ -108,6 +109,16 @@ TEST(Course, ALauncherThatGoesOnIsKilled) {
   EXPECT_EQ(play.all<KillRanks>().size(), 1U);
   play.ends(137);
   EXPECT_EQ(play.last_cause(), "process_death");
+}
+
+// mpirun waits for a second before it ends the others, and for another one before it ends.
+TEST(Course, ARankThatWasKilledIsNotWaitedFor) {
+  Play play = at_work();
+  play.ranks["n1"][1].gone = true;
+  play.report("n1");
+  EXPECT_TRUE(play.all<KillRanks>().empty());
+  play.pass(1);
+  EXPECT_EQ(play.all<KillRanks>().size(), 1U);
 }
 
 TEST(Course, AHangIsEndedBeyondItsDeadlineAndSlack) {

@@ -121,6 +121,18 @@ TEST(Verdict, OutOfMemoryByTheRunOrTheKernel) {
   EXPECT_EQ(judge(other).cause, Cause::early_exit);
 }
 
+// They complain about the peer that they have lost, which explains nothing.
+TEST(Verdict, VictimsOfAPeersDeathAreNoCulprits) {
+  Evidence e = ended_with(137);
+  e.gone = {{"n3", 2, 85}, {"n1", 0}, {"n2", 1, 85}};
+  const Verdict verdict = judge(e);
+  EXPECT_EQ(verdict.cause, Cause::process_death);
+  EXPECT_EQ(verdict.what.find("rank 0 on n1 died"), 0U) << verdict.what;
+  EXPECT_EQ(verdict.nodes, std::vector<std::string>{"n1"});
+  e.gone.erase(e.gone.begin() + 1);  // nobody saw the first to die
+  EXPECT_NE(judge(e).what.find("rank 2 on n3, rank 1 on n2"), std::string::npos);
+}
+
 TEST(Verdict, AskedToStopIsNoFault) {
   Evidence e = ended_with(137);
   e.stop_asked = true;
