@@ -26,6 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kLookMilliseconds = 100;
+constexpr int kClearMilliseconds = 20;  // while the next attempt waits for old ranks to end
 constexpr double kReportSeconds = 1;
 constexpr std::int64_t kEveryGeneration = INT64_MAX;
 
@@ -53,19 +54,30 @@ class Agent {
         folder_(plan.launch, plan.node),
         ranks_(folder_.path(), plan.launch, plan.node),
         receiver_(std::in_place, folder_.path(), plan.secret,
-                  is_local(plan) ? "127.0.0.1" : "0.0.0.0"),
+                  is_local(plan) ? "127.0.0.1" : "0.0.0.0", plan.ports),
         sender_(folder_.path(), plan.node, plan.secret) {}
 
   int run() {
     check_health();
-    auto connection = connect();
-    if (connection) {
-      serve(*connection);
+    ExitCode code = ExitCode::ok;
+    // Stays open until all is removed: the supervisor ends an agent whose connection is closed.
+    std::optional<Connection> connection;
+    try {
+      connection = connect();
+      if (connection) {
+        serve(*connection);
+      }
+      code = connection ? ExitCode::ok : ExitCode::io;
+    } catch (const Error& error) {
+      // A supervisor that is not understood is as good as none. What was made goes all the same.
+      say(fmt::format("trireme launch agent on {}: {}: ending this node's ranks", plan_.node,
+                      error.what()));
+      code = error.exit_code();
     }
     end_ranks();
     receiver_.reset();  // nothing may appear in the folder any more
     folder_.remove();
-    return connection ? 0 : static_cast<int>(ExitCode::io);
+    return static_cast<int>(code);
   }
 
  private:
@@ -96,7 +108,9 @@ class Agent {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
-    say(fmt::format("trireme launch agent on {}: the supervisor does not answer at port {}",
+    say(
+        fmt::format("trireme launch agent on {}: the supervisor does not answer at port {}: let "
+                    "the nodes reach its host on it (--ports chooses ports)",
                     plan_.node, plan_.port));
     return std::nullopt;
   }
@@ -107,7 +121,7 @@ class Agent {
     while (!over_ && !supervisor.closed() && silence.seconds() < plan_.silence_seconds) {
       pollfd waiting{supervisor.fd(),
                      static_cast<short>(POLLIN | (supervisor.wants_to_write() ? POLLOUT : 0)), 0};
-      ::poll(&waiting, 1, kLookMilliseconds);
+      ::poll(&waiting, 1, report_.cleared < wanted_clear_ ? kClearMilliseconds : kLookMilliseconds);
       for (const std::string& text : supervisor.receive()) {
         silence.heard();
         obey(parse_order(text));

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "slurm/wire/connection.h"
+
 namespace trireme {
 
 struct AgentPlan {
@@ -13,6 +15,7 @@ struct AgentPlan {
   std::string node = {};                    // as the launch calls it
   std::vector<std::string> addresses = {};  // of the supervisor
   int port = 0;
+  PortRange ports = {};  // where it takes copies of checkpoints
   std::string secret = {};
   std::string health = {};      // a command of the shell, 0: fit; empty: none
   double health_seconds = 50;   // at most; the supervisor waits 60 for the agent

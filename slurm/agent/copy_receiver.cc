@@ -113,10 +113,10 @@ void take_step(const fs::path& partner, const std::string& sender, Connection& f
 
 }  // namespace
 
-CopyReceiver::CopyReceiver(fs::path node_folder, std::string secret, const std::string& address)
+CopyReceiver::CopyReceiver(fs::path node_folder, std::string secret, const std::string& address,
+                           PortRange ports)
     : partner_(node_folder / "memory" / "partner"),
-      secret_(std::move(secret)),
-      listener_(address),
+      gate_(address, ports, std::move(secret)),
       thread_([this] { work(); }) {}
 
 CopyReceiver::~CopyReceiver() {
@@ -126,39 +126,32 @@ CopyReceiver::~CopyReceiver() {
 
 void CopyReceiver::work() {
   while (!stop_) {
-    pollfd waiting{listener_.fd(), POLLIN, 0};
-    if (::poll(&waiting, 1, kLookMilliseconds) > 0) {
-      if (auto connection = listener_.accept()) {
-        serve(std::move(*connection));
-      }
+    std::vector<pollfd> waiting;
+    gate_.add_to(waiting);
+    ::poll(waiting.data(), waiting.size(), gate_.patience(kLookMilliseconds));
+    for (Gate::Caller& caller : gate_.look()) {
+      serve(std::move(caller));
     }
   }
 }
 
-void CopyReceiver::serve(Connection connection) const {
-  constexpr double kStrangerSeconds = 3;
+void CopyReceiver::serve(Gate::Caller caller) const {
+  constexpr double kPartSeconds = 3;
+  if (caller.hello.role != "copy") {
+    return;
+  }
+  Connection& connection = caller.connection;
   CopyDone done;
   try {
-    Doorkeeper door(secret_);
-    connection.send(door.challenge());
-    const auto hello = connection.receive_one(kStrangerSeconds);
-    std::string welcome;
-    if (!hello) {
-      return;
-    }
-    const Hello sender = door.accept(*hello, welcome);
-    if (sender.role != "copy") {
-      return;
-    }
     connection.trust();
-    connection.send(welcome);
-    take_step(partner_, sender.node, connection, stop_);
+    connection.send(caller.welcome);
+    take_step(partner_, caller.hello.node, connection, stop_);
     done.whole = true;
   } catch (const std::exception& error) {
     done.why = error.what();
   }
   connection.send(to_json(done));
-  connection.part(kStrangerSeconds);
+  connection.part(kPartSeconds);
 }
 
 }  // namespace trireme

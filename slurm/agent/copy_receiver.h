@@ -8,27 +8,27 @@
 #include <string>
 #include <thread>
 
-#include "slurm/wire/handshake.h"
+#include "slurm/wire/gate.h"
 
 namespace trireme {
 
 class CopyReceiver {
  public:
   // Below <node folder>/memory/partner.
-  CopyReceiver(std::filesystem::path node_folder, std::string secret, const std::string& address);
+  CopyReceiver(std::filesystem::path node_folder, std::string secret, const std::string& address,
+               PortRange ports = {});
   ~CopyReceiver();
   CopyReceiver(const CopyReceiver&) = delete;
   CopyReceiver& operator=(const CopyReceiver&) = delete;
 
-  int port() const { return listener_.port(); }
+  int port() const { return gate_.port(); }
 
  private:
   void work();
-  void serve(Connection connection) const;
+  void serve(Gate::Caller caller) const;
 
   std::filesystem::path partner_;
-  std::string secret_;
-  Listener listener_;
+  Gate gate_;
   std::atomic<bool> stop_ = false;
   std::thread thread_;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "slurm/policy/nodes.h"
+#include "slurm/wire/connection.h"
 
 namespace trireme {
 
@@ -22,7 +23,8 @@ struct LaunchSetting {
   Reach reach = Reach::local;
   std::vector<std::string> ssh = {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"};
   int ranks_a_node = 1;
-  int cpus_a_rank = 0;  // that a rank is bound to; 0: as the starter does by itself
+  PortRange ports = {};  // where supervisor and agents listen
+  int cpus_a_rank = 0;   // that a rank is bound to; 0: as the starter does by itself
   std::vector<std::string> launcher_arguments = {};  // the user's own, for mpirun or srun
   std::vector<std::string> run = {};                 // train CONFIG key=value...
   // More that every rank shall find in its environment; names with TRIREME_.

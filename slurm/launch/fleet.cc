@@ -11,10 +11,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kMostStrangers = 256;
-constexpr double kStrangerSeconds = 5;
-constexpr int kMostTold = 20;  // who scans ports does not fill the log
-
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -35,7 +31,7 @@ Fleet::Fleet(LaunchSetting setting, std::string secret, std::string health)
     : setting_(std::move(setting)),
       secret_(std::move(secret)),
       health_(std::move(health)),
-      listener_(setting_.reach == Reach::local ? "127.0.0.1" : "0.0.0.0") {}
+      gate_(setting_.reach == Reach::local ? "127.0.0.1" : "0.0.0.0", setting_.ports, secret_) {}
 
 Fleet::~Fleet() = default;
 
@@ -44,8 +40,12 @@ std::vector<std::string> Fleet::agent_words(const std::string& node, bool check_
       "launch",      "agent",
       "--launch",    setting_.launch,
       "--node",      node,
-      "--port",      fmt::format("{}", listener_.port()),
+      "--port",      fmt::format("{}", gate_.port()),
       "--addresses", setting_.reach == Reach::local ? "127.0.0.1" : join(own_addresses())};
+  if (setting_.ports.first > 0) {
+    words.insert(words.end(),
+                 {"--ports", fmt::format("{}-{}", setting_.ports.first, setting_.ports.last)});
+  }
   if (check_health && !health_.empty()) {
     words.insert(words.end(), {"--health", health_});
   }
@@ -146,9 +146,9 @@ void Fleet::want_deputy(const std::string& node, const std::string& job) {
   dismiss_deputy();
   deputy_node_ = node;
   try {
-    deputy_.starter = start(
-        node, {"launch", "deputy", "--job", job, "--port", fmt::format("{}", listener_.port()),
-               "--addresses", join(own_addresses()), "--node", node});
+    deputy_.starter =
+        start(node, {"launch", "deputy", "--job", job, "--port", fmt::format("{}", gate_.port()),
+                     "--addresses", join(own_addresses()), "--node", node});
   } catch (const Error&) {
     // The next node will be asked.
   }
@@ -159,14 +159,11 @@ void Fleet::add_to(std::vector<pollfd>& waiting) const {
     const int events = POLLIN | (connection.wants_to_write() ? POLLOUT : 0);
     waiting.push_back({connection.fd(), static_cast<short>(events), 0});
   };
-  waiting.push_back({listener_.fd(), POLLIN, 0});
+  gate_.add_to(waiting);
   for (const auto& [node, member] : members_) {
     if (member.connection) {
       add(*member.connection);
     }
-  }
-  for (const Stranger& stranger : strangers_) {
-    add(*stranger.connection);
   }
   if (deputy_.connection) {
     add(*deputy_.connection);
@@ -175,8 +172,9 @@ void Fleet::add_to(std::vector<pollfd>& waiting) const {
 
 std::vector<FleetNews> Fleet::look() {
   std::vector<FleetNews> news = std::exchange(failures_, {});
-  let_in();
-  hear_strangers();
+  for (Gate::Caller& caller : gate_.look()) {
+    admit(std::move(caller));
+  }
   for (auto& [node, member] : members_) {
     hear(node, member, news);
   }
@@ -185,58 +183,25 @@ std::vector<FleetNews> Fleet::look() {
   return news;
 }
 
-void Fleet::let_in() {
-  while (strangers_.size() < kMostStrangers) {
-    auto connection = listener_.accept();
-    if (!connection) {
-      return;
-    }
-    strangers_.push_back(
-        {std::make_unique<Connection>(std::move(*connection)), Doorkeeper(secret_), now()});
-    strangers_.back().connection->send(strangers_.back().door.challenge());
-  }
-}
-
-void Fleet::hear_strangers() {
-  for (Stranger& stranger : strangers_) {
-    try {
-      const std::vector<std::string> texts = stranger.connection->receive();
-      if (!texts.empty()) {
-        admit(stranger, texts.front());
-        continue;
-      }
-    } catch (const DataError& error) {
-      if (sent_away_++ < kMostTold) {
-        say(fmt::format("trireme launch: a caller is sent away: {}", error.what()));
-      }
-      stranger.connection.reset();
-      continue;
-    }
-    if (stranger.connection->closed() || now() - stranger.since > kStrangerSeconds) {
-      stranger.connection.reset();
-    }
-  }
-  std::erase_if(strangers_, [](const Stranger& stranger) { return !stranger.connection; });
-}
-
-void Fleet::admit(Stranger& stranger, const std::string& text) {
-  std::string welcome;
-  const Hello hello = stranger.door.accept(text, welcome);
+void Fleet::admit(Gate::Caller caller) {
+  const Hello& hello = caller.hello;
   const auto found = members_.find(hello.node);
   Member* const member = hello.role == "deputy"                             ? &deputy_
                          : hello.role == "agent" && found != members_.end() ? &found->second
                                                                             : nullptr;
   if (member == nullptr) {
-    throw DataError(fmt::format("nobody waits for the {} of {}", hello.role, hello.node));
+    say(fmt::format("trireme launch: refused the {} on {}, which this launch does not use",
+                    hello.role, hello.node));
+    return;
   }
   if (hello.role == "deputy" && (hello.node != deputy_node_ || deputy_.connection)) {
-    stranger.connection->send(welcome);
-    stranger.connection->send(to_json(Order{.kind = Order::Kind::bye}));
-    throw DataError(fmt::format("the deputy on {} comes too late", hello.node));
+    caller.connection.send(caller.welcome);
+    caller.connection.send(to_json(Order{.kind = Order::Kind::bye}));
+    return;  // another one has taken its place meanwhile
   }
-  member->connection = std::move(stranger.connection);
+  member->connection = std::make_unique<Connection>(std::move(caller.connection));
   member->connection->trust();
-  member->connection->send(welcome);
+  member->connection->send(caller.welcome);
   member->hello = hello;
   if (hello.role == "agent") {
     // Its own orders, and those of the nodes that copy to it: its port is a new one.

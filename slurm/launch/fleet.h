@@ -12,7 +12,7 @@
 
 #include "slurm/launch/commands.h"
 #include "slurm/process/child.h"
-#include "slurm/wire/handshake.h"
+#include "slurm/wire/gate.h"
 
 namespace trireme {
 
@@ -43,6 +43,8 @@ class Fleet {
   bool has_deputy() const { return deputy_.connection || deputy_.starter; }
 
   void add_to(std::vector<pollfd>& waiting) const;
+  // How long to poll that at most, where there is nothing else to do for `most` milliseconds.
+  int patience(int most) const { return gate_.patience(most); }
   // What has happened since; never waits.
   std::vector<FleetNews> look();
   // Says farewell to all and waits for them to end, at most so long. Where an agent has died right
@@ -58,17 +60,10 @@ class Fleet {
     bool wants_partner = false;
     std::string partner;
   };
-  struct Stranger {
-    std::unique_ptr<Connection> connection;
-    Doorkeeper door;
-    double since = 0;
-  };
 
   std::vector<std::string> agent_words(const std::string& node, bool check_health) const;
   std::unique_ptr<Child> start(const std::string& node, const std::vector<std::string>& words);
-  void let_in();
-  void hear_strangers();
-  void admit(Stranger& stranger, const std::string& text);
+  void admit(Gate::Caller caller);
   void hear(const std::string& node, Member& member, std::vector<FleetNews>& news);
   void hear_deputy();
   void dismiss_deputy();
@@ -77,12 +72,10 @@ class Fleet {
   LaunchSetting setting_;
   std::string secret_;
   std::string health_;
-  Listener listener_;
+  Gate gate_;
   std::map<std::string, Member> members_;
   Member deputy_;
-  std::string deputy_node_;  // where it was wanted last
-  std::vector<Stranger> strangers_;
-  int sent_away_ = 0;
+  std::string deputy_node_;          // where it was wanted last
   std::vector<FleetNews> failures_;  // of starts
   // Told to end, and given time to clean up; with the moment at which that is over.
   std::vector<std::pair<std::unique_ptr<Child>, double>> leaving_;

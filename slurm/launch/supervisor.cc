@@ -1,8 +1,10 @@
 #include "slurm/launch/supervisor.h"
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <future>
 #include <optional>
 #include <thread>
@@ -55,6 +57,15 @@ Environment failure_rate(const std::filesystem::path& journal) {
     // No journal, no rate.
   }
   return {};
+}
+
+// As on a clock on the wall: "2026-11-22 11:50:24".
+std::string time_of_day() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%F %T", &parts)};
 }
 
 // On a thread that nobody waits for: a file system that hangs may keep it longer than us.
@@ -216,7 +227,7 @@ int Supervisor::run() {
 void Supervisor::wait() const {
   std::vector<pollfd> waiting = {{signals_.fd(), POLLIN, 0}};
   fleet_.add_to(waiting);
-  ::poll(waiting.data(), waiting.size(), kTickMilliseconds);
+  ::poll(waiting.data(), waiting.size(), fleet_.patience(kTickMilliseconds));
 }
 
 void Supervisor::ping() {
@@ -355,7 +366,7 @@ void Supervisor::finish(const Finish& order) {
 void Supervisor::tell(const Note& note) {
   journal_.write(note.event, note.fields, now());
   if (!note.text.empty()) {
-    journal_.say("trireme launch: " + note.text);
+    journal_.say(time_of_day() + " trireme launch: " + note.text);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 
 #include <arpa/inet.h>
@@ -42,7 +43,29 @@ void make_ready(int fd) {
 
 }  // namespace
 
-Connection::Connection(Socket socket) : socket_(std::move(socket)) { make_ready(fd()); }
+PortRange parse_port_range(std::string_view text) {
+  if (text.empty()) {
+    return {};
+  }
+  constexpr int kMostPort = 65535;
+  const char* const end = text.data() + text.size();
+  PortRange range;
+  auto read = std::from_chars(text.data(), end, range.first);
+  range.last = range.first;
+  if (read.ec == std::errc() && read.ptr != end && *read.ptr == '-') {
+    read = std::from_chars(read.ptr + 1, end, range.last);
+  }
+  if (read.ec != std::errc() || read.ptr != end || range.first < 1 || range.last < range.first ||
+      range.last > kMostPort) {
+    throw ConfigError(fmt::format(
+        "'{}' is no range of ports: write FIRST-LAST, as in 47000-47099 (1 to 65535)", text));
+  }
+  return range;
+}
+
+Connection::Connection(Socket socket, Peer peer) : socket_(std::move(socket)), peer_(peer) {
+  make_ready(fd());
+}
 
 void Connection::read_some() {
   // Not all that a flood may bring: the others want their turn.
@@ -140,26 +163,54 @@ void Connection::part(double seconds) {
   }
 }
 
-Listener::Listener(const std::string& address) {
+bool Listener::listen_on(const std::string& address, int port) {
   socket_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in place{};
   place.sin_family = AF_INET;
+  place.sin_port = htons(static_cast<std::uint16_t>(port));
   socklen_t bytes = sizeof(place);
+  // A port of a range may have connections of an earlier launch that have just ended.
+  const int again = port > 0 ? 1 : 0;
+  ::setsockopt(fd(), SOL_SOCKET, SO_REUSEADDR, &again, sizeof(again));
   if (!socket_ || ::inet_pton(AF_INET, address.c_str(), &place.sin_addr) != 1 ||
       ::bind(fd(), reinterpret_cast<sockaddr*>(&place), bytes) != 0 ||
       ::listen(fd(), SOMAXCONN) != 0 ||
       ::getsockname(fd(), reinterpret_cast<sockaddr*>(&place), &bytes) != 0) {
-    throw_errno(errno, "listen on", address);
+    return false;
   }
   port_ = ntohs(place.sin_port);
+  return true;
+}
+
+Listener::Listener(const std::string& address, PortRange ports) {
+  for (int port = ports.first; port <= ports.last; ++port) {
+    if (listen_on(address, port)) {
+      return;
+    }
+    if (errno != EADDRINUSE && errno != EACCES) {
+      break;
+    }
+  }
+  if (ports.first > 0 && (errno == EADDRINUSE || errno == EACCES)) {
+    throw IoError(
+        fmt::format("none of the ports {} to {} of {} is free for this user: allow more "
+                    "with --ports",
+                    ports.first, ports.last, address));
+  }
+  throw_errno(errno, "listen on", address);
 }
 
 std::optional<Connection> Listener::accept() {
-  Socket socket(::accept4(fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  sockaddr_in peer{};
+  socklen_t bytes = sizeof(peer);
+  Socket socket(
+      ::accept4(fd(), reinterpret_cast<sockaddr*>(&peer), &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  is_starved_ =
+      !socket && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
   if (!socket) {
     return std::nullopt;
   }
-  return Connection(std::move(socket));
+  return Connection(std::move(socket), Peer{peer.sin_addr.s_addr});
 }
 
 std::optional<Connection> connect_to(const std::string& address, int port, double seconds) {

@@ -15,12 +15,26 @@ namespace trireme {
 
 using Socket = UniqueHandle<FileDescriptorTraits>;
 
+struct Peer {
+  std::uint32_t address = 0;  // IPv4, in network byte order
+};
+
+// Where a listener may listen: a firewall may let no other ports through.
+struct PortRange {
+  int first = 0;  // 0: any free port
+  int last = 0;
+};
+// "A-B", or "A" for one port. ConfigError for anything else; an empty text is any free port.
+PortRange parse_port_range(std::string_view text);
+
 class Connection {
  public:
   // Of a connected socket.
-  explicit Connection(Socket socket);
+  explicit Connection(Socket socket, Peer peer = {});
 
   int fd() const { return socket_.get(); }
+  // Who has connected to a listener; of no meaning at the caller's side.
+  const Peer& peer() const { return peer_; }
   void trust() { reader_.trust(); }
   // What has come in whole. DataError for what is no frame.
   std::vector<std::string> receive();
@@ -42,6 +56,7 @@ class Connection {
   void read_some();
 
   Socket socket_;
+  Peer peer_;
   FrameReader reader_;
   std::string out_;
   std::vector<std::string> ready_;
@@ -50,15 +65,20 @@ class Connection {
 
 class Listener {
  public:
-  // On a free port of this address; "0.0.0.0": of all.
-  explicit Listener(const std::string& address);
+  // On a free port of this address; "0.0.0.0": of all addresses. IoError where no port is free.
+  explicit Listener(const std::string& address, PortRange ports = {});
   int fd() const { return socket_.get(); }
   int port() const { return port_; }
-  // Nothing where nobody waits.
+  // Nothing where nobody waits, or where this process has no descriptor left for it.
   std::optional<Connection> accept();
+  // Whether it was the latter.
+  bool is_starved() const { return is_starved_; }
 
  private:
+  bool listen_on(const std::string& address, int port);
+
   Socket socket_;
+  bool is_starved_ = false;
   int port_ = 0;
 };
 

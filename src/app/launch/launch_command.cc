@@ -32,6 +32,9 @@ void add_launch_command(CommandLine& app, int& exit_code) {
       .add_option("--launcher-arg", o->launcher_arguments,
                   "one more word for mpirun or srun; may be repeated")
       .one_value_a_use();
+  command.add_option("--ports", o->ports,
+                     "the ports on which the supervisor and the agents listen, as in 47000-47099 "
+                     "(default: any free ones)");
   command.add_option("--health", o->health,
                      "a shell command for every node before it is used: 0 means fit");
   command.add_option("--site-list", o->site_list,

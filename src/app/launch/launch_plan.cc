@@ -145,6 +145,7 @@ CoursePlan course_of(const LaunchOptions& options, const Ground& place, const Ru
   course.nodes_wanted = count - options.spares;
   course.least_nodes = options.min_nodes > 0 ? options.min_nodes : course.nodes_wanted;
   course.ranks_a_node = ranks_a_node;
+  course.launcher = options.launcher;
   course.in_slurm = !place.job.empty();
   if (course.nodes_wanted < 1 || course.least_nodes > course.nodes_wanted) {
     throw ConfigError(fmt::format("{} nodes less {} spares leave {}; --min-nodes asks for {}",
@@ -181,6 +182,7 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   plan.setting.ssh = words_of(options.ssh);
   plan.setting.ranks_a_node = ranks_a_node;
   plan.setting.cpus_a_rank = options.cpus_a_rank;
+  plan.setting.ports = parse_port_range(options.ports);
   plan.setting.launcher_arguments = options.launcher_arguments;
   plan.setting.run = options.run;
   if (place.reach != Reach::local) {

@@ -19,6 +19,7 @@ struct LaunchOptions {
   std::string launcher = "mpirun";
   std::string ssh = "ssh -o BatchMode=yes -o ConnectTimeout=5";
   std::vector<std::string> launcher_arguments;
+  std::string ports;  // FIRST-LAST; empty: any
   std::string health;
   std::string site_list;
   std::vector<std::string> run;  // train CONFIG key=value...

@@ -22,6 +22,7 @@ struct CallerOptions {
   std::string node;
   std::string addresses;
   int port = 0;
+  std::string ports;
   std::string health;
   std::string job;
 };
@@ -98,11 +99,13 @@ void add_agent_command(CommandLine& launch, int& exit_code) {
   CommandLine& command = add_caller(launch, "agent", "The launch's process on a node", *o);
   command.add_option("--launch", o->launch, "the launch's number").required();
   command.add_option("--health", o->health, "the node's health check");
+  command.add_option("--ports", o->ports, "where to take copies of checkpoints: FIRST-LAST");
   command.callback([o, &exit_code] {
     exit_code = run_agent({.launch = o->launch,
                            .node = o->node,
                            .addresses = split(o->addresses),
                            .port = o->port,
+                           .ports = parse_port_range(o->ports),
                            .secret = read_secret(),
                            .health = o->health});
   });

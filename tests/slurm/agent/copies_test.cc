@@ -179,6 +179,19 @@ TEST_F(Copies, BytesThatChangedOnTheirWayAreNotKept) {
   EXPECT_TRUE(fs::is_empty(b_.path() / "memory" / "partner" / "na"));
 }
 
+// They are sent away after 5 s, but nobody waits for that.
+TEST_F(Copies, IdleConnectionsKeepNoCopyWaiting) {
+  std::vector<std::optional<Connection>> idle;
+  for (int i = 0; i < 300; ++i) {
+    idle.push_back(connect_to("127.0.0.1", receiver_.port(), 5));
+    ASSERT_TRUE(idle.back());
+  }
+  const fs::path step = make_step(a_.path(), 10);
+  sender_.set_partner(partner());
+  EXPECT_TRUE(becomes_true([&] { return fs::exists(step / "COPIED"); }));
+  EXPECT_EQ(sender_.trouble(), "");
+}
+
 TEST_F(Copies, NothingIsWrittenElsewhere) {
   for (const auto& [node, step, file] :
        {std::tuple("../x", "step-00000010-g000001", "manifest.json"),
