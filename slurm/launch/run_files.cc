@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/error.h"
@@ -51,9 +52,18 @@ JobStart parse_job_start(const std::string& text) {
              : JobStart{text.substr(0, space), std::strtoll(text.c_str() + space + 1, nullptr, 10)};
 }
 
-// False if somebody else holds it. A file system without locks gives none.
+// False if somebody else holds it. A file system without locks gives none. Whoever may write into
+// the run's folder could have put something else there: only a plain file of its own name is
+// opened.
 bool take_lock(UniqueHandle<FileDescriptorTraits>& lock, const fs::path& path) {
-  lock.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  lock.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
+  const bool is_link = !lock && errno == ELOOP;
+  struct stat status {};
+  if (is_link || (lock && (::fstat(lock.get(), &status) != 0 || !S_ISREG(status.st_mode)))) {
+    throw PolicyError(fmt::format("{} is {}: remove it, 'trireme launch' makes a file of that name",
+                                  path.string(),
+                                  is_link ? "a symbolic link" : "not a regular file"));
+  }
   return !lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 

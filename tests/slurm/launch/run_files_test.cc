@@ -3,8 +3,10 @@
 #include <cstdlib>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -50,6 +52,22 @@ TEST(RunFiles, ALockThatWasGivenBackIsTaken) {
   } catch (const PolicyError& e) {
     EXPECT_NE(std::string(e.what()).find(".launch.lock"), std::string::npos);
   }
+}
+
+// Whoever else may write into the folder does not choose which file is truncated.
+TEST(RunFiles, ALockThatIsALinkIsRefusedAndItsTargetKept) {
+  TempFolder run;
+  const auto target = run.path() / "precious";
+  write_file_durably(target, "kept");
+  std::filesystem::create_symlink(target, run.path() / ".launch.lock");
+  become("7", "1");
+  EXPECT_THROW(RunFiles(run.path(), run.path()).take(), PolicyError);
+  ::unsetenv("SLURM_JOB_ID");
+  ::unsetenv("SLURM_RESTART_COUNT");
+  EXPECT_EQ(read_file(target), "kept");
+  std::filesystem::remove(run.path() / ".launch.lock");
+  ASSERT_EQ(::mkfifo((run.path() / ".launch.lock").c_str(), 0600), 0);
+  EXPECT_THROW(RunFiles(run.path(), run.path()).take(), PolicyError);
 }
 
 }  // namespace
