@@ -24,7 +24,11 @@ std::string text(const json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-bool is_good_end(const std::string& cause) { return cause == "finished" || cause == "stopped"; }
+constexpr const char* kRunning = "running";
+
+bool is_good_end(const std::string& cause) {
+  return cause == "finished" || cause == "stopped" || cause == kRunning;
+}
 
 class Bookkeeper {
  public:
@@ -56,12 +60,12 @@ class Bookkeeper {
     }
   }
 
-  void close() {
+  void close(bool is_running = false) {
     if (launch_.empty()) {
       return;
     }
     if (open_) {  // the launch was ended with its ranks
-      end_attempt(first_rank_, clock_, "", "");
+      end_attempt(first_rank_, clock_, is_running ? kRunning : "", "");
     }
     add(TimeCause::exclude, clock_ - cursor_);
     account.wall += clock_ - begun_;
@@ -195,12 +199,12 @@ double Account::mean_hours_between_failures() const {
   return failures > 0 ? working / 3600 / static_cast<double>(failures) : 0;
 }
 
-Account account_of(const std::vector<json>& events) {
+Account account_of(const std::vector<json>& events, bool is_running) {
   Bookkeeper books;
   for (const json& line : events) {
     books.event(line);
   }
-  books.close();
+  books.close(is_running);
   return books.account;
 }
 

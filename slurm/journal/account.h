@@ -37,7 +37,7 @@ struct AttemptAccount {
   std::string launch;
   std::vector<std::string> nodes;
   std::int64_t ranks = 0;
-  std::string cause;  // why it ended; empty: nobody knows, the launch itself was ended
+  std::string cause;  // why it ended; empty: nobody knows, the launch itself was ended; "running"
   std::string what;
   std::int64_t from_step = -1;  // -1: it never came so far
   std::int64_t to_step = -1;
@@ -64,7 +64,8 @@ struct Account {
   double mean_hours_between_failures() const;
 };
 
-// Events as parse_journal() gives them. What makes no sense counts as far as it does.
-Account account_of(const std::vector<nlohmann::json>& events);
+// Events as parse_journal() gives them. What makes no sense counts as far as it does. `is_running`:
+// the last launch is still at work, so that its last attempt has not ended.
+Account account_of(const std::vector<nlohmann::json>& events, bool is_running = false);
 
 }  // namespace trireme

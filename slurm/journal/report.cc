@@ -12,6 +12,10 @@ std::string seconds_or_dash(double seconds) {
   return seconds < 0 ? "-" : fmt::format("{:.1f}", seconds);
 }
 
+std::string counted(std::int64_t count, const char* one, const char* several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
+
 std::string causes_table(const Account& account) {
   std::string text = fmt::format("{:<12} {:>10} {:>7}\n", "cause", "seconds", "share");
   for (std::size_t i = 0; i < kTimeCauses; ++i) {
@@ -42,9 +46,10 @@ std::string attempts_table(const Account& account) {
 std::string to_text(const Account& account) {
   std::string text = causes_table(account);
   text += fmt::format(
-      "\neffective training time {:.1f} % of {}; {} launches, {} attempts, {} failures{}\n",
-      100 * account.effective_ratio(), format_seconds(account.wall), account.launches,
-      account.attempts.size(), account.failures,
+      "\neffective training time {:.1f} % of {}; {}, {}, {}{}\n", 100 * account.effective_ratio(),
+      format_seconds(account.wall), counted(account.launches, "launch", "launches"),
+      counted(std::ssize(account.attempts), "attempt", "attempts"),
+      counted(account.failures, "failure", "failures"),
       account.failures == 0
           ? ""
           : fmt::format(", {:.2f} hours between them", account.mean_hours_between_failures()));

@@ -13,6 +13,7 @@
 #include "src/app/eval_command.h"
 #include "src/app/generate_command.h"
 #include "src/app/launch/launch_command.h"
+#include "src/app/launch/status_command.h"
 #include "src/app/plan_command.h"
 #include "src/app/plot_command.h"
 #include "src/app/site/completion_command.h"
@@ -53,6 +54,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_plot_command(cli);
   add_trace_command(cli);
   add_launch_command(cli, context.exit_code);
+  add_status_command(cli);
   add_slurm_command(cli);
   add_doctor_command(cli, context);
   add_health_command(cli, context.exit_code);

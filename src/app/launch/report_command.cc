@@ -6,6 +6,7 @@
 #include "slurm/journal/journal.h"
 #include "slurm/journal/report.h"
 #include "src/app/launch/launch_subcommands.h"
+#include "src/app/launch/run_state.h"
 #include "src/app/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -21,15 +22,24 @@ struct ReportOptions {
 void report(const ReportOptions& options) {
   constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;
   const std::filesystem::path path = std::filesystem::path(options.folder) / "journal.jsonl";
+  std::error_code gone;
+  if (!std::filesystem::exists(path, gone)) {
+    throw NotFound(
+        fmt::format("{} has no journal.jsonl: it was not started by 'trireme launch', which writes "
+                    "that file. 'trireme status {}' shows how any run stands",
+                    options.folder, options.folder));
+  }
   std::int64_t bad_lines = 0;
   const auto events = parse_journal(read_file(path, kMostBytes), bad_lines);
   if (bad_lines > 0) {
-    fmt::print(stderr, "trireme: {}: {} damaged lines are left out\n", path.string(), bad_lines);
+    fmt::print(stderr, "trireme: {}: left out {} damaged {}\n", path.string(), bad_lines,
+               bad_lines == 1 ? "line" : "lines");
   }
   if (events.empty()) {
-    throw DataError(fmt::format("{} tells of no launch", path.string()));
+    throw DataError(fmt::format("{} holds no event of a launch", path.string()));
   }
-  const Account account = account_of(events);
+  const bool is_running = is_locked(std::filesystem::path(options.folder) / ".launch.lock");
+  const Account account = account_of(events, is_running);
   if (options.json) {
     print_json(to_json(account));
   } else {
@@ -41,7 +51,7 @@ void report(const ReportOptions& options) {
 
 void add_report_command(CommandLine& launch) {
   CommandLine& command =
-      launch.add_command("report", "Say where a run's time went, and why it was interrupted");
+      launch.add_command("report", "Show where a run's time went and why its attempts ended");
   const auto options = std::make_shared<ReportOptions>();
   command.add_option("RUNDIR", options->folder, "the run's folder (run.dir)").required();
   command.add_flag("--json", options->json, "as JSON");

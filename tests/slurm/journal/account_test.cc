@@ -123,6 +123,18 @@ TEST(Account, ALaunchWithoutAnEndIsSharedOutByWhatWasLastSeen) {
 }
 
 // It was killed before its first status line.
+TEST(Account, AnAttemptAtWorkHasNotFailed) {
+  const std::vector<json> events = {
+      event("begin", 0), event("launch", 2, {{"generation", 1}, {"ranks", 4}}),
+      event("status", 9,
+            {{"rank0", {{"step", 3}, {"begun_at", 0}, {"spent", spent(1, 0, 5, 0, 0)}}}})};
+  EXPECT_EQ(account_of(events).failures, 1);
+  const Account running = account_of(events, true);
+  EXPECT_EQ(running.failures, 0);
+  EXPECT_EQ(running.attempts[0].cause, "running");
+  EXPECT_NE(to_text(running).find("1 launch, 1 attempt, 0 failures"), std::string::npos);
+}
+
 TEST(Account, TheFirstStepTellsWhereTheTimeWentBefore) {
   const json rank = {
       {"begun_at", 10}, {"step", 11}, {"age", 0}, {"seen", 9}, {"spent", spent(2, 3, 1, 0, 0)}};

@@ -1,0 +1,247 @@
+#include "src/app/launch/run_state.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+#include <sstream>
+#include <vector>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+
+#include "slurm/policy/verdict.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/units.h"
+#include "src/train/run/run_config.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kTailBytes = 256 << 10;  // of files that grow for as long as the run
+
+// The last lines that are whole JSON objects; of a file that is not there: none.
+std::vector<json> last_objects(const fs::path& path) {
+  std::error_code gone;
+  if (!fs::is_regular_file(path, gone)) {
+    return {};
+  }
+  const File file = File::open_to_read(path);
+  const std::int64_t bytes = file.size();
+  std::string text(static_cast<std::size_t>(std::min(bytes, kTailBytes)), '\0');
+  const std::int64_t at = bytes - std::ssize(text);
+  text.resize(static_cast<std::size_t>(file.read_at(at, text.data(), std::ssize(text))));
+  if (at > 0) {
+    text.erase(0, text.find('\n') + 1);  // half a line
+  }
+  std::vector<json> objects;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    json object = json::parse(line, nullptr, false);
+    if (object.is_object()) {
+      objects.push_back(std::move(object));
+    }
+  }
+  return objects;
+}
+
+std::string contents_of(const fs::path& path) {
+  std::error_code gone;
+  try {
+    return fs::is_regular_file(path, gone) ? read_file(path, 1 << 20) : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+std::optional<double> number(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number() ? std::optional(found->get<double>())
+                                                     : std::nullopt;
+}
+
+std::int64_t whole(const json& object, const char* name) {
+  return static_cast<std::int64_t>(std::clamp(number(object, name).value_or(0), 0.0, 1e18));
+}
+
+std::string text_of(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::int64_t steps_of(const fs::path& config) {
+  const std::array<const char*, 1> no_environment = {nullptr};
+  try {
+    return load_run_config(
+               {.file = config, .arguments = {}, .environment = no_environment.data(), .site = {}})
+        .config.train.steps;
+  } catch (const Error&) {
+    return 0;  // of another version, or without its data
+  }
+}
+
+void add_metrics(const std::vector<json>& lines, RunState& state) {
+  constexpr std::ptrdiff_t kLatest = 10;
+  double milliseconds = 0;
+  int count = 0;
+  for (auto line = lines.end() - std::min(kLatest, std::ssize(lines)); line != lines.end();
+       ++line) {
+    state.step = whole(*line, "step");
+    state.loss = number(*line, "loss");
+    state.updated = number(*line, "time");
+    if (const auto step_ms = number(*line, "step_ms")) {
+      milliseconds += *step_ms;
+      ++count;
+    }
+  }
+  if (count > 0) {
+    state.step_ms = milliseconds / count;
+  }
+}
+
+void add_journal(const std::vector<json>& events, RunState& state) {
+  for (const json& event : events) {
+    const std::string name = text_of(event, "event");
+    const std::string cause = text_of(event, "cause");
+    if (name == "begin") {
+      state.job = text_of(event, "slurm_job");
+    } else if (name == "attempt_end" && cause != "finished" && cause != "stopped") {
+      state.last_fault = RunState::Fault{number(event, "time").value_or(0),
+                                         whole(event, "generation"), cause, text_of(event, "what")};
+    } else if (name == "status" && event.contains("rank0") && event["rank0"].is_object()) {
+      state.step = std::max(state.step, whole(event["rank0"], "step"));
+    }
+    state.updated = std::max(state.updated.value_or(0), number(event, "time").value_or(0));
+  }
+}
+
+void add_end(const fs::path& run, RunState& state) {
+  if (const json done = json::parse(contents_of(run / "DONE"), nullptr, false); done.is_object()) {
+    state.state = "finished";
+    state.step = std::max(state.step, whole(done, "step"));
+    return;
+  }
+  const auto reason = parse_exit_reason(contents_of(run / "exit_reason.json"));
+  if (!reason) {
+    state.state = "interrupted";
+    return;
+  }
+  state.state = reason->code == static_cast<int>(ExitCode::requeue) ? "stopped" : "failed";
+  state.code = reason->code;
+  state.reason = reason->message;
+}
+
+std::string date_of(double seconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  ::localtime_r(&time, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%F %T", &parts)};
+}
+
+// What a file of the run says may hold anything: no control character reaches a terminal.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+bool is_locked(const fs::path& path) {
+  const UniqueHandle<FileDescriptorTraits> file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+RunState state_of_run(const fs::path& run) {
+  const std::vector<json> metrics = last_objects(run / "metrics.jsonl");
+  const std::vector<json> journal = last_objects(run / "journal.jsonl");
+  std::error_code gone;
+  if (metrics.empty() && journal.empty() && !fs::exists(run / "config.yaml", gone) &&
+      !fs::exists(run / ".lock", gone)) {
+    throw NotFound(fmt::format(
+        "{} is not the folder of a run: give the run.dir of one that was started", run.string()));
+  }
+  RunState state;
+  add_metrics(metrics, state);
+  add_journal(journal, state);
+  state.steps = steps_of(run / "config.yaml");
+  if (is_locked(run / ".lock")) {
+    state.state = "running";
+    if (state.steps > state.step && state.step_ms) {
+      state.seconds_left = 1e-3 * *state.step_ms * static_cast<double>(state.steps - state.step);
+    }
+  } else if (is_locked(run / ".launch.lock")) {
+    state.state = "starting";
+  } else {
+    add_end(run, state);
+  }
+  return state;
+}
+
+std::string to_text(const RunState& state, const fs::path& run) {
+  std::string text = fmt::format("run         {}\nstate       {}", run.string(), state.state);
+  if (!state.reason.empty()) {
+    text += fmt::format(": {} (exit code {})", printable(state.reason), state.code);
+  }
+  text += fmt::format("\nstep        {}{}\n", state.step,
+                      state.steps > 0 ? fmt::format(" of {}", state.steps) : "");
+  if (state.seconds_left) {
+    text += fmt::format("time left   {}\n", format_seconds(*state.seconds_left));
+  }
+  if (state.loss) {
+    text += fmt::format("loss        {:.5g}\n", *state.loss);
+  }
+  if (state.step_ms) {
+    text += fmt::format("step time   {}\n", format_seconds(1e-3 * *state.step_ms));
+  }
+  if (state.updated) {
+    text += fmt::format("updated     {}\n", date_of(*state.updated));
+  }
+  if (!state.job.empty()) {
+    text += fmt::format("Slurm job   {}\n", printable(state.job));
+  }
+  if (state.last_fault) {
+    text += fmt::format("last fault  {}, attempt {}: {}: {}\n", date_of(state.last_fault->time),
+                        state.last_fault->attempt, printable(state.last_fault->cause),
+                        printable(state.last_fault->what));
+  }
+  return text;
+}
+
+nlohmann::ordered_json to_json(const RunState& state, const fs::path& run) {
+  const auto known = [](const std::optional<double>& value) {
+    return value && std::isfinite(*value) ? nlohmann::ordered_json(*value)
+                                          : nlohmann::ordered_json();
+  };
+  nlohmann::ordered_json fault;
+  if (state.last_fault) {
+    fault = {{"time", state.last_fault->time},
+             {"attempt", state.last_fault->attempt},
+             {"cause", state.last_fault->cause},
+             {"what", state.last_fault->what}};
+  }
+  return {{"schema", "trireme-status-1"},
+          {"run", run.string()},
+          {"state", state.state},
+          {"code", state.code},
+          {"reason", state.reason},
+          {"step", state.step},
+          {"steps", state.steps},
+          {"seconds_left", known(state.seconds_left)},
+          {"loss", known(state.loss)},
+          {"step_ms", known(state.step_ms)},
+          {"updated", known(state.updated)},
+          {"slurm_job", state.job},
+          {"last_fault", fault}};
+}
+
+}  // namespace trireme

@@ -1,0 +1,39 @@
+#include "src/app/launch/status_command.h"
+
+#include <memory>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "src/app/launch/run_state.h"
+#include "src/app/standard_output.h"
+
+namespace trireme {
+
+void add_status_command(CommandLine& app) {
+  struct Options {
+    std::string run;
+    bool json = false;
+  };
+  CommandLine& command =
+      app.add_command("status", "Show how a run stands: state, step, time left, job, last fault");
+  const auto options = std::make_shared<Options>();
+  command.add_option("RUNDIR", options->run, "the run's folder (run.dir)").required();
+  command.add_flag("--json", options->json, "as JSON");
+  command.footer(
+      "Example:\n"
+      "  trireme status runs/first\n"
+      "Reads the files of the folder only: any host that sees it can tell. States: running,\n"
+      "starting, finished, stopped (saved; start it again), failed, interrupted (ended without\n"
+      "saying why). The exit code is 0 whatever the state.");
+  command.callback([options] {
+    const RunState state = state_of_run(options->run);
+    if (options->json) {
+      print_json(to_json(state, options->run));
+    } else {
+      fmt::print("{}", to_text(state, options->run));
+    }
+  });
+}
+
+}  // namespace trireme

@@ -1,0 +1,10 @@
+// trireme status: how a run stands.
+#pragma once
+
+#include "src/app/command_line.h"
+
+namespace trireme {
+
+void add_status_command(CommandLine& app);
+
+}  // namespace trireme
