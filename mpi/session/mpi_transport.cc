@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include <dlfcn.h>
 #include <mpi.h>
 
 #include "mpi/collective/queued_communicator.h"
@@ -150,11 +151,21 @@ std::unique_ptr<Transport> MpiTransport::split_off(const std::vector<int>& membe
   return std::make_unique<MpiTransport>(CommHandle(comm), std::move(chosen));
 }
 
+// Open MPI prints nine lines about an MPI_Abort, below the message that says why: whoever calls
+// this has said that. The library has no interface for it after MPI_Init; other libraries have no
+// such variable.
+void silence_open_mpi() {
+  if (auto* const quiet = static_cast<bool*>(::dlsym(RTLD_DEFAULT, "orte_execute_quiet"))) {
+    *quiet = true;
+  }
+}
+
 // Where the ranks hang, each is about to find out why and to say so: the end waits for them.
 void MpiTransport::abort(ExitCode code) {
   if (code == ExitCode::hang) {
     std::this_thread::sleep_for(kLastWords);
   }
+  silence_open_mpi();
   (void)MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
   std::_Exit(static_cast<int>(code));
 }

@@ -62,12 +62,25 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_completion_command(cli);
 }
 
+// After a save that was asked for every rank ends with the same code. From processes that end with
+// a code mpirun reports a failed job; of one that is aborted, once all ranks are here, it says
+// nothing (MpiTransport::abort).
+void leave_if_stopped(AppContext& context) {
+  if (context.exit_code == static_cast<int>(ExitCode::requeue) && context.has_session() &&
+      context.session().launcher() == Launcher::mpirun) {
+    context.session().world().barrier().wait();
+    std::fflush(nullptr);
+    context.session().abort(ExitCode::requeue);
+  }
+}
+
 int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& arguments) {
   // The one `try`: inside the life of the MPI session, so that an error aborts the job instead of
   // waiting for ranks that never come.
   try {
     cli.parse(arguments);
     flush_standard_output();
+    leave_if_stopped(context);
     return context.exit_code;
   } catch (const UsageError& error) {
     fmt::print(stderr, "{}\n", error.what());
