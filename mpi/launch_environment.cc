@@ -1,6 +1,7 @@
 #include "mpi/launch_environment.h"
 
 #include <cstdlib>
+#include <limits>
 
 #include "src/base/error.h"
 
@@ -40,6 +41,18 @@ Launcher detect_launcher(const EnvironmentLookup& environment) {
         *environment("PMI_SIZE")));
   }
   return Launcher::alone;
+}
+
+double seconds_until_killed(const EnvironmentLookup& environment) {
+  if (!environment("OMPI_COMM_WORLD_RANK") || environment("TRIREME_LAUNCH_ID")) {
+    return std::numeric_limits<double>::infinity();
+  }
+  constexpr double kDefaultSeconds = 1;
+  const std::string text = environment("OMPI_MCA_odls_base_sigkill_timeout").value_or("");
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  const bool is_set = !text.empty() && *end == '\0' && seconds >= 0;
+  return 2 * (is_set ? seconds : kDefaultSeconds);
 }
 
 }  // namespace trireme

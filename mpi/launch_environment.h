@@ -22,4 +22,9 @@ enum class Launcher {
 // could not connect: each of them would believe to be rank 0 of 1.
 Launcher detect_launcher(const EnvironmentLookup& environment);
 
+// How long mpirun lets the ranks live after a Ctrl-C, or a SIGTERM to it: SIGTERM, and SIGKILL so
+// many seconds later. Open MPI 4 waits for its odls_base_sigkill_timeout twice (measured: 2 s by
+// default). Infinite without mpirun, and under `trireme launch`, which asks the ranks itself.
+double seconds_until_killed(const EnvironmentLookup& environment);
+
 }  // namespace trireme

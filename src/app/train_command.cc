@@ -92,6 +92,17 @@ TimeLimit time_limit(const RunConfig& config, const JobEnd& end, Log& log) {
   return {*end.time, margin.is("auto") ? std::nullopt : std::optional(seconds)};
 }
 
+// What a Ctrl-C will do: mpirun ends the ranks soon after.
+void tell_of_grace(Log& log) {
+  const double seconds = seconds_until_killed(process_environment());
+  if (std::isfinite(seconds)) {
+    log.info(fmt::format(
+        "Ctrl-C: saves a checkpoint if the step in progress ends within {:.0f} s, then mpirun "
+        "kills the ranks. 'trireme launch -- train ...' saves however long a step takes.",
+        seconds));
+  }
+}
+
 // Before a rank writes anything: what is not this run's stays as it is.
 std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Communicator& world) {
   std::optional<FileLock> lock;
@@ -149,6 +160,9 @@ void train(const TrainOptions& options, AppContext& context) {
   const RunDirectory run(config.run_dir);
   const bool replays = options.replay != 0;
   if (!replays && finished_before(config, run, world)) {
+    if (progress != nullptr) {
+      progress->note(ProgressPhase::end, config.train.steps, config.deadline.start);
+    }
     if (world.rank() == 0) {
       run.forget_exit_reason();
       fmt::print(
@@ -175,6 +189,7 @@ void train(const TrainOptions& options, AppContext& context) {
   const std::unique_ptr<Communicator> ranks = connect(config, session, log);
   TrainingHost host{*ranks, session.places(), session.recorder(), log, stop, context.status};
   host.limit = time_limit(config, end, log);
+  tell_of_grace(log);
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
   host.progress = progress;

@@ -1,9 +1,11 @@
 #include "src/train/training.h"
 
+#include <cmath>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "mpi/launch_environment.h"
 #include "src/base/fault.h"
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"
@@ -46,6 +48,7 @@ class Loop {
   void tell_judgement(std::int64_t step, const StepResult& result);
   void check_skipped(const StepResult& result);
   void watch_stragglers(const StepResult& result);
+  void compare_with_grace(double step_seconds);
   void compare_if_due(bool stopping);
   void log_step(const StepResult& result);
   StepMetrics metrics_of(const StepResult& result) const;
@@ -60,6 +63,7 @@ class Loop {
   RunEvaluations evaluations_{p_};
   Window window_;
   bool stood_out_ = false;  // the step before
+  bool told_grace_ = false;
 };
 
 LoopEnd Loop::run() {
@@ -179,6 +183,21 @@ void Loop::check_skipped(const StepResult& result) {
       result.judgement.finite ? "out of line" : "not finite", p_.counters.skipped_in_a_row));
 }
 
+// A stop is heard at the end of a step, which may come after mpirun has killed the ranks.
+void Loop::compare_with_grace(double step_seconds) {
+  const double grace = seconds_until_killed(process_environment());
+  const double needed = step_seconds + p_.checkpoints->longest_save_seconds();
+  if (needed < grace || p_.world.rank() != 0 || std::exchange(told_grace_, true)) {
+    return;
+  }
+  p_.host.log.warning(fmt::format(
+      "Ctrl-C would lose the steps since the last checkpoint: a step and a save take {:.1f} s, and "
+      "mpirun kills the ranks {:.0f} s after Ctrl-C. Start with 'trireme launch', or give mpirun "
+      "--mca odls_base_sigkill_timeout {:.0f}; 'kill -USR2 PID' with mpirun's PID saves in any "
+      "case",
+      needed, grace, std::ceil(needed) + 10));
+}
+
 void Loop::watch_stragglers(const StepResult& result) {
   for (const Straggler& each : p_.stragglers.add(1e-3 * result.compute_ms)) {
     if (p_.world.rank() == 0) {
@@ -210,7 +229,9 @@ void Loop::compare_if_due(bool stopping) {
 void Loop::log_step(const StepResult& result) {
   const bool last = p_.counters.step == p_.config.train.steps;
   if (last || p_.counters.step % p_.config.train.log_every == 0) {
-    write(metrics_of(result));
+    const StepMetrics metrics = metrics_of(result);
+    compare_with_grace(1e-3 * metrics.step_ms);
+    write(metrics);
   }
   if (p_.metrics != nullptr) {
     p_.metrics->tick(p_.counters.step);

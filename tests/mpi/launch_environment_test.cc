@@ -46,6 +46,17 @@ TEST(LaunchEnvironment, KnowsItsLaunchers) {
             Launcher::mpirun);
 }
 
+TEST(LaunchEnvironment, KnowsHowSoonMpirunKills) {
+  const auto seconds = [](const Variables& variables) {
+    return seconds_until_killed(lookup_in(variables));
+  };
+  EXPECT_EQ(seconds({{"OMPI_COMM_WORLD_RANK", "0"}}), 2);
+  EXPECT_EQ(seconds({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_MCA_odls_base_sigkill_timeout", "30"}}),
+            60);
+  EXPECT_GT(seconds({{"OMPI_COMM_WORLD_RANK", "0"}, {"TRIREME_LAUNCH_ID", "ab"}}), 1e9);
+  EXPECT_GT(seconds({}), 1e9);
+}
+
 TEST(LaunchEnvironment, OneTaskNeedsNoConnection) {
   EXPECT_EQ(launcher_of({{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "8"}}), Launcher::alone);
   EXPECT_EQ(launcher_of({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}), Launcher::alone);
