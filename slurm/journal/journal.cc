@@ -17,6 +17,7 @@
 #include "src/base/append_file.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
+#include "src/base/printable.h"
 #include "src/base/terminal.h"
 
 namespace trireme {
@@ -147,7 +148,7 @@ Journal::~Journal() {
 }
 
 void Journal::say(std::string_view text) {
-  people_->put(fmt::format("{}{}\n", line_start(), text));
+  people_->put(fmt::format("{}{}\n", line_start(), printable_lines(text)));
 }
 
 void Journal::write(std::string_view event, nlohmann::json fields, double clock) {

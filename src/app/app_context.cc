@@ -8,6 +8,7 @@
 #include "src/app/launcher_rank.h"
 #include "src/base/fault.h"
 #include "src/base/floating_point.h"
+#include "src/base/printable.h"
 #include "src/kernels/compute_threads.h"
 
 namespace trireme {
@@ -58,7 +59,7 @@ void end_with(AppContext& context, ExitCode code, std::string_view kind, const s
     std::this_thread::sleep_for(kRankZeroSpeaksFirst);
   }
   const std::string who = several ? fmt::format("rank {} on {}: ", place.rank, place.host) : "";
-  std::fputs(fmt::format("trireme: {}{}\n", who, what).c_str(), stderr);
+  std::fputs(fmt::format("trireme: {}{}\n", who, printable_lines(what)).c_str(), stderr);
   if (context.run) {
     const RankPlace blamed =
         at_fault ? context.session().places().at(static_cast<std::size_t>(*at_fault)) : place;

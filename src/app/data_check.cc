@@ -10,6 +10,7 @@
 #include "src/app/data_subcommands.h"
 #include "src/app/standard_output.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -26,13 +27,14 @@ struct InfoArguments {
 
 void print_info(const DatasetManifest& m, const std::optional<UnigramEntropy>& entropy,
                 const std::string& folder) {
-  fmt::print("dataset          {}\n", folder);
+  fmt::print("dataset          {}\n", printable(folder));
   fmt::print("tokens           {} ({}, {} bytes each)\n", m.n_tokens(),
              format_count(static_cast<double>(m.n_tokens())), m.token_bytes);
   fmt::print("documents        {}\n", m.n_docs());
   fmt::print("shards           {}, {}\n", m.shards.size(), format_bytes(m.bytes()));
-  fmt::print("tokenizer        {}, vocabulary {}, {}\n", m.tokenizer, m.vocab, m.tokenizer_digest);
-  fmt::print("source           {}\n", m.source.empty() ? "(not given)" : m.source);
+  fmt::print("tokenizer        {}, vocabulary {}, {}\n", printable(m.tokenizer), m.vocab,
+             printable(m.tokenizer_digest));
+  fmt::print("source           {}\n", m.source.empty() ? "(not given)" : printable(m.source));
   fmt::print("digest           {}\n", m.digest());
   if (entropy) {
     fmt::print("unigram entropy  {:.4f} nats, {:.4f} bits a token (over {} tokens)\n",
@@ -118,10 +120,10 @@ void print_verification(const VerifyReport& report, const DatasetManifest& manif
     return;
   }
   for (const std::string& line : report.damage) {
-    fmt::print("damaged: {}\n", line);
+    fmt::print("damaged: {}\n", printable(line));
   }
   for (const std::string& line : report.extras) {
-    fmt::print("note: {} does not belong to the dataset and is never read\n", line);
+    fmt::print("note: {} does not belong to the dataset and is never read\n", printable(line));
   }
   fmt::print("{}: {} shards, {} read: {}\n", arguments.folder, report.shards,
              format_bytes(report.bytes),

@@ -11,6 +11,7 @@
 #include "mpi/agreement.h"
 #include "src/app/number_check.h"
 #include "src/app/standard_output.h"
+#include "src/base/printable.h"
 #include "src/base/progress_bar.h"
 #include "src/train/engine/evaluate.h"
 #include "src/train/load_model.h"
@@ -36,7 +37,7 @@ std::string step_for_all(const std::string& checkpoint, Communicator& world) {
     std::vector<std::string> skipped;
     const StepFolder step = find_step(checkpoint, skipped);
     for (const std::string& why : skipped) {
-      fmt::print(stderr, "trireme: skipped {}\n", why);
+      fmt::print(stderr, "trireme: skipped {}\n", printable(why));
     }
     return step.path.string();
   });

@@ -7,6 +7,7 @@
 #include "src/app/launcher_rank.h"
 #include "src/app/number_check.h"
 #include "src/app/standard_output.h"
+#include "src/base/printable.h"
 #include "src/nn/sampling.h"
 #include "src/train/load_model.h"
 
@@ -72,7 +73,7 @@ void generate(const GenerateOptions& options, AppContext& context) {
   const LoadedModel loaded =
       load_model(options.checkpoint, pool, asked_precision(options.precision));
   for (const std::string& why : loaded.skipped) {
-    fmt::print(stderr, "trireme: skipped {}\n", why);
+    fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
   const auto tokenizer = tokenizer_for(loaded.tokenizer, loaded.config.vocab, options.ids);
   Run run{.kernels = kernels_for({}),

@@ -106,7 +106,8 @@ ConfigRule& ConfigRule::below(double bound_value) {
 
 ConfigRule& ConfigRule::required() {
   const ResolvedKey& key = binder_.resolved_[index_];
-  if (!binder_.given_.contains(key.key)) {
+  const bool is_empty = key.value.kind == ConfigValue::Kind::scalar && key.value.items[0].empty();
+  if (!binder_.given_.contains(key.key) || is_empty) {
     binder_.problems_.push_back(
         fmt::format("{} is missing: {} ({}); write it into the run's file "
                     "or give {}=VALUE on the command line",
@@ -223,6 +224,12 @@ ConfigRule ConfigBinder::boolean(const std::string& key, bool& value, std::strin
 
 ConfigRule ConfigBinder::text(const std::string& key, std::string& value, std::string_view doc) {
   const Given* given = begin(key, ConfigValue::scalar(value), doc, "text");
+  if (given != nullptr && given->value.kind == ConfigValue::Kind::null) {
+    value.clear();  // `key=` takes back what another source has given
+    const ConfigRule rule = end(given, true);
+    resolved_.back().value = ConfigValue::scalar("");
+    return rule;
+  }
   const std::string* text = given == nullptr ? nullptr : text_of(given->value);
   if (text == nullptr) {
     return end(given, false);

@@ -7,6 +7,7 @@
 #include "src/base/config_binder.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -43,12 +44,13 @@ std::vector<ConfigEntry> parse_assignment(const std::string& key, const std::str
   return {{key, ConfigValue::scalar(text), 1}};
 }
 
-// A path may hold anything; a comment may not.
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, '?');
-  return text;
+// A file that is no configuration, by its size say, is a wrong argument and not damaged data.
+std::string read_config(const std::filesystem::path& path) {
+  try {
+    return read_file(path, kMaxConfigBytes);
+  } catch (const DataError& error) {
+    throw ConfigError(fmt::format("not a configuration: {}", error.what()));
+  }
 }
 
 std::string shown(const ConfigValue& value) {
@@ -89,7 +91,7 @@ void ConfigBinder::add_site_files(const std::filesystem::path& folder) {
   }
   std::sort(files.begin(), files.end());
   for (const auto& file : files) {
-    put_yaml(Source::site, read_file(file, kMaxConfigBytes), file.string());
+    put_yaml(Source::site, read_config(file), file.string());
   }
 }
 
@@ -97,7 +99,7 @@ void ConfigBinder::add_file(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path)) {
     throw ConfigError(fmt::format("{} is a folder: give the YAML file in it", path.string()));
   }
-  put_yaml(Source::file, read_file(path, kMaxConfigBytes), path.string());
+  put_yaml(Source::file, read_config(path), path.string());
 }
 
 void ConfigBinder::add_environment(const char* const* environment) {

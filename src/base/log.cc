@@ -14,6 +14,7 @@
 
 #include "src/base/append_file.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 #include "src/base/terminal.h"
 
 namespace trireme {
@@ -84,7 +85,7 @@ class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
         message.level == spdlog::level::info ? "" : fmt::format("{}: ", level_word(message.level));
     const std::string text =
         fmt::format("{} {}{}{}", clock_text(message.time), who_, word,
-                    std::string_view(message.payload.data(), message.payload.size()));
+                    printable_lines({message.payload.data(), message.payload.size()}));
     const bool coloured = serious && terminal_columns() > 0;
     write_ignoring_errors(STDERR_FILENO,
                           fmt::format("{}{}{}{}\n", line_start(), coloured ? "\x1b[33m" : "", text,

@@ -1,15 +1,25 @@
 #include "src/base/say.h"
 
+#include <exception>
+#include <string>
+
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "src/base/printable.h"
 
 namespace trireme {
 
 void say(std::string_view line) noexcept {
-  char end = '\n';
-  // What the system calls don't write to they don't change.
-  const iovec parts[] = {{const_cast<char*>(line.data()), line.size()}, {&end, 1}};
-  [[maybe_unused]] const ssize_t written = ::writev(STDERR_FILENO, parts, 2);
+  try {
+    std::string text = printable_lines(line);
+    char end = '\n';
+    // What the system calls don't write to they don't change.
+    const iovec parts[] = {{text.data(), text.size()}, {&end, 1}};
+    [[maybe_unused]] const ssize_t written = ::writev(STDERR_FILENO, parts, 2);
+  } catch (const std::exception&) {
+    // No memory left for the line.
+  }
 }
 
 }  // namespace trireme

@@ -5,8 +5,8 @@
 
 namespace trireme {
 
-// In one piece. Where it can't be written, on a full disk or a closed pipe, it is lost: nothing may
-// end for that.
+// In one piece, made printable: it may quote files and remote peers. Where it can't be written, on
+// a full disk or a closed pipe, it is lost: nothing may end for that.
 void say(std::string_view line) noexcept;
 
 }  // namespace trireme

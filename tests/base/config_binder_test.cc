@@ -222,6 +222,30 @@ TEST(ConfigBinder, WrongValuesLeaveTheDefault) {
   EXPECT_EQ(c.layers, 2);
 }
 
+TEST(ConfigBinder, AnEmptyValueTakesATextBack) {
+  for (const char* unset : {"run.dir=", "run.dir=~", "run.dir=null"}) {
+    const TempFolder folder;
+    write(folder.path() / "run.yaml", "train: {steps: 1}\nrun: {dir: there}\n");
+    ConfigBinder b;
+    Sample c;
+    b.add_file(folder.path() / "run.yaml");
+    b.add_arguments({unset});
+    bind(b, c);
+    EXPECT_EQ(problems(b), "none") << unset;
+    EXPECT_TRUE(c.dir.empty()) << unset;
+    EXPECT_EQ(b.origin_of("run.dir"), "command line");
+    EXPECT_THAT(b.to_yaml(), HasSubstr("dir: \"\""));
+  }
+}
+
+TEST(ConfigBinder, AnEmptyValueIsNoneWhereOneIsRequired) {
+  ConfigBinder b;
+  std::filesystem::path dir;
+  b.add_arguments({"run.dir="});
+  b.path("run.dir", dir, "folder").required();
+  EXPECT_THAT(problems(b), HasSubstr("run.dir is missing"));
+}
+
 TEST(ConfigBinder, KnowsUnknownKeys) {
   EXPECT_THAT(problems_of({"train.steps=5", "train.stesp=6"}),
               HasSubstr("train.stesp: unknown key (its value: 6); did you mean train.steps?"));
@@ -287,7 +311,10 @@ TEST(ConfigBinder, BadArgumentsAndFiles) {
   EXPECT_THROW(b.add_file(folder.path()), ConfigError);
   b.add_site_files(folder.path() / "absent");
   std::ofstream(folder.path() / "big.yaml") << std::string(kMaxConfigBytes + 1, ' ');
-  EXPECT_THROW(b.add_file(folder.path() / "big.yaml"), Error);
+  EXPECT_THROW(b.add_file(folder.path() / "big.yaml"), ConfigError);
+  std::filesystem::create_directory(folder.path() / "site");
+  std::filesystem::rename(folder.path() / "big.yaml", folder.path() / "site/big.yaml");
+  EXPECT_THROW(b.add_site_files(folder.path() / "site"), ConfigError);
 }
 
 TEST(ConfigBinder, TheResolvedConfigurationLoadsAgain) {

@@ -10,6 +10,7 @@
 #include "src/app/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -32,7 +33,7 @@ void report(const ReportOptions& options) {
   std::int64_t bad_lines = 0;
   const auto events = parse_journal(read_file(path, kMostBytes), bad_lines);
   if (bad_lines > 0) {
-    fmt::print(stderr, "trireme: {}: left out {} damaged {}\n", path.string(), bad_lines,
+    fmt::print(stderr, "trireme: {}: left out {} damaged {}\n", printable(path.string()), bad_lines,
                bad_lines == 1 ? "line" : "lines");
   }
   if (events.empty()) {
@@ -43,7 +44,7 @@ void report(const ReportOptions& options) {
   if (options.json) {
     print_json(to_json(account));
   } else {
-    fmt::print("{}", to_text(account));
+    fmt::print("{}", printable_lines(to_text(account)));
   }
 }
 
