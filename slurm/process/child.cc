@@ -77,7 +77,7 @@ UniqueHandle<FileDescriptorTraits> pipe_with(const std::string& input) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) {
+  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGXFSZ}) {
     ::signal(number, SIG_DFL);
   }
   if (plan.own_group) {

@@ -1,4 +1,5 @@
 // trireme: trains transformer models on clusters of CPU and GPU nodes. One subcommand, one file.
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -28,6 +29,7 @@
 #include "src/base/file.h"
 #include "src/base/floating_point.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/train/watch/rank_fault.h"
 
 namespace trireme {
@@ -83,7 +85,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
     leave_if_stopped(context);
     return context.exit_code;
   } catch (const UsageError& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    fmt::print(stderr, "{}\n", printable_lines(error.what()));
     return static_cast<int>(error.exit_code());
   } catch (const RankFault& fault) {
     end_with(context, fault.exit_code(), fault.kind(), fault.what(), fault.rank);
@@ -115,6 +117,8 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
 int main(int argc, char** argv) {
   trireme::open_standard_streams();
   trireme::restore_floating_point();
+  // A write beyond `ulimit -f` then fails with EFBIG, which is reported like any other I/O error.
+  std::signal(SIGXFSZ, SIG_IGN);
   trireme::AppContext context;
   trireme::CommandLine cli("Trains transformer models on bare metal: CPU and GPU nodes, MPI, HDF5.",
                            "trireme");

@@ -77,6 +77,8 @@ std::string advice(int code) {
       return "the quota is used up: free space or ask for more";
     case EROFS:
       return "the file system is mounted read-only: choose a writable path";
+    case EFBIG:
+      return "the file would be larger than this process may write: raise the limit (ulimit -f)";
     case EMFILE:
     case ENFILE:
       return "too many open files: raise the limit (ulimit -n)";
