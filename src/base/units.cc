@@ -81,4 +81,16 @@ std::string format_count(double count) {
   return fmt::format("{:.4g}{}", count, kUnits[unit]);
 }
 
+std::string counted(std::int64_t count, std::string_view noun) {
+  if (count == 1) {
+    return fmt::format("1 {}", noun);
+  }
+  const bool y = noun.size() > 1 && noun.ends_with('y') &&
+                 std::string_view("aeiou").find(noun[noun.size() - 2]) == std::string_view::npos;
+  const bool hisses =
+      noun.ends_with("ch") || noun.ends_with("sh") || noun.ends_with('s') || noun.ends_with('x');
+  return y ? fmt::format("{} {}ies", count, noun.substr(0, noun.size() - 1))
+           : fmt::format("{} {}{}", count, noun, hisses ? "es" : "s");
+}
+
 }  // namespace trireme

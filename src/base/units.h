@@ -15,5 +15,7 @@ std::string format_bytes(std::int64_t bytes);
 std::string format_seconds(double seconds);
 // 12345678 -> "12.3M" (decimal, for counts and rates).
 std::string format_count(double count);
+// "1 shard", "2 shards", "0 batches", "3 entries": the noun's plural is regular.
+std::string counted(std::int64_t count, std::string_view noun);
 
 }  // namespace trireme

@@ -43,6 +43,14 @@ TEST(FormatSeconds, IsShort) {
   EXPECT_EQ(format_seconds(INFINITY), "?");
 }
 
+TEST(Counted, TakesThePlural) {
+  EXPECT_EQ(counted(1, "shard"), "1 shard");
+  EXPECT_EQ(counted(0, "shard"), "0 shards");
+  EXPECT_EQ(counted(2, "micro-batch"), "2 micro-batches");
+  EXPECT_EQ(counted(3, "binary entry"), "3 binary entries");
+  EXPECT_EQ(counted(3, "day"), "3 days");
+}
+
 TEST(FormatCount, IsShort) {
   EXPECT_EQ(format_count(12), "12");
   EXPECT_EQ(format_count(12345678), "12.35M");
