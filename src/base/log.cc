@@ -1,8 +1,8 @@
 #include "src/base/log.h"
 
 #include <array>
-#include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <mutex>
 
@@ -64,16 +64,7 @@ void write_ignoring_errors(int fd, std::string_view text) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-std::string clock_text(spdlog::log_clock::time_point time) {
-  const std::time_t seconds = spdlog::log_clock::to_time_t(time);
-  std::tm local{};
-  ::localtime_r(&seconds, &local);
-  std::array<char, 16> text{};
-  (void)std::strftime(text.data(), text.size(), "%H:%M:%S", &local);
-  return text.data();
-}
-
-// "12:34:56 rank 3 on node7: warning: ..."; on a terminal in colour, over a progress bar.
+// "2026-11-22 12:34:56 rank 3: warning: ..."; on a terminal it replaces a progress bar.
 class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit TerminalSink(std::string who) : who_(std::move(who)) {}
@@ -81,15 +72,17 @@ class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     const bool serious = message.level >= spdlog::level::warn;
-    const std::string word =
-        message.level == spdlog::level::info ? "" : fmt::format("{}: ", level_word(message.level));
+    // Only rank 0 prints information.
+    const std::string prefix = message.level == spdlog::level::info
+                                   ? ""
+                                   : fmt::format("{}{}: ", who_, level_word(message.level));
     const std::string text =
-        fmt::format("{} {}{}{}", clock_text(message.time), who_, word,
+        fmt::format("{} {}{}", time_text(message.time), prefix,
                     printable_lines({message.payload.data(), message.payload.size()}));
-    const bool coloured = serious && terminal_columns() > 0;
+    const bool colored = serious && use_color(terminal_columns() > 0);
     write_ignoring_errors(STDERR_FILENO,
-                          fmt::format("{}{}{}{}\n", line_start(), coloured ? "\x1b[33m" : "", text,
-                                      coloured ? "\x1b[0m" : ""));
+                          fmt::format("{}{}{}{}\n", line_start(), colored ? "\x1b[33m" : "", text,
+                                      colored ? "\x1b[0m" : ""));
   }
   void flush_() override {}
 
@@ -104,10 +97,12 @@ struct Log::State {
       : options(the_options), terminal("trireme", std::make_shared<TerminalSink>(std::move(who))) {}
 
   // Fields in a fixed order: time, level, rank, host, then the line's own.
-  void append(std::string_view level, nlohmann::ordered_json own) {
-    if (file == nullptr) {
+  void append(LogLevel severity, nlohmann::ordered_json own) {
+    const bool shown = options.json && terminal.should_log(spdlog_level(severity));
+    if (file == nullptr && !shown) {
       return;
     }
+    const std::string_view level = kLevels[static_cast<std::size_t>(severity)];
     const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
     nlohmann::ordered_json line = {
         {"time", now.count()}, {"level", level}, {"rank", options.rank}, {"host", options.host}};
@@ -115,13 +110,48 @@ struct Log::State {
     using Handler = nlohmann::ordered_json::error_handler_t;
     const std::string text = line.dump(-1, ' ', false, Handler::replace) + "\n";
     const std::lock_guard lock(mutex);
-    file->append(text);
+    if (shown) {
+      write_ignoring_errors(STDERR_FILENO, text);
+    }
+    if (file != nullptr) {
+      rotate_before(static_cast<std::int64_t>(text.size()));
+      file->append(text);
+      file_bytes += static_cast<std::int64_t>(text.size());
+    }
+  }
+
+  void open_file() {
+    const std::filesystem::path path = log_file(options.folder, options.rank);
+    file = std::make_unique<AppendFile>(AppendFile::open_lines(path));
+    std::error_code absent;
+    const auto size = std::filesystem::file_size(path, absent);
+    file_bytes = absent ? 0 : static_cast<std::int64_t>(size);
+  }
+
+  // If the new file can't be opened the old one goes on under its new name.
+  void rotate_before(std::int64_t bytes) {
+    if (options.rotate_bytes == 0 || file_bytes == 0 ||
+        file_bytes + bytes <= options.rotate_bytes) {
+      return;
+    }
+    std::error_code failed;
+    std::filesystem::rename(log_file(options.folder, options.rank),
+                            older_log_file(options.folder, options.rank), failed);
+    file_bytes = 0;
+    if (failed) {
+      return;
+    }
+    try {
+      open_file();
+    } catch (const Error&) {
+    }
   }
 
   LogOptions options;
   spdlog::logger terminal;
   std::mutex mutex;
   std::unique_ptr<AppendFile> file;
+  std::int64_t file_bytes = 0;
 };
 
 LogLevel parse_log_level(std::string_view word) {
@@ -153,6 +183,31 @@ std::filesystem::path log_file(const std::filesystem::path& folder, int rank) {
   return folder / fmt::format("rank-{:05}.jsonl", rank);
 }
 
+std::filesystem::path older_log_file(const std::filesystem::path& folder, int rank) {
+  return folder / fmt::format("rank-{:05}.1.jsonl", rank);
+}
+
+bool use_color(bool is_terminal) {
+  const auto value = [](const char* name) {
+    const char* const text = std::getenv(name);
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  if (!value("NO_COLOR").empty() || value("TERM") == "dumb") {
+    return false;
+  }
+  const std::string_view force = value("CLICOLOR_FORCE");
+  return is_terminal || (!force.empty() && force != "0");
+}
+
+std::string time_text(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  std::array<char, 32> text{};
+  (void)std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &local);
+  return text.data();
+}
+
 Log::Log(const LogOptions& options) {
   LogOptions complete = options;
   if (complete.host.empty()) {
@@ -160,14 +215,13 @@ Log::Log(const LogOptions& options) {
   }
   state_ = std::make_unique<State>(complete,
                                    options.ranks > 1 ? fmt::format("rank {}: ", options.rank) : "");
-  // Other ranks' information is in their files; their warnings are everybody's business.
+  // Other ranks' information is in their files only.
   const LogLevel least = options.rank == 0 ? options.terminal_level
                                            : std::max(options.terminal_level, LogLevel::warning);
   state_->terminal.set_level(spdlog_level(least));
   if (!options.folder.empty()) {
     make_directories(options.folder);
-    state_->file = std::make_unique<AppendFile>(
-        AppendFile::open_lines(log_file(options.folder, options.rank)));
+    state_->open_file();
   }
   event("start", {{"pid", ::getpid()}, {"ranks", options.ranks}});
 }
@@ -175,8 +229,16 @@ Log::Log(const LogOptions& options) {
 Log::~Log() = default;
 
 void Log::write(LogLevel level, std::string_view message) {
-  state_->terminal.log(spdlog_level(level), message);
-  state_->append(kLevels[static_cast<std::size_t>(level)], {{"message", message}});
+  if (!state_->options.json) {
+    state_->terminal.log(spdlog_level(level), message);
+  }
+  state_->append(level, {{"message", message}});
+}
+
+void Log::print_info(std::string_view text) {
+  if (!state_->options.json) {
+    state_->terminal.info(text);
+  }
 }
 
 void Log::event(std::string_view name, const nlohmann::json& fields) {
@@ -184,7 +246,20 @@ void Log::event(std::string_view name, const nlohmann::json& fields) {
   for (const auto& [key, value] : fields.items()) {
     own[key] = value;
   }
-  state_->append(kLevels[1], own);
+  state_->append(LogLevel::info, own);
+}
+
+void Log::event(std::string_view name, const nlohmann::json& fields, std::string_view text) {
+  print_info(text);
+  event(name, fields);
+}
+
+void Log::table(std::string_view title, const std::vector<std::string>& rows) {
+  std::string text(title);
+  for (const std::string& row : rows) {
+    text += "\n  " + row;
+  }
+  print_info(text);
 }
 
 std::int64_t Log::dropped_lines() const {

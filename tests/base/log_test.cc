@@ -15,6 +15,8 @@
 namespace trireme {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ExitedWithCode;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -72,11 +74,112 @@ TEST(Log, PeopleHearRankZeroAndEveryWarning) {
     alone.error("broken");
   }
   const std::string seen = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(seen, HasSubstr("rank 0: from zero\n"));
+  EXPECT_THAT(seen, ContainsRegex("20[0-9-]+ [0-9:]+ from zero\n"));
   EXPECT_THAT(seen, HasSubstr("rank 1: warning: heard\n"));
   EXPECT_THAT(seen, HasSubstr(" error: broken\n"));
   EXPECT_THAT(seen, Not(HasSubstr("unheard")));
   EXPECT_THAT(seen, Not(HasSubstr("too fine")));
+}
+
+TEST(Log, TablesAreForPeopleAndEventsForPrograms) {
+  const TempFolder folder;
+  testing::internal::CaptureStderr();
+  {
+    Log log({.folder = folder.path()});
+    log.table("the ranks:", {"rank  host", "   0  n1"});
+    log.event("layout", {{"dp", 2}}, "layout: dp 2");
+  }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              ContainsRegex(" the ranks:\n  rank  host\n     0  n1\n.* layout: dp 2\n"));
+  const auto lines = lines_of(log_file(folder.path(), 0));
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[1]["event"], "layout");
+  EXPECT_FALSE(lines[1].contains("message"));
+}
+
+TEST(Log, PrintsTheLinesOfTheFileAsJson) {
+  testing::internal::CaptureStderr();
+  {
+    Log log({.rank = 0, .ranks = 2, .json = true});
+    Log one({.rank = 1, .ranks = 2, .json = true});
+    log.table("unseen", {"row"});
+    log.event("layout", {{"dp", 2}}, "unseen");
+    one.event("rank", {});
+    one.warning("slow");
+  }
+  std::istringstream seen(testing::internal::GetCapturedStderr());
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(seen, line);) {
+    lines.push_back(nlohmann::json::parse(line));
+  }
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0]["event"], "start");
+  EXPECT_EQ(lines[1]["dp"], 2);
+  EXPECT_EQ(lines[2]["message"], "slow");
+}
+
+// Every line is kept until its file is replaced, and no file is larger than was asked for.
+TEST(Log, RotatesLongFiles) {
+  const TempFolder folder;
+  constexpr std::int64_t kBytes = 4000;
+  {
+    Log log({.terminal_level = LogLevel::error, .folder = folder.path(), .rotate_bytes = kBytes});
+    for (int i = 0; i < 100; ++i) {
+      log.info(fmt::format("line {}", i));
+    }
+    EXPECT_EQ(log.dropped_lines(), 0);
+  }
+  const auto newer = lines_of(log_file(folder.path(), 0));
+  const auto older = lines_of(older_log_file(folder.path(), 0));
+  EXPECT_EQ(newer.back()["message"], "line 99");
+  const auto number = [](const nlohmann::json& line) {
+    return std::stoi(line["message"].get<std::string>().substr(5));
+  };
+  EXPECT_EQ(number(older.back()) + 1, number(newer.front()));
+  EXPECT_LE(std::filesystem::file_size(log_file(folder.path(), 0)), kBytes);
+  EXPECT_LE(std::filesystem::file_size(older_log_file(folder.path(), 0)), kBytes);
+}
+
+TEST(Color, FollowsTheEnvironment) {
+  const auto colored = [](const char* no, const char* force, const char* term) {
+    ::setenv("NO_COLOR", no, 1);
+    ::setenv("CLICOLOR_FORCE", force, 1);
+    ::setenv("TERM", term, 1);
+    const bool uses = use_color(false);
+    ::unsetenv("NO_COLOR");
+    ::unsetenv("CLICOLOR_FORCE");
+    return uses;
+  };
+  EXPECT_FALSE(colored("", "", "xterm"));
+  EXPECT_TRUE(colored("", "1", "xterm"));
+  EXPECT_FALSE(colored("", "0", "xterm"));
+  EXPECT_FALSE(colored("1", "1", "xterm"));
+  EXPECT_FALSE(colored("", "1", "dumb"));
+}
+
+// The same through a log, on a terminal of its own.
+TEST(Color, ATerminalSeesWarningsInColorUnlessNoColorIsSet) {
+  const auto seen_on_terminal = [] {
+    const int master = ::posix_openpt(O_RDWR | O_NOCTTY);
+    EXPECT_GE(master, 0);
+    EXPECT_EQ(::grantpt(master) | ::unlockpt(master), 0);
+    const int terminal = ::open(::ptsname(master), O_RDWR | O_NOCTTY);
+    const int before = ::dup(STDERR_FILENO);
+    ::dup2(terminal, STDERR_FILENO);
+    Log({}).warning("hot");
+    ::dup2(before, STDERR_FILENO);
+    std::array<char, 512> text{};
+    const ssize_t got = ::read(master, text.data(), text.size());
+    ::close(before);
+    ::close(terminal);
+    ::close(master);
+    return std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  };
+  ::setenv("TERM", "xterm", 1);
+  EXPECT_THAT(seen_on_terminal(), HasSubstr("\x1b[33m"));
+  ::setenv("NO_COLOR", "1", 1);
+  EXPECT_THAT(seen_on_terminal(), AllOf(HasSubstr("hot"), Not(HasSubstr("\x1b[33m"))));
+  ::unsetenv("NO_COLOR");
 }
 
 TEST(Log, ThreadsDoNotMixTheirLines) {
