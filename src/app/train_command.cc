@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
 #include "mpi/session/start_alarm.h"
+#include "slurm/render/shell_words.h"
 #include "src/app/standard_output.h"
 #include "src/app/version.h"
 #include "src/base/fault.h"
@@ -56,12 +58,12 @@ double seen_mtbf_hours() {
   const double hours = std::strtod(text, &end);
   if (*end != '\0' || !(hours > 0) || !std::isfinite(hours)) {
     throw ConfigError(
-        fmt::format("TRIREME_MTBF_HOURS is '{}', which is no number of hours above 0", text));
+        fmt::format("TRIREME_MTBF_HOURS is '{}': expected a number of hours above 0", text));
   }
   return hours;
 }
 
-// A run that can save nothing does not begin.
+// A run that could not save anything is refused.
 void check_writable(const RunConfig& config, Communicator& world) {
   run_on_root(world, [&] {
     for (const auto& [key, path] : {std::pair("run.dir", config.run_dir),
@@ -81,8 +83,8 @@ TimeLimit time_limit(const RunConfig& config, const JobEnd& end, Log& log) {
   const IntegerOrWord& margin = config.stop_before_end;
   if (!end.trouble.empty()) {
     log.warning(
-        fmt::format("when this job ends is not known ({}): it saves when it is told to (SIGUSR1), "
-                    "not by itself",
+        fmt::format("cannot find out when this job ends ({}): the run saves on SIGUSR1, but not "
+                    "by itself before the end",
                     end.trouble));
   }
   if (!end.time || margin.is("never")) {
@@ -103,7 +105,7 @@ void tell_of_grace(Log& log) {
   }
 }
 
-// Before a rank writes anything: what is not this run's stays as it is.
+// Called before any rank writes, so that a folder of another run stays as it is.
 std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Communicator& world) {
   std::optional<FileLock> lock;
   run_on_root(world, [&] {
@@ -123,6 +125,27 @@ void watch_files(std::optional<StartAlarm>& alarm, std::chrono::duration<double>
   alarm.emplace(limit, fmt::format("the start has not finished within {}: a file system hangs or "
                                    "is very slow ({}); {} waits longer",
                                    format_seconds(limit.count()), files, key));
+}
+
+std::string stop_message(const TrainingOutcome& outcome) {
+  const char* const name = ::sigabbrev_np(outcome.stop_signal);
+  return fmt::format("stopped {}; checkpoint saved at step {}; run the same command to resume",
+                     outcome.stop_signal == kTimeLimitSignal ? "before the end of the job"
+                     : name == nullptr                       ? "on a signal"
+                                                             : fmt::format("on SIG{}", name),
+                     outcome.step);
+}
+
+// The words that the user typed, without those that the advice replaces.
+std::vector<std::string> again_words(const TrainOptions& options) {
+  std::vector<std::string> words = {options.file};
+  for (const std::string& word : options.arguments) {
+    if (!word.starts_with("train.steps=") && !word.starts_with("optimizer.schedule.steps=") &&
+        !word.starts_with("checkpoint.allow_change=")) {
+      words.push_back(word);
+    }
+  }
+  return words;
 }
 
 void train(const TrainOptions& options, AppContext& context) {
@@ -166,9 +189,11 @@ void train(const TrainOptions& options, AppContext& context) {
     if (world.rank() == 0) {
       run.forget_exit_reason();
       fmt::print(
-          "{} is finished: step {} of {} is done. To go on, raise train.steps, with "
-          "optimizer.schedule.steps or checkpoint.allow_change.\n",
-          config.run_dir.string(), config.train.steps, config.train.steps);
+          "{}: finished, step {} of {}.\nTo train longer, for example twice as long with the "
+          "learning rate's schedule stretched:\n  trireme train {} train.steps={} "
+          "optimizer.schedule.steps={} checkpoint.allow_change=optimizer.schedule.steps\n",
+          config.run_dir.string(), config.train.steps, config.train.steps,
+          shell_words(again_words(options)), 2 * config.train.steps, 2 * config.train.steps);
     }
     return;
   }
@@ -179,7 +204,9 @@ void train(const TrainOptions& options, AppContext& context) {
   Log log({.rank = world.rank(),
            .ranks = world.size(),
            .host = session.place().host,
-           .folder = config.run_dir / "logs"});
+           .folder = config.run_dir / "logs",
+           .json = config.log_format == "json",
+           .rotate_bytes = config.log_bytes});
   if (world.rank() == 0 && !replays) {
     announce_run(config, world.size(), log);
   }
@@ -213,10 +240,11 @@ void train(const TrainOptions& options, AppContext& context) {
   if (!outcome.finished) {
     context.exit_code = static_cast<int>(ExitCode::requeue);
     if (world.rank() == 0) {
+      log.info(stop_message(outcome));
       run.write_exit_reason({context.exit_code,
                              outcome.stop_signal == kTimeLimitSignal ? "time_limit" : "signal",
-                             fmt::format("saved at step {}, please requeue", outcome.step), 0,
-                             session.place().host, outcome.stop_signal, outcome.step, "train"});
+                             stop_message(outcome), 0, session.place().host, outcome.stop_signal,
+                             outcome.step, "train"});
     }
   }
 }
@@ -224,23 +252,26 @@ void train(const TrainOptions& options, AppContext& context) {
 }  // namespace
 
 void add_train_command(CommandLine& app, AppContext& context) {
-  CommandLine& command =
-      app.add_command("train", "Train a model; under mpirun, srun, or alone with one rank");
+  CommandLine& command = app.add_command(
+      "train", "Train a model; run it with trireme launch, mpirun or srun, or alone as one rank");
   const auto options = std::make_shared<TrainOptions>();
-  command.add_option("CONFIG", options->file, "the run's YAML file").required();
-  command.add_option("KEY=VALUE", options->arguments, "changes to it, as in train.steps=100");
+  command.add_option("CONFIG", options->file, "The run's YAML file").required();
+  command.add_option("KEY=VALUE", options->arguments,
+                     "Configuration keys to override, as in train.steps=100");
   command
       .add_option("--replay", options->replay,
-                  "compute the steps since the newest checkpoint before STEP again, up to it, "
-                  "and compare their bits with metrics.jsonl; saves nothing")
+                  "Recompute the steps from the newest checkpoint before STEP up to STEP and "
+                  "compare their bits with metrics.jsonl; saves nothing")
       .type_name("STEP")
       .check(positive_number());
   command.footer(
-      "Example:\n"
+      "Examples:\n"
+      "  trireme launch --ranks-per-node 2 -- train configs/run/demo.yaml\n"
       "  mpirun -n 2 trireme train configs/run/demo.yaml train.steps=100\n"
       "  mpirun -n 2 trireme train configs/run/demo.yaml --replay 50\n"
-      "Started again, it goes on from the newest valid checkpoint. SIGTERM, SIGUSR1 and SIGUSR2\n"
-      "save and end with exit code 75 at the next step.");
+      "The same command resumes an interrupted run from its newest valid checkpoint. On SIGTERM, "
+      "SIGINT, SIGUSR1 or SIGUSR2 the run finishes its step, saves a checkpoint and exits with "
+      "75.");
   command.callback([options, &context] { train(*options, context); });
 }
 

@@ -56,21 +56,6 @@ nlohmann::ordered_json to_json(const StepMetrics& m) {
   return json;
 }
 
-// The words and order that sites' log scrapers know from Megatron-LM.
-std::string step_line(const StepMetrics& m, const MetricsPlan& plan) {
-  std::string line = fmt::format(
-      "iteration {:8}/{:8} | consumed samples: {:12} | elapsed time per iteration (ms): {:.1f} | "
-      "throughput per GPU (TFLOP/s/GPU): {:.3f} | learning rate: {:.6E} | global batch size: {:5} "
-      "| "
-      "lm loss: {:.9E} | grad norm: {:.3f} | number of skipped iterations: {:3} |",
-      m.step, plan.last_step, m.samples, m.step_ms, m.flops_per_s_a_rank / 1e12, m.lr,
-      plan.global_batch, m.loss_mean, m.grad_norm, m.skipped_steps);
-  if (m.val_loss) {
-    line += fmt::format(" validation loss: {:.9E} |", *m.val_loss);
-  }
-  return line;
-}
-
 std::vector<Scalar> scalars_of(const StepMetrics& m) {
   std::vector<Scalar> scalars = {{"train/loss", static_cast<float>(m.loss)},
                                  {"train/loss_mean", static_cast<float>(m.loss_mean)},
@@ -136,15 +121,45 @@ std::optional<double> logged_validation_loss(const std::filesystem::path& metric
   return loss;
 }
 
+std::string plain_step_line(const StepMetrics& m, const MetricsPlan& plan) {
+  const double seconds_left = 1e-3 * m.step_ms * static_cast<double>(plan.last_step - m.step);
+  std::string line = fmt::format("step {}/{}  loss {:.4f}", m.step, plan.last_step, m.loss_mean);
+  if (m.val_loss) {
+    line += fmt::format("  validation {:.4f}", *m.val_loss);
+  }
+  // The evaluation of a step that an earlier start made comes without its times.
+  if (std::isfinite(m.tokens_per_s)) {
+    line += fmt::format("  {} tokens/s", format_count(m.tokens_per_s));
+  }
+  if (m.step < plan.last_step && std::isfinite(m.step_ms)) {
+    line += fmt::format("  {} left", format_seconds(seconds_left));
+  }
+  line += fmt::format("  lr {:.1e}  grad norm {:.2f}", m.lr, m.grad_norm);
+  return m.skipped_steps == 0 ? line : line + "  " + counted(m.skipped_steps, "step") + " skipped";
+}
+
+std::string megatron_step_line(const StepMetrics& m, const MetricsPlan& plan) {
+  std::string line = fmt::format(
+      "iteration {:8}/{:8} | consumed samples: {:12} | elapsed time per iteration (ms): {:.1f} | "
+      "throughput per GPU (TFLOP/s/GPU): {:.3f} | learning rate: {:.6E} | global batch size: {:5} "
+      "| lm loss: {:.9E} | grad norm: {:.3f} | number of skipped iterations: {:3} |",
+      m.step, plan.last_step, m.samples, m.step_ms, m.flops_per_s_a_rank / 1e12, m.lr,
+      plan.global_batch, m.loss_mean, m.grad_norm, m.skipped_steps);
+  if (m.val_loss) {
+    line += fmt::format(" validation loss: {:.9E} |", *m.val_loss);
+  }
+  return line;
+}
+
 struct MetricsLog::State {
   State(const RunDirectory& directory, Log& to, const MetricsPlan& what)
       : run(directory), log(to), plan(what), lines_of_progress(what.first_step, what.last_step, 0) {
-    if (terminal_columns() > 0) {
+    if (terminal_columns() > 0 && plan.format == "plain") {
       bar.emplace("train", plan.last_step);
     }
   }
 
-  // Metrics are no reason to stop: a failure is said once and training goes on.
+  // A failure to write metrics does not stop the training: it is reported once.
   template <class Open>
   void attempt(const char* what, Open open) {
     try {
@@ -196,8 +211,12 @@ void MetricsLog::write(const StepMetrics& metrics) {
   if (metrics.val_loss) {
     s.detail += fmt::format("  validation {:.4f}", *metrics.val_loss);
   }
-  if (!s.bar) {
-    s.log.info(step_line(metrics, s.plan));
+  if (s.bar) {
+    s.log.event("step", json);
+  } else {
+    s.log.event("step", json,
+                s.plan.format == "megatron" ? megatron_step_line(metrics, s.plan)
+                                            : plain_step_line(metrics, s.plan));
     s.lines_of_progress.other_line(s.watch.seconds());
   }
 }

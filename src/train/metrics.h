@@ -1,12 +1,13 @@
-// MetricsLog: what a run shows of itself, step by step: metrics.jsonl, TensorBoard scalars, the
-// step line that sites' tools parse, and a progress bar on a terminal. Rank 0 owns one; the main
-// thread uses it. A full disk never stops the training: what can't be written is counted and
-// reported once.
+// MetricsLog: what a run reports of each logged step: metrics.jsonl, TensorBoard scalars, a line on
+// stderr (run.log_format), and a progress bar on a terminal. Rank 0 owns one; the main thread uses
+// it. A full disk never stops the training: lines that can't be written are counted and reported
+// once. docs/metrics.md describes the fields.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "src/train/run/run_directory.h"
 
@@ -41,11 +42,17 @@ struct MetricsPlan {
   std::int64_t first_step = 0;  // steps done before this start
   std::int64_t last_step = 0;
   std::int64_t global_batch = 0;
+  std::string format = "plain";  // run.log_format
 };
 
 // The validation loss that metrics.jsonl holds of a step, NaN for null; nothing where it has none.
 std::optional<double> logged_validation_loss(const std::filesystem::path& metrics,
                                              std::int64_t step);
+
+// "step 40/2000  loss 4.1234  12.3k tokens/s  3m12s left  lr 6.0e-04  grad norm 0.93".
+std::string plain_step_line(const StepMetrics& metrics, const MetricsPlan& plan);
+// The words and the order that log scrapers know from Megatron-LM.
+std::string megatron_step_line(const StepMetrics& metrics, const MetricsPlan& plan);
 
 class MetricsLog {
  public:

@@ -13,7 +13,8 @@
 namespace trireme {
 namespace {
 
-constexpr const char* kRankRow = "{:>6}  {:<20} {:>8}  {:<14} {:>6} {:>6}  {:>7}  {}";
+// At most 78 columns wide, unless a host has a longer name.
+constexpr const char* kRankRow = "{:>4}  {:<16} {:>7}  {:<12} {:>6} {:>4}  {:>7}  {}";
 
 // Whether a list of numbers as hwloc writes it names more than one.
 bool names_several(const std::string& list) {
@@ -41,16 +42,17 @@ void warn_of_bindings(const std::vector<RankPlace>& places, int threads, Log& lo
   });
   if (crowded > 0) {
     log.warning(fmt::format(
-        "{} ranks share cores with other ranks ({} threads each, {} ranks on {} cores here): the "
-        "step will be slow; start fewer ranks, bind them (mpirun --bind-to core --map-by "
-        "slot:PE=N) or lower train.threads",
-        crowded, threads, places.front().sharers, places.front().binding.cores));
+        "{} without enough cores of their own (with {} each; on the first host {} on {}): steps "
+        "will be slow; start fewer ranks, bind them (mpirun --bind-to core --map-by slot:PE=N) or "
+        "lower train.threads",
+        counted(crowded, "rank"), counted(threads, "thread"),
+        counted(places.front().sharers, "rank"), counted(places.front().binding.cores, "core")));
   }
   if (spread > 0) {
     log.warning(fmt::format(
-        "{} ranks may run on several NUMA nodes of a host that they share: their memory may lie "
-        "far from their cores; bind them (mpirun --bind-to numa, srun --cpu-bind=ldoms)",
-        spread));
+        "{} not bound to a NUMA node on a shared host: memory accesses may be slow; bind the ranks "
+        "(mpirun --bind-to numa, srun --cpu-bind=ldoms)",
+        counted(spread, "rank")));
   }
 }
 
@@ -75,11 +77,14 @@ void log_ranks(const std::vector<RankPlace>& places, Communicator& world, int th
   if (world.rank() != 0) {
     return;
   }
-  log.info(fmt::format(kRankRow, "rank", "host", "pid", "cores", "socket", "numa", "threads",
-                       "kernels"));
-  for (const std::string& rank_line : lines) {
-    log.info(rank_line);
-  }
+  std::vector<std::string> rows = {fmt::format(kRankRow, "rank", "host", "pid", "cores", "socket",
+                                               "numa", "threads", "kernels")};
+  rows.insert(rows.end(), lines.begin(), lines.end());
+  log.table(fmt::format("starting {} on {}", counted(world.size(), "rank"),
+                        counted(std::count_if(shapes.begin(), shapes.end(),
+                                              [](const auto& shape) { return !shape.empty(); }),
+                                "host")),
+            rows);
   for (std::size_t rank = 0; rank < shapes.size(); ++rank) {
     if (!shapes[rank].empty()) {
       log.info(fmt::format("host {}: {}", world.host(static_cast<int>(rank)), shapes[rank]));

@@ -42,7 +42,7 @@ int threads_of(const RunConfig& config, const RankPlace& place, Log& log) {
   return found.threads;
 }
 
-// A name that is no field would be believed to allow something.
+// A misspelt field would silently allow nothing.
 void check_allowed_fields(const std::vector<std::string>& allowed, const nlohmann::json& fields) {
   std::vector<std::string> known;
   for (const auto& [name, value] : fields.items()) {
@@ -62,7 +62,7 @@ void check_allowed_fields(const std::vector<std::string>& allowed, const nlohman
   }
 }
 
-// Without node folders there is no memory that outlives the ranks.
+// Only a node's folder outlives the ranks: without it there are no checkpoints in memory.
 RunConfig usable_config(RunConfig config, const TrainingHost& host) {
   const std::int64_t has_folder = host.node.folder.empty() ? 0 : 1;
   if (config.checkpoint.uses_memory() &&
@@ -70,8 +70,9 @@ RunConfig usable_config(RunConfig config, const TrainingHost& host) {
     config.checkpoint.memory_every = {};
     if (host.world.rank() == 0) {
       host.log.warning(
-          "checkpoint.memory_every is set, but not every rank has TRIREME_NODE_DIR: checkpoints go "
-          "to disk only; start the run with trireme launch to keep them in memory, too");
+          "checkpoint.memory_every is set, but TRIREME_NODE_DIR is not set on every rank: saving "
+          "to "
+          "disk only; start the run with trireme launch to save to memory as well");
     }
   }
   // Nor copies of it where there is one node only.
@@ -131,9 +132,8 @@ TrainingParts::~TrainingParts() {
   // An error says what is wrong before anything else; who has finished can wait.
   const double limit = std::uncaught_exceptions() > 0 ? 0.2 : 0.8 * config.deadline.checkpoint;
   if (checkpoints != nullptr && !checkpoints->quiet_within(std::chrono::duration<double>(limit))) {
-    host.log.warning(
-        fmt::format("{} hangs, or is very slow: what is still to be done there is left",
-                    config.checkpoint_dir().string()));
+    host.log.warning(fmt::format("{} hangs or is very slow: leaving the unfinished writes",
+                                 config.checkpoint_dir().string()));
     (void)checkpoints.release();
   }
 }
@@ -157,9 +157,16 @@ void TrainingParts::say_what_starts() {
 }
 
 void TrainingParts::log_layout() {
-  for (const std::string& line : describe_layout(engine.layout(), config)) {
-    host.log.info(line);
-  }
+  const std::vector<std::string> lines = describe_layout(engine.layout(), config);
+  host.log.table(lines.front(), {lines.begin() + 1, lines.end()});
+  const Layout& layout = engine.layout();
+  host.log.event("layout", {{"dp", layout.grid.dp()},
+                            {"tp", layout.grid.tp()},
+                            {"pp", layout.grid.pp()},
+                            {"zero", layout.zero},
+                            {"micro_batches_per_replica", layout.shape.micro_batches},
+                            {"schedule", name_of(layout.schedule)},
+                            {"sequence_parallel", layout.sequence_parallel}});
   if (config.parallel.placement == "print") {
     for (const std::string& line : describe_placement(engine.layout().grid, host.places)) {
       host.log.info(line);
@@ -320,13 +327,13 @@ void TrainingParts::make_metrics() {
   metrics =
       std::make_unique<MetricsLog>(run, host.log,
                                    MetricsPlan{counters.step - (rewrites ? 1 : 0),
-                                               config.train.steps, config.train.global_batch});
+                                               config.train.steps, config.train.global_batch,
+                                               config.log_format});
   host.log.info(fmt::format(
-      "{} parameters, {} tokens a step in {} micro-batches over dp {}; step {} of {}; products at "
-      "{}FLOP/s",
-      format_count(static_cast<double>(parameter_count(config.model))), config.tokens_a_step(),
-      config.micro_batches(), engine.layout().grid.dp(), counters.step, config.train.steps,
-      format_count(ceiling->flops())));
+      "{} parameters, {} per step in {} over dp {}; step {} of {}; matrix products at {}FLOP/s",
+      format_count(static_cast<double>(parameter_count(config.model))),
+      counted(config.tokens_a_step(), "token"), counted(config.micro_batches(), "micro-batch"),
+      engine.layout().grid.dp(), counters.step, config.train.steps, format_count(ceiling->flops())));
 }
 
 }  // namespace trireme

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import unittest
 import xml.etree.ElementTree
 
@@ -55,6 +56,9 @@ class Commands(unittest.TestCase):
         for m in steps:
             self.assertLessEqual(keys, set(m))
             self.assertLessEqual(m["mfu"], 1)
+        page = (harness.SOURCE / "docs/metrics.md").read_text()
+        documented = re.findall(r"(?m)^\| `(\w+)` \|", page)
+        self.assertEqual(sorted(set().union(*steps)), sorted(documented))
         self.assertEqual([m["step"] for m in steps if "val_loss" in m], [10, 20])
         self.assertLess(steps[-1]["val_loss"], steps[0]["loss"])
         self.assertEqual(steps[-1]["tokens"], 20 * 8 * 48)
@@ -75,9 +79,36 @@ class Commands(unittest.TestCase):
         self.assertEqual(list(victim.iterdir()), [])
         self.assertEqual(len(list(temporary.iterdir())), planted)
 
+    def test_log_formats(self):
+        def lines(log_format):
+            config = harness.write_config(
+                self.folder / f"{log_format}.yaml", self.datasets, "llama", "bf16", train__steps=2,
+                train__log_every=1, run__log_format=log_format)
+            return harness.must(harness.run("train", config)).stderr.splitlines()
+
+        time = r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d "
+        plain = lines("plain")
+        self.assertEqual(len([x for x in plain if re.search(time + r"step [12]/2  loss \d", x)]), 2)
+        for line in plain:
+            self.assertRegex(line, time + "|^  ")
+            if line.startswith("  "):  # a row of a table
+                self.assertLessEqual(len(line), 80)
+        megatron = [x for x in lines("megatron") if " iteration " in x]
+        self.assertEqual(len(megatron), 2)
+        self.assertIn("| lm loss: ", megatron[0])
+        events = [strict_json(x) for x in lines("json")]
+        self.assertEqual([e["step"] for e in events if e.get("event") == "step"], [1, 2])
+        for run in self.folder.glob("*/logs/rank-*.jsonl"):
+            for line in run.read_text().splitlines():
+                self.assertNotRegex(strict_json(line).get("message", ""), "   ")
+
     def test_finished_runs_stay_finished(self):
-        again = harness.must(harness.run("train", self.config, ranks=2))
+        again = harness.must(harness.run("train", self.config, "run.name=x", ranks=2))
         self.assertIn("finished", again.stdout)
+        command = again.stdout.splitlines()[-1].split()
+        self.assertEqual(command[:4], ["trireme", "train", str(self.config), "run.name=x"])
+        longer = [word for word in command[4:] if not word.startswith("train.steps=")]
+        harness.must(harness.run("config", "show", self.config, *longer))
         # The resolved configuration is itself a configuration.
         resolved = harness.run_dir(self.config) / "config.yaml"
         harness.must(harness.run("train", resolved, ranks=2))

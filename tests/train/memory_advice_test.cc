@@ -165,11 +165,22 @@ TEST_F(OneSequenceTest, MoreTensorOrPipelineRanksComeLast) {
 TEST(MemoryTable, OfManyRanksNamesTheLargest) {
   std::vector<MemoryPlan> ranks(100);
   ranks[42].gradients = std::int64_t{5} << 30;
-  const std::vector<std::string> lines = memory_table(ranks);
+  const auto [unit, lines] = memory_table(ranks);
   ASSERT_EQ(lines.size(), 3U);
-  EXPECT_THAT(lines[1], AllOf(HasSubstr("42"), HasSubstr("5 GiB")));
+  EXPECT_EQ(unit, "GiB");
+  EXPECT_THAT(lines[1], AllOf(HasSubstr("42"), HasSubstr("5.00")));
   EXPECT_THAT(lines[2], HasSubstr("100 ranks"));
-  EXPECT_EQ(memory_table(std::vector<MemoryPlan>(16)).size(), 17U);
+  EXPECT_EQ(memory_table(std::vector<MemoryPlan>(16)).lines.size(), 17U);
+  EXPECT_EQ(memory_table(std::vector<MemoryPlan>(16)).unit, "MiB");
+}
+
+// With the indentation of a table in the log.
+TEST(MemoryTable, FitsEightyColumns) {
+  std::array<std::int64_t, MemoryPlan::kParts> parts{};
+  parts.fill(std::int64_t{999} << 30);
+  for (const std::string& line : memory_table({MemoryPlan::of(parts)}).lines) {
+    EXPECT_LE(line.size(), 78U) << line;
+  }
 }
 
 TEST(MemoryPlan, GoesThroughNumbers) {

@@ -192,13 +192,14 @@ std::optional<std::string> memory_fault(const RunConfig& config, const Layout& l
     return std::nullopt;
   }
   const auto advice = memory_advice(config, layout, hosts, resident_at_start);
+  const MemoryTable table = memory_table(plans);
   return fmt::format(
       "the run does not fit into memory: on host {} {} are available ({}), and its {} will take "
-      "{} more, {} too much\n{}\n{}; or start it all the same with run.memory_check=off",
+      "{} more, {} too much\nin {}:\n{}\n{}; or override with run.memory_check=off",
       worst->host, format_bytes(worst->available), worst->source,
       worst->ranks.size() == 1 ? "rank" : fmt::format("{} ranks", worst->ranks.size()),
       format_bytes(to_come(*worst, plans, resident_at_start)), format_bytes(lack(*worst)),
-      fmt::join(memory_table(plans), "\n"),
+      table.unit, fmt::join(table.lines, "\n"),
       advice ? fmt::format("the cheapest change that makes it fit: {}", advice->keys)
              : "no recomputing, sharding, smaller micro-batch or other split of these ranks makes "
                "it fit: take more hosts or a smaller model");

@@ -37,13 +37,15 @@ std::int64_t snapshot_copies(const CheckpointConfig& checkpoint) {
   return checkpoint.uses_memory() ? static_cast<std::int64_t>(kMemorySlots) + partners : 1;
 }
 
-constexpr const char* kRow = "{:>6} {:>11} {:>11} {:>11} {:>11} {:>13} {:>11} {:>11} {:>11}";
+constexpr const char* kRow = "{:>4} {:>7} {:>7} {:>9} {:>11} {:>7} {:>8} {:>7} {:>8}";
 
-std::string table_row(const std::string& first, const MemoryPlan& plan) {
-  return fmt::format(kRow, first, format_bytes(plan.parameters), format_bytes(plan.gradients),
-                     format_bytes(plan.optimizer), format_bytes(plan.activations),
-                     format_bytes(plan.communication), format_bytes(plan.snapshot),
-                     format_bytes(plan.program), format_bytes(plan.total()));
+std::string table_row(std::int64_t rank, const MemoryPlan& plan, double unit) {
+  const auto cell = [unit](std::int64_t bytes) {
+    return fmt::format("{:.2f}", static_cast<double>(bytes) / unit);
+  };
+  return fmt::format(kRow, rank, cell(plan.parameters), cell(plan.gradients), cell(plan.optimizer),
+                     cell(plan.activations), cell(plan.communication), cell(plan.snapshot),
+                     cell(plan.program), cell(plan.total()));
 }
 
 }  // namespace
@@ -100,31 +102,33 @@ std::vector<MemoryPlan> plan_memory_of_all(const RunConfig& config, const Layout
   return plans;
 }
 
-std::vector<std::string> memory_table(const std::vector<MemoryPlan>& ranks) {
-  std::vector<std::string> lines = {fmt::format(kRow, "rank", "parameters", "gradients",
-                                                "optimizer", "activations", "communication",
-                                                "snapshot", "program", "total")};
+MemoryTable memory_table(const std::vector<MemoryPlan>& ranks) {
   const auto by_total = [](const MemoryPlan& a, const MemoryPlan& b) {
     return a.total() < b.total();
   };
+  const auto most = std::max_element(ranks.begin(), ranks.end(), by_total);
+  const bool large = most != ranks.end() && most->total() >= std::int64_t{1} << 30;
+  const double unit = large ? 0x1p30 : 0x1p20;
+  MemoryTable table{large ? "GiB" : "MiB",
+                    {fmt::format(kRow, "rank", "params", "grads", "optimizer", "activations",
+                                 "comm", "snapshot", "program", "total")}};
   if (ranks.size() <= kMostLines) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      lines.push_back(table_row(fmt::format("{}", rank), ranks[rank]));
+      table.lines.push_back(table_row(static_cast<std::int64_t>(rank), ranks[rank], unit));
     }
-    return lines;
+    return table;
   }
-  const auto most = std::max_element(ranks.begin(), ranks.end(), by_total);
   const auto least = std::min_element(ranks.begin(), ranks.end(), by_total);
   std::int64_t sum = 0;
   for (const MemoryPlan& plan : ranks) {
     sum += plan.total();
   }
-  lines.push_back(table_row(fmt::format("{}", most - ranks.begin()), *most));
-  lines.push_back(fmt::format("{} ranks: {} together, {} (rank {}) to {} (rank {}) each",
-                              ranks.size(), format_bytes(sum), format_bytes(least->total()),
-                              least - ranks.begin(), format_bytes(most->total()),
-                              most - ranks.begin()));
-  return lines;
+  table.lines.push_back(table_row(most - ranks.begin(), *most, unit));
+  table.lines.push_back(fmt::format("{} ranks: {} together, {} (rank {}) to {} (rank {}) each",
+                                    ranks.size(), format_bytes(sum), format_bytes(least->total()),
+                                    least - ranks.begin(), format_bytes(most->total()),
+                                    most - ranks.begin()));
+  return table;
 }
 
 nlohmann::json to_json(const MemoryPlan& plan) {

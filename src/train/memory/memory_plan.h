@@ -41,8 +41,13 @@ MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
 std::vector<MemoryPlan> plan_memory_of_all(const RunConfig& config, const Layout& layout,
                                            const std::vector<std::int64_t>& resident_at_start);
 
-// A line of headings and one a rank; of more than 16 ranks the one that takes most, and a summary.
-std::vector<std::string> memory_table(const std::vector<MemoryPlan>& ranks);
+// A table in MiB or GiB, at most 76 columns wide: a line of headings and a line per rank; with more
+// than 16 ranks only the rank that takes most, and a summary.
+struct MemoryTable {
+  std::string unit;
+  std::vector<std::string> lines;
+};
+MemoryTable memory_table(const std::vector<MemoryPlan>& ranks);
 nlohmann::json to_json(const MemoryPlan& plan);
 
 }  // namespace trireme

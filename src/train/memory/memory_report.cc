@@ -29,7 +29,7 @@ std::int64_t shared_resident_bytes() {
 
 namespace {
 
-// Equally many numbers of every rank, by rank.
+// Gathers the same number of values from every rank, in the order of the ranks.
 std::vector<std::int64_t> gather_numbers(Communicator& world,
                                          const std::vector<std::int64_t>& own) {
   std::vector<std::int64_t> all(own.size() * static_cast<std::size_t>(world.size()), 0);
@@ -51,7 +51,8 @@ std::vector<MemoryPlan> gather_plans(Communicator& world, const MemoryPlan& own)
   return plans;
 }
 
-// Of each node folder once, by rank: several launched nodes may share a host, ranks share a node.
+// The bytes of each node folder, counted once: nodes of a launch may share a host, ranks share a
+// node.
 std::vector<std::int64_t> gather_held(Communicator& world, const std::vector<RankPlace>& places) {
   const NodeMemory node = NodeMemory::from_environment();
   std::vector<std::int64_t> held = gather_numbers(world, {held_bytes(node)});
@@ -66,7 +67,7 @@ std::vector<std::int64_t> gather_held(Communicator& world, const std::vector<Ran
   return held;
 }
 
-// Of each host, what its first rank finds. Before any rank goes on to allocate.
+// The memory of each host, as its first rank finds it. Called before any rank allocates.
 std::vector<HostShare> gather_hosts(Communicator& world, const std::vector<RankPlace>& places) {
   const AvailableMemory here = available_memory();
   const std::vector<std::int64_t> available = gather_numbers(world, {here.bytes});
@@ -125,10 +126,8 @@ void MemoryReport::log_predicted(Log& log) const {
   if (world_.rank() != 0) {
     return;
   }
-  log.info("memory, predicted:");
-  for (const std::string& line : memory_table(predicted_)) {
-    log.info(line);
-  }
+  const MemoryTable table = memory_table(predicted_);
+  log.table(fmt::format("predicted memory per rank, in {}:", table.unit), table.lines);
   log.event("memory_predicted", {{"ranks", to_json(predicted_)}});
 }
 
@@ -150,17 +149,15 @@ void MemoryReport::log_measured(const Engine& engine, const SnapshotMemory& snap
   if (world_.rank() != 0) {
     return;
   }
-  log.info("memory, the most that was resident:");
-  for (const std::string& line : memory_table(measured)) {
-    log.info(line);
-  }
+  const MemoryTable table = memory_table(measured);
+  log.table(fmt::format("peak resident memory per rank, in {}:", table.unit), table.lines);
   std::vector<double> ratios;
   for (std::size_t rank = 0; rank < measured.size(); ++rank) {
     ratios.push_back(ratio(measured[rank].total(), predicted_[rank].total()));
   }
   const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  log.info(fmt::format("memory, measured over predicted: {:.3f} to {:.3f}", *least, *most));
-  log.event("memory_measured", {{"ranks", to_json(measured)}, {"over_predicted", ratios}});
+  log.event("memory_measured", {{"ranks", to_json(measured)}, {"over_predicted", ratios}},
+            fmt::format("measured over predicted memory: {:.3f} to {:.3f}", *least, *most));
 }
 
 }  // namespace trireme

@@ -117,8 +117,8 @@ Layout make_layout(const RunConfig& config, int world_size, int ranks_a_host) {
                   .tied = config.model.tie_embeddings};
   if (layout.shape.chunks > 1 && layout.shape.stages == 1) {
     throw ConfigError(fmt::format(
-        "parallel.virtual_stages {}: parallel.pp is 1, and a stage that stands alone holds the "
-        "whole model: take virtual_stages 1, or a pp of 2 or more",
+        "parallel.virtual_stages {} needs a parallel.pp of at least 2, but parallel.pp is 1: set "
+        "virtual_stages to 1 or raise pp",
         layout.shape.chunks));
   }
   check_pipeline(layout.schedule, layout.shape);
@@ -128,11 +128,11 @@ Layout make_layout(const RunConfig& config, int world_size, int ranks_a_host) {
 
 std::vector<std::string> describe_layout(const Layout& layout, const RunConfig& config) {
   const ProcessGrid& grid = layout.grid;
-  std::vector<std::string> lines = {
-      fmt::format("layout: dp {} x tp {} x pp {}, zero {}, {} micro-batches a replica and step{}{}",
-                  grid.dp(), grid.tp(), grid.pp(), layout.zero, layout.shape.micro_batches,
-                  layout.sequence_parallel ? ", sequence parallel" : "",
-                  grid.pp() > 1 ? fmt::format(", schedule {}", name_of(layout.schedule)) : "")};
+  std::vector<std::string> lines = {fmt::format(
+      "layout: dp {} x tp {} x pp {}, zero {}, {} per replica and step{}{}", grid.dp(), grid.tp(),
+      grid.pp(), layout.zero, counted(layout.shape.micro_batches, "micro-batch"),
+      layout.sequence_parallel ? ", sequence parallel" : "",
+      grid.pp() > 1 ? fmt::format(", schedule {}", name_of(layout.schedule)) : "")};
   if (grid.pp() == 1) {
     return lines;
   }

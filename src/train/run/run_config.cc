@@ -239,6 +239,14 @@ void bind(ConfigBinder& b, RunConfig& c) {
   b.integer_or_word("run.stop_before_end", c.stop_before_end, {"auto", "never"},
                     "seconds before the end of a Slurm job to save and leave; auto: as measured")
       .at_least(1);
+  b.text(
+       "run.log_format", c.log_format,
+       "what rank 0 prints of each logged step: plain: a short line, on a terminal a progress bar; "
+       "megatron: Megatron-LM's line; json: every message as a JSON object")
+      .one_of({"plain", "megatron", "json"});
+  b.bytes("run.log_bytes", c.log_bytes,
+          "size at which a rank's log file is rotated; one older file is kept; 0: never")
+      .at_least(0);
   b.text("run.memory_check", c.memory_check,
          "off: start even where a host has less memory than its ranks are predicted to take")
       .one_of({"on", "off"});
@@ -282,6 +290,28 @@ void bind(ConfigBinder& b, ModelConfig& c) {
   b.real("model.initializer_range", c.initializer_range, "deviation of initial weights").above(0);
 }
 
+namespace {
+
+void bind_all(ConfigBinder& b, RunConfig& c) {
+  bind(b, c.model);
+  bind(b, c.data);
+  bind(b, c.train);
+  bind(b, c.optimizer);
+  bind(b, c.parallel);
+  bind(b, c.checkpoint);
+  bind(b, c.divergence);
+  bind(b, c);
+}
+
+}  // namespace
+
+std::vector<ResolvedKey> run_config_keys() {
+  ConfigBinder b;
+  RunConfig c;
+  bind_all(b, c);
+  return b.resolved();
+}
+
 LoadedConfig load_run_config(const ConfigSources& sources) {
   LoadedConfig loaded;
   ConfigBinder& b = loaded.binder;
@@ -292,14 +322,7 @@ LoadedConfig load_run_config(const ConfigSources& sources) {
     b.add_environment(sources.environment);
   }
   b.add_arguments(sources.arguments);
-  bind(b, c.model);
-  bind(b, c.data);
-  bind(b, c.train);
-  bind(b, c.optimizer);
-  bind(b, c.parallel);
-  bind(b, c.checkpoint);
-  bind(b, c.divergence);
-  bind(b, c);
+  bind_all(b, c);
   b.finish();  // before keys are compared: a divisor that is 0 ends the program
   check_together(b, c);
   b.finish();

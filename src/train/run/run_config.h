@@ -123,8 +123,10 @@ struct RunConfig {
   std::filesystem::path run_dir;
   std::string run_name;
   std::string memory_check = "on";
-  std::int64_t trace = 0;                    // steps
-  IntegerOrWord stop_before_end{0, "auto"};  // seconds
+  std::string log_format = "plain";                 // of the lines on stderr
+  std::int64_t log_bytes = std::int64_t{64} << 20;  // a rank's log is rotated at this size
+  std::int64_t trace = 0;                           // steps
+  IntegerOrWord stop_before_end{0, "auto"};         // seconds
 
   DType compute_dtype() const { return train.precision == "bf16" ? DType::bf16 : DType::f32; }
   std::int64_t tokens_a_step() const { return train.global_batch * data.sequence; }
@@ -149,6 +151,8 @@ struct ConfigSources {
 
 // ConfigError with all that is wrong.
 LoadedConfig load_run_config(const ConfigSources& sources);
+// Every key with its default, its meaning and what is allowed, in the order of the documents.
+std::vector<ResolvedKey> run_config_keys();
 
 // Binds the keys of the section `model`; also completes a preset, if one is named.
 void bind(ConfigBinder& binder, ModelConfig& model);

@@ -49,7 +49,11 @@ void RunDirectory::forget_exit_reason() const {
 
 std::optional<std::int64_t> RunDirectory::done_step() const {
   const fs::path path = root_ / "DONE";
-  if (!fs::exists(path)) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    if (error) {
+      throw_errno(error.value(), "access run.dir", root_);
+    }
     return std::nullopt;
   }
   const auto done = nlohmann::json::parse(read_file(path, 1 << 16), nullptr, false);
