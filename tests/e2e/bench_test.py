@@ -185,10 +185,6 @@ class Coll(unittest.TestCase):
         [result] = strict(path)["results"]
         self.assertGreater(result["metrics"]["wrong"], 0)
 
-    def test_one_rank_without_a_launcher(self):
-        out = harness.must(harness.run("bench", "coll", "-b", 8, "-e", 8, timeout=60)).stdout
-        self.assertEqual(table(out)[0]["busbw"], "0.00")
-
     def test_barrier_has_one_line(self):
         rows = table(self.coll("--op", "barrier").stdout)
         self.assertEqual([(r["size"], r["wrong"]) for r in rows], [("0", "N/A")])
@@ -285,6 +281,7 @@ class Refusals(unittest.TestCase):
                 (["--peer"], ["coll", "--peer", "nccl"]),
                 (["no MPI"], ["coll", "--peer", "mpi"]),
                 (["at least two"], ["coll", "--write-tuning", "x.json"]),
+                (["mpirun -n 2"], ["coll", "-b", 8, "-e", 8]),
                 (["mpirun -n 2"], ["p2p"]),
                 (["largest", "smallest"], ["p2p", "-m", "8:4"]),
                 (["1 GiB"], ["p2p", "-m", "2G"]),

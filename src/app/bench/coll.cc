@@ -228,7 +228,12 @@ std::vector<std::int64_t> bench_sizes(const BenchCollOptions& options) {
 
 BenchCollResult bench_coll(const BenchCollOptions& options, MpiSession& session) {
   (void)bench_sizes(options);
-  return CollBench(options, session).run();
+  CollBench bench(options, session);
+  if (session.world().size() < 2) {
+    throw ConfigError(
+        "bench coll measures operations between ranks: start it with mpirun -n 2 or srun -n 2");
+  }
+  return bench.run();
 }
 
 }  // namespace trireme
