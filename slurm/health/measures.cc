@@ -71,8 +71,14 @@ Measures parse_baseline(std::string_view text) {
   measures.node = text_field(json, "node");
   measures.folder = json.contains("folder") ? text_field(json, "folder") : "";
   const nlohmann::json& facts = object_field(json, "facts");
-  for (const auto& [name, fact] : facts.items()) {
-    measures.facts[name] = text_field(facts, name.c_str());
+  for (const auto& item : facts.items()) {
+    const std::string& name = item.key();
+    const std::string fact = text_field(facts, name.c_str());
+    // The words of older baselines.
+    measures.facts[name] = name != "clock"            ? fact
+                           : fact == "kept"           ? "synchronised"
+                           : fact == "kept by nobody" ? "not synchronised (no NTP)"
+                                                      : fact;
   }
   for (const auto& [name, rate] : object_field(json, "rates").items()) {
     measures.rates[name] = {number_field(rate, "median"), number_field(rate, "deviation"),

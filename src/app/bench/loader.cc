@@ -17,6 +17,7 @@
 #include "src/base/file.h"
 #include "src/base/philox.h"
 #include "src/base/stopwatch.h"
+#include "src/base/temporary_folder.h"
 
 namespace trireme {
 namespace {
@@ -53,7 +54,7 @@ class SyntheticDataset {
  private:
   // A name that nobody can guess and put something else under.
   static fs::path make_folder() {
-    std::string path = fs::temp_directory_path() / "trireme-bench-XXXXXX";
+    std::string path = temporary_folder() / "trireme-bench-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) {
       throw_errno(errno, "create", path);
     }

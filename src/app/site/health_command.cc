@@ -18,6 +18,7 @@
 #include "src/base/file.h"
 #include "src/base/log.h"
 #include "src/base/stopwatch.h"
+#include "src/base/temporary_folder.h"
 
 namespace trireme {
 namespace {
@@ -77,10 +78,16 @@ Measures load_baseline(const std::string& path) {
   }
 }
 
+// Rates are measured in GFLOP/s and MB/s: "21.1 GB/s".
+std::string rate_text(double rate, const std::string& unit) {
+  return unit == "MB/s" && rate >= 1000 ? fmt::format("{:.1f} GB/s", rate / 1000)
+                                        : fmt::format("{:.0f} {}", rate, unit);
+}
+
 std::string rates_text(const Measures& now, const Measures* baseline) {
   std::vector<std::string> parts;
   for (const auto& [name, rate] : now.rates) {
-    std::string text = fmt::format("{} {:.4g} {}", name, rate.median, rate.unit);
+    std::string text = fmt::format("{} {}", name, rate_text(rate.median, rate.unit));
     if (baseline != nullptr && baseline->rates.contains(name)) {
       text += fmt::format(" ({:.0f} %)", 100 * rate.median / baseline->rates.at(name).median);
     }
@@ -112,10 +119,9 @@ void health(const HealthOptions& options, int& exit_code) {
     baseline = load_baseline(options.baseline);
   }
   // The disk that the baseline knows: under a job's TMPDIR it might be another.
-  const std::string folder = !options.folder.empty() ? options.folder
-                             : baseline && !baseline->folder.empty()
-                                 ? baseline->folder
-                                 : std::filesystem::temp_directory_path().string();
+  const std::string folder = !options.folder.empty()                 ? options.folder
+                             : baseline && !baseline->folder.empty() ? baseline->folder
+                                                                     : temporary_folder().string();
   std::atomic<const char*> part = "start";
   NodeExamination node;
   {
@@ -145,28 +151,38 @@ void health(const HealthOptions& options, int& exit_code) {
 }  // namespace
 
 void add_health_command(CommandLine& app, int& exit_code) {
-  CommandLine& command = app.add_command("health", "Say whether this node is fit to train");
+  CommandLine& command = app.add_command("health", "Check whether this node is fit to train");
   const auto options = std::make_shared<HealthOptions>();
-  command.add_option("--baseline", options->baseline, "what this node has reached before");
-  command.add_option("--save-baseline", options->save, "write that there, if the node is well");
-  command.add_option(
-      "--dir", options->folder,
-      "a folder on the disk to measure (the baseline's, else the folder for temporary files)");
+  command.add_option("--baseline", options->baseline, "Compare with the baseline in FILE")
+      .type_name("FILE");
+  command
+      .add_option("--save-baseline", options->save,
+                  "Write the measured rates to FILE if the node is healthy")
+      .type_name("FILE");
+  command
+      .add_option("--dir", options->folder,
+                  "Measure the disk that holds DIR (default: the baseline's, else $TMPDIR)")
+      .type_name("DIR");
   command
       .add_option("--at-least", options->at_least,
-                  "per cent of the baseline's rates; less than its own scatter never counts")
+                  "Fail below PERCENT of the baseline's rates; differences within the baseline's "
+                  "own scatter are ignored")
+      .type_name("PERCENT")
       .check(within(1.0, 100.0))
       .show_default();
-  command.add_option("--seconds", options->seconds, "the node has failed if it takes longer")
+  command.add_option("--seconds", options->seconds, "Fail if the check takes longer than SECONDS")
+      .type_name("SECONDS")
       .check(within(1.0, 3600.0))
       .show_default();
-  command.add_flag("--json", options->json, "as JSON");
+  command.add_flag("--json", options->json, "Print JSON");
   command.footer(
-      "Example:\n"
+      "Examples:\n"
       "  trireme health --save-baseline /etc/trireme/node.baseline\n"
       "  trireme health --baseline /etc/trireme/node.baseline\n"
-      "Exit code 0: fit; 4: not; 65: the baseline is damaged; 66: there is none. For Slurm's\n"
-      "HealthCheckProgram, prolog and epilog see slurm/templates/node-health.sh.");
+      "Exits with 0 if the node is fit, 4 if it is not, 65 if the baseline is damaged, and 66 if "
+      "it "
+      "is missing. For Slurm's HealthCheckProgram, prolog and epilog see "
+      "slurm/templates/node-health.sh.");
   command.callback([options, &exit_code] { health(*options, exit_code); });
 }
 

@@ -44,7 +44,7 @@ NodeExamination examine_node(const std::filesystem::path& folder,
   measures.time = std::time(nullptr);
   measures.facts = node_facts();
   measures.counters = link_errors();
-  measures.facts["clock"] = clock_is_kept() ? "kept" : "kept by nobody";
+  measures.facts["clock"] = clock_is_kept() ? "synchronised" : "not synchronised (no NTP)";
   measures.facts["kernels"] = kernels_for({}).name;
   result.complaints = node_troubles();
   const auto part = [&](const char* name, const std::function<void()>& measure) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@
 #include "src/base/command.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/temporary_folder.h"
 #include "src/train/run/layout.h"
 
 namespace trireme {
@@ -51,9 +52,10 @@ double first_of(double given, double configured, std::optional<double> measured,
   return given > 0 ? given : configured > 0 ? configured : measured.value_or(guess);
 }
 
-// "trireme slurm render ...", as it was typed, for the script's comment.
+// "trireme slurm render ...", as it was typed, for the script's comment. A file in /proc has no
+// size.
 std::string command_line() {
-  std::istringstream words(read_file("/proc/self/cmdline", kMaxConfigBytes));
+  std::ifstream words("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> all;
   for (std::string word; std::getline(words, word, '\0');) {
     all.push_back(word);
@@ -116,7 +118,7 @@ void render(const SlurmOptions& options) {
 class ScriptFile {
  public:
   explicit ScriptFile(const std::string& text) {
-    std::string path = (std::filesystem::temp_directory_path() / "trireme-job-XXXXXX").string();
+    std::string path = (temporary_folder() / "trireme-job-XXXXXX").string();
     const int fd = ::mkstemp(path.data());
     if (fd < 0) {
       throw_errno(errno, "create", path);
@@ -150,8 +152,9 @@ std::string sbatch(const ScriptFile& script, const std::string& after, bool test
   const CommandResult result = run_command(argv, kPatience);
   if (!result.good()) {
     const std::string text = fmt::format(
-        "{}. {}: is this a login node, and does --cluster fit?", result.complaint("sbatch"),
-        result.late ? "squeue shows whether it was taken all the same" : "No job was submitted");
+        "{}. {}. Check that this is a login node and that --cluster is the right profile",
+        result.complaint("sbatch"),
+        result.late ? "squeue shows whether the job was accepted" : "No job was submitted");
     if (result.late) {
       throw IoError(text);
     }
@@ -169,8 +172,8 @@ void submit(const SlurmOptions& options) {
   const ScriptFile script(render_job(profile, make_request(options, profile)));
   if (profile.slurm.requeue == "chain" && options.chain == 1 && options.after.empty()) {
     fmt::print(stderr,
-               "trireme: one job without a successor: slurm.requeue is chain in {}; --chain N "
-               "submits N jobs, one after the other\n",
+               "trireme: submitting a single job although slurm.requeue is chain in {}; --chain N "
+               "submits N jobs, each after the end of the one before\n",
                options.cluster);
   }
   std::string job = options.after;
@@ -183,59 +186,82 @@ void submit(const SlurmOptions& options) {
 }
 
 void add_options(CommandLine& command, SlurmOptions& options) {
-  command.add_option("CONFIG", options.config, "the run's YAML file").required();
-  command.add_option("KEY=VALUE", options.arguments, "changes to it, as in train.steps=100");
-  command.add_option("--cluster", options.cluster, "the site's profile, as in configs/cluster/")
-      .required();
-  command.add_option("--nodes", options.nodes, "that train (1)").check(integer_within(1, 100000));
+  command.add_option("CONFIG", options.config, "The run's YAML file").required();
+  command.add_option("KEY=VALUE", options.arguments,
+                     "Configuration keys to override, as in train.steps=100");
+  command
+      .add_option("--cluster", options.cluster,
+                  "The site's profile: a file like those in configs/cluster/")
+      .required()
+      .type_name("FILE");
+  command.add_option("--nodes", options.nodes, "Nodes that train")
+      .check(integer_within(1, 100000))
+      .show_default();
   command
       .add_option("--spares", options.spares,
-                  "more nodes, which stand in for those that fail; supervised by `trireme launch`")
-      .check(integer_within(0, 10000));
-  command.add_flag("--supervised", options.supervised, "by `trireme launch`, also without spares");
+                  "Additional nodes that replace nodes that fail; implies --supervised")
+      .check(integer_within(0, 10000))
+      .show_default();
+  command.add_flag("--supervised", options.supervised,
+                   "Start the run with trireme launch, which relaunches it after a failure");
   command
       .add_option("--array", options.axes,
-                  "KEY=V1,V2,...: a run for each value; several --array: for each combination")
-      .one_value_a_use();
-  command.add_option("--at-once", options.at_once, "runs of an array at a time")
+                  "Submit an array with one run per value; several --array: one per combination")
+      .one_value_a_use()
+      .type_name("KEY=V1,V2,...");
+  command
+      .add_option("--at-once", options.at_once,
+                  "Runs of an array at the same time (default: no limit)")
       .check(positive_count());
   command
       .add_option("--chain", options.chain,
-                  "jobs, each of which goes on when the one before it has ended (1)")
-      .check(integer_within(1, 1000));
-  command.add_option("--time", options.time, "limit of a job: 24:00:00, 2-00:00:00, minutes");
-  command.add_option("--job-name", options.name, "default: run.name, or the file's name");
+                  "Jobs in a chain; each continues the run when the one before it has ended")
+      .check(integer_within(1, 1000))
+      .show_default();
+  command
+      .add_option("--time", options.time,
+                  "Time limit of a job: minutes, HH:MM:SS or D-HH:MM:SS (default: the profile's)")
+      .type_name("TIME");
+  command
+      .add_option("--job-name", options.name,
+                  "Name of the job (default: run.name, else the name of CONFIG)")
+      .type_name("NAME");
   command
       .add_option("--step-seconds", options.step_seconds,
-                  "of a step; default: the profile's, or what earlier starts measured")
-      .check(non_negative_number());
-  command.add_option("--save-seconds", options.save_seconds, "of a save; the same")
-      .check(non_negative_number());
+                  "Time of a step (default: the profile's, else as measured before, else 15)")
+      .check(non_negative_number())
+      .type_name("SECONDS");
+  command
+      .add_option("--save-seconds", options.save_seconds,
+                  "Time of a save (default: the profile's, else as measured before, else 60)")
+      .check(non_negative_number())
+      .type_name("SECONDS");
 }
 
 }  // namespace
 
 void add_slurm_command(CommandLine& app) {
-  CommandLine& slurm = app.add_command("slurm", "Job scripts for Slurm");
+  CommandLine& slurm = app.add_command("slurm", "Write and submit job scripts for Slurm");
   slurm.require_command();
-  slurm.footer("Example:\n  trireme slurm submit run.yaml --cluster cluster.yaml --nodes 8");
+  slurm.footer("Example:\n  trireme slurm submit run.yaml --cluster site.yaml --nodes 8");
   const auto options = std::make_shared<SlurmOptions>();
-  CommandLine& to_text = slurm.add_command("render", "Print the sbatch script of a run");
+  CommandLine& to_text = slurm.add_command("render", "Print the job script of a run");
   add_options(to_text, *options);
-  to_text.add_option("-o,--output", options->output, "write it there instead");
+  to_text.add_option("-o,--output", options->output, "Write the script to FILE instead")
+      .type_name("FILE");
   to_text.footer(
-      "Example:\n"
-      "  trireme slurm render run.yaml --cluster configs/cluster/cpu.yaml --nodes 8 -o run.sbatch\n"
+      "Examples:\n"
+      "  trireme slurm render run.yaml --cluster cpu.yaml --nodes 8 -o run.sbatch\n"
       "  trireme slurm render run.yaml --cluster cpu.yaml --array optimizer.lr=1e-3,3e-4 \\\n"
       "    --array train.seed=1,2,3");
   to_text.callback([options] { render(*options); });
-  CommandLine& to_slurm = slurm.add_command("submit", "Give it to sbatch; prints the job's number");
+  CommandLine& to_slurm = slurm.add_command("submit", "Submit the job script; prints the job ID");
   add_options(to_slurm, *options);
   to_slurm.add_flag("--test-only", options->test_only,
-                    "let Slurm say when it would start, and submit nothing");
-  to_slurm.add_option("--after", options->after, "the job whose end the first one waits for");
+                    "Submit nothing; print when Slurm would start the job");
+  to_slurm.add_option("--after", options->after, "Start after the end of job ID").type_name("ID");
   to_slurm.footer(
-      "Example:\n"
+      "Examples:\n"
       "  trireme slurm submit run.yaml --cluster cpu.yaml --nodes 8 --spares 1\n"
       "  trireme slurm submit run.yaml --cluster gpu.yaml --nodes 2 --chain 6");
   to_slurm.callback([options] { submit(*options); });
