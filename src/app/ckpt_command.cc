@@ -181,9 +181,9 @@ void show(const CkptOptions& options) {
     return;
   }
   const Manifest& m = *step.manifest;
-  fmt::print("{}\n  step {}, {} samples, run {}, {} in {} shards, {} by {}\n", step.path.string(),
-             step.step, m.meta.samples, m.generation, format_bytes(m.bytes()), m.shards.size(),
-             m.created, m.software);
+  fmt::print("{}\n  step {}, {}, run {}, {} in {}, {} by {}\n", step.path.string(), step.step,
+             counted(m.meta.samples, "sample"), m.generation, format_bytes(m.bytes()),
+             counted(m.shards.size(), "shard"), m.created, m.software);
   nlohmann::json extra = *m.meta.extra;
   if (const auto counters = extra.find("counters");
       counters != extra.end() && counters->is_object()) {
@@ -192,9 +192,8 @@ void show(const CkptOptions& options) {
   fmt::print("  config   {}\n  numerics {}\n  extra    {}\n", m.meta.config->dump(),
              m.meta.numerics->dump(), extra.dump());
   for (const StoredTensor& tensor : m.tensors) {
-    fmt::print("  {:<5} {:<20} {:>4} block{}  {}\n", dtype_name(tensor.dtype),
-               tensor.shape.to_string(), tensor.blocks.size(),
-               tensor.blocks.size() == 1 ? " " : "s", tensor.name);
+    fmt::print("  {:<5} {:<20} {:>10}  {}\n", dtype_name(tensor.dtype), tensor.shape.to_string(),
+               counted(tensor.blocks.size(), "block"), tensor.name);
   }
 }
 
@@ -202,7 +201,7 @@ void show(const CkptOptions& options) {
 std::string advice(const StepFolder& step) {
   const fs::path folder = step.path.has_parent_path() ? step.path.parent_path() : fs::path(".");
   return fmt::format(
-      "trireme ckpt verify --all {} shows which steps are good; take one of them by its own "
+      "'trireme ckpt verify --all {}' shows which checkpoints are intact; name one by its own "
       "folder, {}/step-...",
       folder.string(), folder.string());
 }
@@ -216,8 +215,9 @@ std::size_t verify_one(const StepFolder& step) {
     fmt::print("BAD {}\n", line);
   }
   if (faults.empty()) {
-    fmt::print("ok  {}: every byte of {} in {} shards has its digest\n", step.path.string(),
-               format_bytes(step.manifest->bytes()), step.manifest->shards.size());
+    fmt::print("ok  {}: all digests match, {} in {}\n", step.path.string(),
+               format_bytes(step.manifest->bytes()),
+               counted(step.manifest->shards.size(), "shard"));
   }
   return faults.size();
 }
@@ -255,13 +255,13 @@ void prune(const CkptOptions& options) {
   const std::vector<StepFolder> steps = all_steps(options);
   if (is_step_folder(clean_path(options))) {
     throw ConfigError(fmt::format(
-        "{} is one checkpoint: prune takes the folder of all of them and keeps the newest "
-        "(to delete one, remove its folder)",
+        "{} is a single checkpoint: name the folder that holds the checkpoints (to delete a "
+        "single checkpoint, remove its folder)",
         options.folder));
   }
   const std::vector<fs::path> doomed = plan_retention(steps, options.retention);
   if (doomed.empty()) {
-    fmt::print("nothing to prune: {} checkpoints, all to be kept\n", steps.size());
+    fmt::print("nothing to prune: {}\n", counted(steps.size(), "checkpoint") + " to keep");
   }
   for (const fs::path& path : doomed) {
     fmt::print("{} {}\n", options.dry_run ? "would delete" : "deleting", path.string());
@@ -274,55 +274,65 @@ void prune(const CkptOptions& options) {
 CommandLine& add(CommandLine& parent, const char* name, const char* what, const char* example,
                  const std::shared_ptr<CkptOptions>& options) {
   CommandLine& command = parent.add_command(name, what);
-  command.add_option("DIR", options->folder, "a step's folder, or a checkpoint folder").required();
+  command
+      .add_option("DIR", options->folder,
+                  "A checkpoint, or a folder of checkpoints: then its newest valid one")
+      .required();
   command.footer(fmt::format("Example:\n  {}", example));
   return command;
 }
 
 void add_retention_flags(CommandLine& command, const std::shared_ptr<CkptOptions>& options) {
-  command.add_option("--keep", options->retention.keep, "how many of the newest stay; at least 2")
+  command.add_option("--keep", options->retention.keep, "Keep the N newest checkpoints, at least 2")
       .show_default();
-  command.add_option("--keep-every", options->retention.keep_every,
-                     "steps divisible by this stay, too; 0: none");
-  command.add_flag("--dry-run", options->dry_run, "only say what would be deleted");
+  command
+      .add_option("--keep-every", options->retention.keep_every,
+                  "Also keep the steps divisible by N; 0 = none")
+      .show_default();
+  command.add_flag("--dry-run", options->dry_run, "Only print what would be deleted");
 }
 
 }  // namespace
 
 void add_ckpt_command(CommandLine& app, int& exit_code) {
-  CommandLine& ckpt = app.add_command("ckpt", "Look after checkpoints");
+  CommandLine& ckpt = app.add_command("ckpt", "List, check, compare and delete checkpoints");
   ckpt.require_command();
   ckpt.footer("Example:\n  trireme ckpt ls runs/demo/run/checkpoints");
   const auto options = std::make_shared<CkptOptions>();
 
-  CommandLine& ls = add(ckpt, "ls", "List the checkpoints of a folder, damaged ones first",
+  CommandLine& ls = add(ckpt, "ls", "List the checkpoints in a folder, damaged ones first",
                         "trireme ckpt ls runs/demo/run/checkpoints --json", options);
-  ls.add_flag("--json", options->json, "as JSON");
+  ls.add_flag("--json", options->json, "Print JSON");
   ls.add_option("--memory", options->memory,
-                "also what this node's memory holds: the folder TRIREME_NODE_DIR of a run");
+                "Also list the checkpoints in this node's memory: the folder that "
+                "TRIREME_NODE_DIR names")
+      .type_name("DIR");
   ls.callback([options] { list(*options); });
 
-  CommandLine& shown = add(ckpt, "show", "Show what a checkpoint holds",
+  CommandLine& shown = add(ckpt, "show", "Show the metadata and the tensors of a checkpoint",
                            "trireme ckpt show runs/demo/run/checkpoints/step-00000100", options);
-  shown.add_flag("--json", options->json, "as JSON");
+  shown.add_flag("--json", options->json, "Print JSON");
   shown.callback([options] { show(*options); });
 
-  CommandLine& verified = add(ckpt, "verify",
-                              "Read every byte; exit 65 and name file and block of "
-                              "what is damaged",
-                              "trireme ckpt verify runs/demo/run/checkpoints --all", options);
-  verified.add_flag("--all", options->all, "every step of the folder, not only the newest");
+  CommandLine& verified =
+      add(ckpt, "verify",
+          "Check every byte of a checkpoint; exit with 65 and name the file and "
+          "the block if it is damaged",
+          "trireme ckpt verify runs/demo/run/checkpoints --all", options);
+  verified.add_flag("--all", options->all,
+                    "Check every checkpoint in the folder, not only the newest");
   verified.callback([options, &exit_code] { verify(*options, exit_code); });
 
   CommandLine& digested = add(ckpt, "digest",
-                              "Print the SHA-256 of the contents: the same for every "
-                              "layout and number of shards",
+                              "Print the SHA-256 of a checkpoint's contents, which does not "
+                              "depend on the layout or the number of shards",
                               "trireme ckpt digest runs/demo/run/checkpoints --model", options);
-  digested.add_flag("--model", options->model, "of the parameters alone");
+  digested.add_flag("--model", options->model,
+                    "Only the parameters, without the optimizer's state");
   digested.callback([options] { digest(*options); });
 
   CommandLine& pruned =
-      add(ckpt, "prune", "Delete old checkpoints; pinned and damaged ones stay",
+      add(ckpt, "prune", "Delete old checkpoints, except pinned and damaged ones",
           "trireme ckpt prune runs/demo/run/checkpoints --keep 2 --dry-run", options);
   add_retention_flags(pruned, options);
   pruned.callback([options] { prune(*options); });

@@ -12,6 +12,7 @@
 #include "src/base/fault_sites.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
+#include "src/train/run/model_presets.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -44,9 +45,10 @@ void show(const ShowOptions& options) {
   }
   const RunConfig& c = loaded.config;
   fmt::print("{}", loaded.binder.to_yaml());
-  fmt::print("# {} parameters; {} tokens a step in {} micro-batches; {} FLOPs a token\n",
-             format_count(static_cast<double>(parameter_count(c.model))), c.tokens_a_step(),
-             c.micro_batches(), format_count(flops_per_token(c.model, c.data.sequence)));
+  fmt::print("# {} parameters; {} per step in {}; {} FLOPs per token\n",
+             format_count(static_cast<double>(parameter_count(c.model))),
+             counted(c.tokens_a_step(), "token"), counted(c.micro_batches(), "micro-batch"),
+             format_count(flops_per_token(c.model, c.data.sequence)));
 }
 
 void list_faults(bool json) {
@@ -68,31 +70,78 @@ void list_faults(bool json) {
       fmt::join(fault_actions(), ", "));
 }
 
-void add_faults_command(CommandLine& config) {
-  CommandLine& command =
-      config.add_command("faults", "List the fault points and actions of TRIREME_FAULTS");
+// The comment that a preset's file begins with.
+std::string summary_of(const ModelPreset& preset) {
+  const std::string_view line = preset.yaml.substr(0, preset.yaml.find('\n'));
+  return std::string(line.starts_with("# ") ? line.substr(2) : "");
+}
+
+void list_presets(bool json) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const ModelPreset& preset : model_presets()) {
+    const ModelConfig model = preset_model_config(std::string(preset.name));
+    const std::int64_t parameters = parameter_count(model);
+    list.push_back({{"name", preset.name},
+                    {"family", family_name(model.family)},
+                    {"parameters", parameters},
+                    {"layers", model.layers},
+                    {"hidden", model.hidden},
+                    {"context", model.context},
+                    {"vocab", model.vocab},
+                    {"description", summary_of(preset)}});
+  }
+  if (json) {
+    print_json({{"schema", 1}, {"presets", list}});
+    return;
+  }
+  fmt::print("{:<14} {:<6} {:>10} {:>6} {:>6} {:>8} {:>8}\n", "preset", "family", "parameters",
+             "layers", "hidden", "context", "vocab");
+  for (const auto& preset : list) {
+    fmt::print("{:<14} {:<6} {:>10} {:>6} {:>6} {:>8} {:>8}\n", preset["name"].get<std::string>(),
+               preset["family"].get<std::string>(),
+               format_count(preset["parameters"].get<double>()),
+               preset["layers"].get<std::int64_t>(), preset["hidden"].get<std::int64_t>(),
+               preset["context"].get<std::int64_t>(), preset["vocab"].get<std::int64_t>());
+  }
+}
+
+void add_presets_command(CommandLine& config) {
+  CommandLine& command = config.add_command("presets", "List the model presets (model.preset)");
   const auto json = std::make_shared<bool>(false);
-  command.add_flag("--json", *json, "as JSON");
+  command.add_flag("--json", *json, "Print JSON");
+  command.footer("Example:\n  trireme config presets");
+  command.callback([json] { list_presets(*json); });
+}
+
+void add_faults_command(CommandLine& config) {
+  CommandLine& command = config.add_command(
+      "faults", "List the fault points and actions that TRIREME_FAULTS can name");
+  const auto json = std::make_shared<bool>(false);
+  command.add_flag("--json", *json, "Print JSON");
   command.footer(
-      "Example:\n  TRIREME_FAULTS=ckpt.rename:0:1:kill mpirun -n 2 trireme train ...\n"
-      "docs/faults.md says what each does to a run.");
+      "Example:\n"
+      "  trireme config faults\n"
+      "  TRIREME_FAULTS=ckpt.rename:0:1:kill mpirun -n 2 trireme train run.yaml\n"
+      "docs/faults.md describes what each fault does to a run.");
   command.callback([json] { list_faults(*json); });
 }
 
 }  // namespace
 
 void add_config_command(CommandLine& app, AppContext&) {
-  CommandLine& config = app.add_command("config", "Look at configurations");
+  CommandLine& config = app.add_command("config", "Show configurations, presets and fault points");
   config.require_command();
   config.footer("Example:\n  trireme config show configs/run/demo.yaml --json");
-  CommandLine& command =
-      config.add_command("show", "Print the resolved configuration and where each value came from");
+  CommandLine& command = config.add_command(
+      "show", "Print the resolved configuration and where each value comes from");
   const auto options = std::make_shared<ShowOptions>();
-  command.add_option("CONFIG", options->file, "the run's YAML file").required();
-  command.add_option("KEY=VALUE", options->arguments, "changes, as for `trireme train`");
-  command.add_flag("--json", options->json, "as JSON");
+  command.add_option("CONFIG", options->file, "The run's YAML file").required();
+  command.add_option("KEY=VALUE", options->arguments,
+                     "Configuration keys to override, as in train.steps=100");
+  command.add_flag("--json", options->json, "Print JSON");
   command.footer("Example:\n  trireme config show configs/run/demo.yaml train.steps=20");
   command.callback([options] { show(*options); });
+  add_presets_command(config);
   add_faults_command(config);
 }
 

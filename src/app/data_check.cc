@@ -123,13 +123,13 @@ void print_verification(const VerifyReport& report, const DatasetManifest& manif
     fmt::print("damaged: {}\n", printable(line));
   }
   for (const std::string& line : report.extras) {
-    fmt::print("note: {} does not belong to the dataset and is never read\n", printable(line));
+    fmt::print("note: {} is not part of the dataset and is never read\n", printable(line));
   }
-  fmt::print("{}: {} shards, {} read: {}\n", arguments.folder, report.shards,
+  fmt::print("{}: {}, {} read: {}\n", arguments.folder, counted(report.shards, "shard"),
              format_bytes(report.bytes),
-             report.damage.empty()
-                 ? "valid, " + manifest.digest()
-                 : fmt::format("{} places are damaged: do not train on it", report.damage.size()));
+             report.damage.empty() ? "valid, " + manifest.digest()
+                                   : fmt::format("damaged in {}: do not train on it",
+                                                 counted(report.damage.size(), "place")));
 }
 
 void run_verify(const VerifyArguments& arguments, Communicator& comm, int& exit_code) {
@@ -156,7 +156,7 @@ struct StageArguments {
 
 void run_stage(const StageArguments& arguments, Communicator& comm) {
   if (arguments.to.empty()) {
-    throw ConfigError("TO is empty: name the folder on the node, to be made");
+    throw ConfigError("TO is empty: name the folder to create on the node");
   }
   const RankGroup ranks = rank_group(comm);
   // One rank a node copies; the others wait for its lock.
@@ -164,28 +164,29 @@ void run_stage(const StageArguments& arguments, Communicator& comm) {
   ranks.broadcast("");
   if (ranks.rank == 0) {
     fmt::print("{}: {}{}\n", arguments.to, format_bytes(report.bytes),
-               report.was_there ? ", was there already" : " staged");
+               report.was_there ? ", already staged" : " staged");
   }
 }
 
 }  // namespace
 
 void add_data_info(CommandLine& data) {
-  CommandLine& command = data.add_command("info", "Say what a dataset holds");
+  CommandLine& command = data.add_command("info", "Show what a dataset holds");
   const auto arguments = std::make_shared<InfoArguments>();
-  command.add_option("DIR", arguments->folder, "the dataset's folder").required();
-  command.add_flag("--json", arguments->json, "as JSON");
-  command.add_flag("--no-scan", arguments->no_scan, "leave out the entropy: reads no tokens");
+  command.add_option("DIR", arguments->folder, "The dataset's folder").required();
+  command.add_flag("--json", arguments->json, "Print JSON");
+  command.add_flag("--no-scan", arguments->no_scan,
+                   "Skip the unigram entropy, for which all tokens are read");
   command.footer("Example:\n  trireme data info data/text/train --json");
   command.callback([arguments] { run_info(*arguments); });
 }
 
 void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, int& exit_code) {
   CommandLine& command =
-      data.add_command("verify", "Check every byte of a dataset; exit code 65 when damaged");
+      data.add_command("verify", "Check every byte of a dataset; exit with 65 if it is damaged");
   const auto arguments = std::make_shared<VerifyArguments>();
-  command.add_option("DIR", arguments->folder, "the dataset's folder").required();
-  command.add_flag("--json", arguments->json, "as JSON");
+  command.add_option("DIR", arguments->folder, "The dataset's folder").required();
+  command.add_flag("--json", arguments->json, "Print JSON");
   command.footer("Example:\n  mpirun -n 8 trireme data verify /data/c4");
   command.callback(
       [arguments, communicator, &exit_code] { run_verify(*arguments, communicator(), exit_code); });
@@ -193,10 +194,10 @@ void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, 
 
 void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator) {
   CommandLine& command =
-      data.add_command("stage", "Copy a dataset to each node's own disk, checked on the way");
+      data.add_command("stage", "Copy a dataset to each node's own disk and check the copy");
   const auto arguments = std::make_shared<StageArguments>();
-  command.add_option("DIR", arguments->from, "the dataset's folder").required();
-  command.add_option("TO", arguments->to, "the folder on the node, to be made").required();
+  command.add_option("DIR", arguments->from, "The dataset's folder").required();
+  command.add_option("TO", arguments->to, "The folder to create on the node").required();
   command.footer("Example:\n  srun --ntasks-per-node=1 trireme data stage /lustre/c4 /nvme/c4");
   command.callback([arguments, communicator] { run_stage(*arguments, communicator()); });
 }

@@ -13,7 +13,7 @@ namespace {
 std::string counts_text(const PackReport& report) {
   std::string text;
   if (report.counts.binary_files > 0) {
-    text += fmt::format("  skipped {} binary files\n", report.counts.binary_files);
+    text += fmt::format("  skipped {}\n", counted(report.counts.binary_files, "binary file"));
   }
   if (report.skipped_inputs > 0) {
     text += fmt::format(
@@ -21,10 +21,10 @@ std::string counts_text(const PackReport& report) {
         report.skipped_inputs);
   }
   if (report.counts.empty_documents > 0) {
-    text += fmt::format("  skipped {} empty documents\n", report.counts.empty_documents);
+    text += fmt::format("  skipped {}\n", counted(report.counts.empty_documents, "empty document"));
   }
   if (report.kept_shards > 0) {
-    text += fmt::format("  kept {} shards of an earlier run\n", report.kept_shards);
+    text += fmt::format("  kept {} of an earlier run\n", counted(report.kept_shards, "shard"));
   }
   return text;
 }
@@ -78,14 +78,16 @@ void print_pack_reports(const std::vector<PackReport>& reports, bool json) {
     return;
   }
   for (const PackReport& report : reports) {
-    fmt::print("{}: {} tokens, {} documents, {} shards, {}, {}{}\n{}", report.folder.string(),
-               report.n_tokens, report.n_docs, report.shards, format_bytes(report.bytes),
-               report.digest, report.was_complete ? " (was complete)" : "", counts_text(report));
+    fmt::print("{}: {}, {}, {}, {}{}\n  {}\n{}", report.folder.string(),
+               counted(report.n_tokens, "token"), counted(report.n_docs, "document"),
+               counted(report.shards, "shard"), format_bytes(report.bytes),
+               report.was_complete ? " (already complete)" : "", report.digest,
+               counts_text(report));
   }
 }
 
 void add_data_command(CommandLine& app, const CommunicatorAccess& communicator, int& exit_code) {
-  CommandLine& data = app.add_command("data", "Make and check sharded HDF5 datasets");
+  CommandLine& data = app.add_command("data", "Create, inspect and check datasets");
   data.require_command();
   data.footer("Example:\n  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1");
   add_data_pack(data, communicator);

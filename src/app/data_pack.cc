@@ -18,14 +18,18 @@ struct OutputOptions {
   bool json = false;
 
   void add_to(CommandLine& command) {
-    command.add_option("-o,--out", out, "the dataset's folder").required().type_name("DIR");
-    command.add_option("--shard-size", shard_size, "about how large a shard gets: 64M, 1G")
+    command.add_option("-o,--out", out, "The folder to write the dataset to")
+        .required()
+        .type_name("DIR");
+    command.add_option("--shard-size", shard_size, "Approximate size of a shard, as in 64M")
         .show_default()
         .type_name("SIZE");
-    command.add_option("--alignment", alignment, "where token data starts: 4K, or 1M for Lustre")
+    command
+        .add_option("--alignment", alignment,
+                    "Alignment of the token data in a shard: 4K, or 1M on Lustre")
         .show_default()
         .type_name("SIZE");
-    command.add_flag("--json", json, "report as JSON");
+    command.add_flag("--json", json, "Print JSON");
   }
 
   template <class Options>
@@ -70,7 +74,8 @@ void run_pack(PackArguments& arguments, Communicator& comm) {
     read_list(arguments.files_from, arguments.options.inputs);
   }
   if (arguments.options.inputs.empty() && ranks.rank == 0) {
-    throw ConfigError("nothing to pack: name files or folders, or --files-from a list of them");
+    throw ConfigError(
+        "nothing to pack: name files or folders, or give a list of them with --files-from");
   }
   arguments.options.progress = ByteProgress("pack", ranks.rank);
   const std::vector<PackReport> reports = pack(arguments.options, ranks);
@@ -86,28 +91,42 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator) {
       "pack", "Pack text files (.txt, .md, source code, any text; .jsonl) into a dataset");
   const auto arguments = std::make_shared<PackArguments>();
   PackOptions& options = arguments->options;
-  command.add_option("INPUT", options.inputs, "files and folders");
+  command.add_option("INPUT", options.inputs, "Files and folders to pack");
   command
-      .add_option("--files-from", arguments->files_from, "a list of inputs, one a line; - is stdin")
+      .add_option(
+          "--files-from", arguments->files_from,
+          "Also pack the files and folders listed in FILE, one per line; - is standard input")
       .type_name("FILE");
   arguments->output.add_to(command);
-  command.add_option("--exclude", options.exclude, "shell patterns of names to leave out")
+  command
+      .add_option(
+          "--exclude", options.exclude,
+          "Leave out files and folders whose name matches this shell pattern; can be repeated")
       .type_name("PATTERN");
-  command.add_option("--field", options.field, "the field of a .jsonl object that holds the text")
+  command
+      .add_option("--field", options.field,
+                  "The field with the text in the objects of .jsonl files")
+      .type_name("NAME")
       .show_default();
-  command.add_option("--tokenizer", options.tokenizer, "bytes: 256 bytes and end-of-document")
+  command
+      .add_option("--tokenizer", options.tokenizer,
+                  "The tokenizer; bytes has 256 bytes and an end-of-document token")
+      .type_name("NAME")
       .show_default();
   command
       .add_option("--validation-fraction", options.validation_fraction,
-                  "split by document into OUT/train and OUT/validation")
+                  "Put this fraction of the documents into DIR/validation and the others into "
+                  "DIR/train; 0 = do not split")
       .show_default()
-      .type_name("F");
-  command.add_option("--source", options.source, "where the text is from: kept in the dataset");
+      .type_name("FRACTION");
+  command.add_option("--source", options.source,
+                     "A note on the origin of the text, stored in the dataset");
   command.footer(
-      "A pack that was interrupted goes on when the same command is given again.\n"
-      "Example:\n"
+      "The same command resumes an interrupted pack.\n"
+      "Examples:\n"
       "  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1\n"
-      "  mpirun -n 16 trireme data pack /corpus --exclude '*.log' --shard-size 2G --out /data/c4\n"
+      "  mpirun -n 16 trireme data pack /corpus --exclude '*.log' --shard-size 2G \\\n"
+      "    --out /data/c4\n"
       "  git ls-files | trireme data pack --files-from - --out data/repository");
   command.callback([arguments, communicator] { run_pack(*arguments, communicator()); });
 }
@@ -133,26 +152,35 @@ void run_convert(ConvertArguments& arguments, Communicator& comm) {
 
 void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator) {
   CommandLine& command = data.add_command(
-      "convert", "Convert HDF5 token files of other programs (chunked, filtered) into a dataset");
+      "convert", "Convert HDF5 files with tokens, as other programs write them, into a dataset");
   const auto arguments = std::make_shared<ConvertArguments>();
   ConvertOptions& options = arguments->options;
-  command.add_option("INPUT", options.inputs, "HDF5 files, and folders of them").required();
+  command.add_option("INPUT", options.inputs, "HDF5 files, and folders that hold some").required();
   arguments->output.add_to(command);
-  command.add_option("--vocab", options.vocab, "the number of ids of the tokenizer").required();
-  command.add_option("--tokens", options.tokens, "the dataset of tokens: integers in one dimension")
-      .show_default();
-  command.add_option("--offsets", options.offsets,
-                     "the dataset of document offsets: 0, then where each document ends, up to "
-                     "the number of tokens (default: /doc_offsets if there is one)");
+  command.add_option("--vocab", options.vocab, "Vocabulary size of the tokenizer").required();
   command
-      .add_option("--tokenizer", options.tokenizer,
-                  "name of the tokenizer that made the ids; bytes: those of `data pack`. Sets of "
-                  "different tokenizers don't go into one run")
+      .add_option("--tokens", options.tokens,
+                  "Name of the HDF5 dataset with the tokens: integers in one dimension")
+      .type_name("NAME")
       .show_default();
-  command.add_option("--source", options.source, "where the tokens are from: kept in the dataset");
+  command
+      .add_option("--offsets", options.offsets,
+                  "Name of the HDF5 dataset with the document offsets: 0, then where each document "
+                  "ends, up to the number of tokens (default: /doc_offsets if there is one)")
+      .type_name("NAME");
+  command
+      .add_option(
+          "--tokenizer", options.tokenizer,
+          "Name of the tokenizer that made the ids; bytes means the one of data pack. A run "
+          "refuses datasets of different tokenizers")
+      .type_name("NAME")
+      .show_default();
+  command.add_option("--source", options.source,
+                     "A note on the origin of the tokens, stored in the dataset");
   command.footer(
       "Example:\n"
-      "  trireme data convert tokens.h5 --tokens /train/ids --vocab 50257 --out data/converted");
+      "  trireme data convert tokens.h5 --tokens /train/ids --vocab 50257 \\\n"
+      "    --out data/converted");
   command.callback([arguments, communicator] { run_convert(*arguments, communicator()); });
 }
 

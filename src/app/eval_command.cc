@@ -13,6 +13,7 @@
 #include "src/app/standard_output.h"
 #include "src/base/printable.h"
 #include "src/base/progress_bar.h"
+#include "src/base/units.h"
 #include "src/train/engine/evaluate.h"
 #include "src/train/load_model.h"
 #include "src/train/open_dataset.h"
@@ -116,34 +117,42 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
     print_json(json);
   } else {
     fmt::print(
-        "step {}: loss {:.6f} nats a token ({:.4f} bits), perplexity {:.4f}, over {} samples "
-        "of {} tokens\n",
-        loaded.step, result.loss, bits, std::exp(result.loss), result.samples, plan.sequence);
+        "step {}: loss {:.6f} nats per token ({:.4f} bits), perplexity {:.4f}, over {} of {}\n",
+        loaded.step, result.loss, bits, std::exp(result.loss), counted(result.samples, "sample"),
+        counted(plan.sequence, "token"));
   }
 }
 
 }  // namespace
 
 void add_eval_command(CommandLine& app, AppContext& context) {
-  CommandLine& command = app.add_command("eval", "Held-out loss and perplexity of a checkpoint");
+  CommandLine& command =
+      app.add_command("eval", "Compute the loss and perplexity of a checkpoint on a dataset");
   const auto options = std::make_shared<EvalOptions>();
-  command.add_option("--checkpoint", options->checkpoint, "a step's folder, or one of many steps")
-      .required();
-  command.add_option("--data", options->data, "folder of a dataset").required();
-  command.add_option("--sequence", options->sequence, "tokens a sample; default: as trained")
+  command
+      .add_option("--checkpoint", options->checkpoint,
+                  "A checkpoint, or a folder of checkpoints: then its newest valid one")
+      .required()
+      .type_name("DIR");
+  command.add_option("--data", options->data, "The dataset's folder").required().type_name("DIR");
+  command.add_option("--sequence", options->sequence, "Tokens per sample (default: as in training)")
       .check(positive_count());
-  command.add_option("--micro-batch", options->micro_batch, "samples at a time")
+  command.add_option("--micro-batch", options->micro_batch, "Samples computed at a time")
+      .check(positive_count())
+      .show_default();
+  command.add_option("--samples", options->samples, "Evaluate at most N samples (default: all)")
       .check(positive_count());
-  command.add_option("--samples", options->samples, "at most so many; default: all")
-      .check(positive_count());
-  command.add_option("--precision", options->precision, "bf16 or fp32; default: as trained")
+  command
+      .add_option("--precision", options->precision,
+                  "Precision of the products and activations (default: as in training)")
       .check(one_of({"bf16", "fp32"}));
   command.add_flag("--any-tokenizer", options->any_tokenizer,
-                   "evaluate although another tokenizer made the dataset");
-  command.add_flag("--json", options->json, "print JSON");
+                   "Evaluate even if another tokenizer made the dataset");
+  command.add_flag("--json", options->json, "Print JSON");
   command.footer(
-      "Example:\n  trireme eval --checkpoint runs/demo/run/checkpoints --data "
-      "runs/demo/data/validation");
+      "Example:\n"
+      "  trireme eval --checkpoint runs/demo/run/checkpoints \\\n"
+      "    --data runs/demo/data/validation");
   command.callback([options, &context] { evaluate_checkpoint(*options, context); });
 }
 

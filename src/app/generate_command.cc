@@ -109,30 +109,50 @@ void generate(const GenerateOptions& options, AppContext& context) {
 }  // namespace
 
 void add_generate_command(CommandLine& app, AppContext& context) {
-  CommandLine& command = app.add_command("generate", "Sample text from a checkpoint");
+  CommandLine& command = app.add_command("generate", "Generate text with a checkpoint");
   const auto options = std::make_shared<GenerateOptions>();
-  command.add_option("--checkpoint", options->checkpoint, "a step's folder, or one of many steps")
-      .required();
-  command.add_option("--prompt", options->prompt, "how the text begins");
-  command.add_option("--tokens", options->tokens, "at most so many (256)")
-      .check(integer_within(0, kMostCounted));
-  command.add_option("--temperature", options->sampling.temperature,
-                     "1: as the model says; below: likelier tokens; 0: always the likeliest");
-  command.add_option("--top-k", options->sampling.top_k, "only the k likeliest; 0: all")
-      .check(integer_within(0, kMostCounted));
-  command.add_option("--top-p", options->sampling.top_p, "only the likeliest that make up p");
-  command.add_option("--seed", options->sampling.seed, "another seed, another text")
-      .check(any_seed());
-  command.add_option("--precision", options->precision, "bf16 or fp32; default: as trained")
+  command
+      .add_option("--checkpoint", options->checkpoint,
+                  "A checkpoint, or a folder of checkpoints: then its newest valid one")
+      .required()
+      .type_name("DIR");
+  command.add_option("--prompt", options->prompt, "The text to continue (default: none)");
+  command.add_option("--tokens", options->tokens, "Generate at most N tokens")
+      .check(integer_within(0, kMostCounted))
+      .show_default();
+  command
+      .add_option("--temperature", options->sampling.temperature,
+                  "Sampling temperature; 0 = greedy decoding")
+      .show_default();
+  command
+      .add_option("--top-k", options->sampling.top_k,
+                  "Sample from the N most likely tokens; 0 = no limit")
+      .check(integer_within(0, kMostCounted))
+      .show_default();
+  command
+      .add_option("--top-p", options->sampling.top_p,
+                  "Nucleus sampling: keep the smallest set of tokens with a cumulative "
+                  "probability of at least NUMBER")
+      .show_default();
+  command.add_option("--seed", options->sampling.seed, "Random seed")
+      .check(any_seed())
+      .show_default();
+  command
+      .add_option("--precision", options->precision,
+                  "Precision of the products and activations (default: as in training)")
       .check(one_of({"bf16", "fp32"}));
-  command.add_flag("--ids", options->ids,
-                   "prompt and output are token ids, as in '464 3290': for models whose tokenizer "
-                   "this program does not have");
-  command.add_option("--threads", options->threads, "default: the cores of this process")
+  command.add_flag(
+      "--ids", options->ids,
+      "Read the prompt and print the output as token ids, as in '464 3290', for models "
+      "whose tokenizer this program does not have");
+  command
+      .add_option("--threads", options->threads,
+                  "Compute threads (default: one for each core of this process)")
       .check(thread_count());
   command.footer(
-      "Example:\n  trireme generate --checkpoint runs/demo/run/checkpoints --prompt 'The ' "
-      "--temperature 0.8 --top-k 40");
+      "Example:\n"
+      "  trireme generate --checkpoint runs/demo/run/checkpoints --prompt 'The ' \\\n"
+      "    --temperature 0.8 --top-k 40");
   command.callback([options, &context] { generate(*options, context); });
 }
 

@@ -1,4 +1,4 @@
-// trireme: trains transformer models on clusters of CPU and GPU nodes. One subcommand, one file.
+// trireme: trains transformer models on clusters. Each subcommand has a file of its own.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -13,6 +13,7 @@
 #include "src/app/data_command.h"
 #include "src/app/eval_command.h"
 #include "src/app/generate_command.h"
+#include "src/app/help_text.h"
 #include "src/app/launch/launch_command.h"
 #include "src/app/launch/status_command.h"
 #include "src/app/plan_command.h"
@@ -37,12 +38,14 @@ namespace {
 
 void add_commands(CommandLine& cli, AppContext& context) {
   cli.footer(
-      "Example:\n"
+      "Examples:\n"
       "  trireme data pack --out data/text --validation-fraction 0.1 docs/ src/\n"
-      "  mpirun -n 2 trireme train configs/run/demo.yaml data.train=data/text/train \\\n"
-      "    data.validation=data/text/validation run.dir=runs/first\n"
+      "  trireme launch --ranks-per-node 2 -- train configs/run/demo.yaml \\\n"
+      "    data.train=data/text/train data.validation=data/text/validation \\\n"
+      "    run.dir=runs/first\n"
       "  trireme generate --checkpoint runs/first/checkpoints --prompt 'The '\n"
-      "Exit codes and file formats: docs/.");
+      "'trireme COMMAND --help' describes a command, and 'trireme man COMMAND' prints its manual "
+      "page.");
   add_version_flags(cli, context.exit_code);
   add_train_command(cli, context);
   add_eval_command(cli, context);
@@ -120,11 +123,11 @@ int main(int argc, char** argv) {
   // A write beyond `ulimit -f` then fails with EFBIG, which is reported like any other I/O error.
   std::signal(SIGXFSZ, SIG_IGN);
   trireme::AppContext context;
-  trireme::CommandLine cli("Trains transformer models on bare metal: CPU and GPU nodes, MPI, HDF5.",
+  trireme::CommandLine cli("Train transformer models on clusters of CPU nodes, over MPI",
                            "trireme");
   trireme::add_commands(cli, context);
   if (argc == 1) {
-    std::fputs(cli.help().c_str(), stdout);
+    std::fputs(trireme::help_text(cli).c_str(), stdout);
     return static_cast<int>(trireme::ExitCode::usage);
   }
   return trireme::run(cli, context, {argv + 1, argv + argc});

@@ -54,7 +54,7 @@ void check_options(const PlanOptions& options) {
   }
   if (!options.svg.empty() && std::filesystem::path(options.svg).extension() != ".svg") {
     throw ConfigError(
-        fmt::format("--schedule-svg {}: a figure is SVG: name it *.svg", options.svg));
+        fmt::format("--schedule-svg {}: the name of a figure must end in .svg", options.svg));
   }
 }
 
@@ -123,33 +123,42 @@ void plan(const PlanOptions& options) {
 }
 
 void add_shape(CommandLine& command, PlanOptions& options) {
-  command
-      .add_option("--schedule", options.schedule,
-                  fmt::format("{}", fmt::join(pipeline_schedule_names(), ", ")))
+  command.add_option("--schedule", options.schedule, "The pipeline schedule")
+      .check(one_of(pipeline_schedule_names()))
       .show_default();
-  command.add_option("--stages", options.shape.stages, "ranks that a replica is spread over")
+  command.add_option("--stages", options.shape.stages, "Pipeline stages of a replica")
       .check(integer_within(1, 4096))
       .show_default();
-  command.add_option("--chunks", options.shape.chunks, "virtual stages a rank (interleaved)")
+  command
+      .add_option("--chunks", options.shape.chunks,
+                  "Virtual stages per rank, for the interleaved schedule")
       .check(integer_within(1, 1024))
       .show_default();
-  command.add_option("--micro-batches", options.shape.micro_batches, "of a replica in one step")
+  command
+      .add_option("--micro-batches", options.shape.micro_batches,
+                  "Micro-batches of a replica per step")
       .check(integer_within(1, kMostSteps))
       .show_default();
-  command.add_flag("--tied", options.shape.tied, "the output matrix is the token embedding");
+  command.add_flag("--tied", options.shape.tied, "Tie the output matrix to the token embedding");
 }
 
 void add_times(CommandLine& command, PlanOptions& options) {
   command
-      .add_option("--forward", options.costs.forward, "a stage's time for a forward, in any unit")
-      .show_default();
-  command.add_option("--backward-input", options.costs.backward_input, "of the input's gradient")
+      .add_option("--forward", options.costs.forward,
+                  "Time of a stage for the forward pass of a micro-batch, in any unit; the other "
+                  "times are in the same unit")
       .show_default();
   command
-      .add_option("--backward-weight", options.costs.backward_weight, "of the weights' gradients")
+      .add_option("--backward-input", options.costs.backward_input,
+                  "Time of a stage for the gradient of its input")
       .show_default();
-  command.add_option("--transfer", options.transfer, "from a stage to the next").show_default();
-  command.add_option("--tie", options.tie, "of the last stage's work on a tied embedding")
+  command
+      .add_option("--backward-weight", options.costs.backward_weight,
+                  "Time of a stage for the gradients of its weights")
+      .show_default();
+  command.add_option("--transfer", options.transfer, "Time to send an activation to the next stage")
+      .show_default();
+  command.add_option("--tie", options.tie, "Time of the last stage for a tied embedding")
       .show_default();
 }
 
@@ -158,10 +167,11 @@ void add_times(CommandLine& command, PlanOptions& options) {
 void add_plan_command(CommandLine& app) {
   CommandLine& command = app.add_command("plan", "Simulate a pipeline schedule and draw it");
   const auto options = std::make_shared<PlanOptions>();
-  command.add_option("--schedule-svg", options->svg, "draw the schedule there");
+  command.add_option("--schedule-svg", options->svg, "Draw the schedule as an SVG figure")
+      .type_name("FILE");
   add_shape(command, *options);
   add_times(command, *options);
-  command.add_flag("--json", options->json, "the table as JSON");
+  command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Example:\n"
       "  trireme plan --schedule interleaved --stages 4 --chunks 2 --micro-batches 8 \\\n"

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/line_plot.h"
@@ -25,6 +26,7 @@ struct PlotOptions {
   std::string title = "Loss";
   std::vector<std::string> events;
   std::vector<std::string> levels;
+  bool json = false;
 };
 
 // "120:killed" -> {120, "killed"}.
@@ -61,7 +63,8 @@ void add_run(const std::filesystem::path& folder, const std::string& name, LineP
     }
   }
   if (loss.x.empty()) {
-    throw DataError(fmt::format("{} holds no steps yet: let the run log some", file.string()));
+    throw DataError(fmt::format("{} has no logged steps yet: wait until the run has logged some",
+                                file.string()));
   }
   plot.series.push_back(std::move(loss));
   if (!validation.x.empty()) {
@@ -69,14 +72,12 @@ void add_run(const std::filesystem::path& folder, const std::string& name, LineP
   }
 }
 
-// A vertical line at every step from which a later start went on, as rank 0's log tells it.
-void add_restarts(const std::filesystem::path& folder, const std::string& name, LinePlot& plot) {
-  const std::filesystem::path file = log_file(folder / "logs", 0);
-  if (!std::filesystem::exists(file)) {
+// The steps at which a later start resumed, as a rank's log says.
+void add_resumed_steps(const std::filesystem::path& log, std::set<double>& steps) {
+  if (!std::filesystem::exists(log)) {
     return;
   }
-  std::istringstream lines(read_file(file));
-  std::set<double> steps;
+  std::istringstream lines(read_file(log));
   for (std::string text; std::getline(lines, text);) {
     const auto line = nlohmann::json::parse(text, nullptr, false);
     if (line.is_object() && line.value("event", nlohmann::json()) == "resumed" &&
@@ -84,18 +85,37 @@ void add_restarts(const std::filesystem::path& folder, const std::string& name, 
       steps.insert(line["step"].get<double>());
     }
   }
+}
+
+// A vertical line at each of them.
+void add_restarts(const std::filesystem::path& folder, const std::string& name, LinePlot& plot) {
+  std::set<double> steps;
+  add_resumed_steps(older_log_file(folder / "logs", 0), steps);
+  add_resumed_steps(log_file(folder / "logs", 0), steps);
   for (const double step : steps) {
     plot.events.push_back(
         {step, steps.size() <= kMostLabels ? fmt::format("{}restart at {:.0f}", name, step) : ""});
   }
 }
 
+nlohmann::ordered_json to_json(const LinePlot& plot, const std::string& file) {
+  nlohmann::ordered_json series = nlohmann::ordered_json::array();
+  for (const PlotSeries& each : plot.series) {
+    nlohmann::ordered_json points = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < each.x.size(); ++i) {
+      const bool finite = std::isfinite(each.y[i]);
+      points.push_back({each.x[i], finite ? nlohmann::ordered_json(each.y[i]) : nullptr});
+    }
+    series.push_back({{"name", each.name}, {"points", points}});
+  }
+  return {{"schema", 1}, {"file", file}, {"series", series}};
+}
+
 void plot_runs(const PlotOptions& options) {
   if (std::filesystem::path(options.out).extension() != ".svg") {
-    throw ConfigError(
-        fmt::format("--out {}: the figure is SVG: --out must end in .svg", options.out));
+    throw ConfigError(fmt::format("--out {}: the name of a figure must end in .svg", options.out));
   }
-  LinePlot plot{options.title, "step", "nats a token", {}};
+  LinePlot plot{options.title, "step", "nats per token", {}};
   for (const std::string& run : options.runs) {
     const std::string name = options.runs.size() == 1 ? "" : run + " ";
     add_run(run, name, plot);
@@ -108,19 +128,29 @@ void plot_runs(const PlotOptions& options) {
     plot.levels.push_back(parse_mark(level));
   }
   write_file_durably(options.out, to_svg(plot));
-  fmt::print("{}\n", options.out);
+  options.json ? print_json(to_json(plot, options.out)) : fmt::print("{}\n", options.out);
 }
 
 }  // namespace
 
 void add_plot_command(CommandLine& app) {
-  CommandLine& command = app.add_command("plot", "Draw the losses of runs as an SVG figure");
+  CommandLine& command =
+      app.add_command("plot", "Draw the losses of one or more runs as an SVG figure");
   const auto options = std::make_shared<PlotOptions>();
-  command.add_option("RUN", options->runs, "run directories").required();
-  command.add_option("-o,--out", options->out, "the figure").show_default();
-  command.add_option("--title", options->title, "above the figure").show_default();
-  command.add_option("--event", options->events, "a vertical line: STEP:LABEL").one_value_a_use();
-  command.add_option("--level", options->levels, "a horizontal line: NATS:LABEL").one_value_a_use();
+  command.add_option("RUN", options->runs, "The runs' folders (run.dir)").required();
+  command.add_option("-o,--out", options->out, "Write the figure to FILE, which ends in .svg")
+      .type_name("FILE")
+      .show_default();
+  command.add_option("--title", options->title, "The figure's title").show_default();
+  command
+      .add_option("--event", options->events, "Mark a step with a vertical line; can be repeated")
+      .one_value_a_use()
+      .type_name("STEP:LABEL");
+  command
+      .add_option("--level", options->levels, "Mark a loss with a horizontal line; can be repeated")
+      .one_value_a_use()
+      .type_name("LOSS:LABEL");
+  command.add_flag("--json", options->json, "Print the plotted points as JSON");
   command.footer(
       "Example:\n"
       "  trireme plot runs/demo/run --level 3.27:'unigram entropy' -o loss.svg");

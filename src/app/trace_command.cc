@@ -154,18 +154,19 @@ void summarize_folder(const TraceOptions& options) {
 }  // namespace
 
 void add_trace_command(CommandLine& app) {
-  CommandLine& command = app.add_command("trace", "Look at traced steps (run.trace)");
+  CommandLine& command = app.add_command("trace", "Analyse the steps that run.trace recorded");
   command.require_command();
   command.footer("Example:\n  trireme trace summary runs/first");
-  CommandLine& summary = command.add_command("summary", "Say where their time went, by rank");
+  CommandLine& summary =
+      command.add_command("summary", "Show where the time of the traced steps went, by rank");
   const auto options = std::make_shared<TraceOptions>();
-  summary.add_option("DIR", options->folder, "a run's folder, or its trace/").required();
-  summary.add_flag("--json", options->json, "the tables as JSON");
+  summary.add_option("DIR", options->folder, "The run's folder, or its folder trace/").required();
+  summary.add_flag("--json", options->json, "Print JSON");
   summary.footer(
       "Example:\n"
       "  trireme train run.yaml run.trace=5\n"
       "  trireme trace summary runs/first\n"
-      "The files of trace/ can be opened with Perfetto (ui.perfetto.dev), too.");
+      "Perfetto (ui.perfetto.dev) also opens the files in trace/.");
   summary.callback([options] { summarize_folder(*options); });
 }
 

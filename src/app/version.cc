@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "src/app/command_line.h"
+#include "src/app/help_text.h"
 #include "src/app/standard_output.h"
 
 namespace trireme {
@@ -26,15 +26,16 @@ nlohmann::ordered_json version_json() {
 void add_version_flags(CommandLine& app, int& exit_code) {
   const auto version = std::make_shared<bool>(false);
   const auto json = std::make_shared<bool>(false);
-  app.add_flag("--version", *version, "Print what this program is");
-  app.add_flag("--json", *json, "With --version: as JSON");
+  app.add_flag("--version", *version, "Print the version and exit");
+  app.add_flag("--json", *json,
+               "With --version: print as JSON, with the libraries it was built with");
   app.callback([version, json, &app, &exit_code] {
     if (*version && *json) {
       print_json(version_json());
     } else if (*version) {
       fmt::print("trireme {} ({})\n", TRIREME_VERSION, TRIREME_COMMIT);
     } else if (!app.command_given()) {
-      fmt::print("{}", app.help());
+      fmt::print("{}", help_text(app));
       exit_code = 2;
     }
   });

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/app/help_text.h"
 #include "src/app/number_check.h"
 #include "tests/support/message_of.h"
 #include "tests/support/words_of.h"
@@ -13,19 +14,31 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 class CommandLineTest : public testing::Test {
  protected:
   CommandLineTest() {
     bake_.add_option("KIND", kind_, "of dough").required().check(one_of({"rye", "oat"}));
-    bake_.add_option("-n,--loaves", loaves_, "how many")
+    bake_.add_option("-n,--loaves", loaves_, "How many loaves")
         .check(integer_within(1, 12))
         .show_default();
-    bake_.add_option("--heat", heat_, "degrees").check(within(100.0, 250.0));
+    bake_.add_option("--heat", heat_, "How hot the oven is")
+        .check(within(100.0, 250.0))
+        .type_name("DEGREES");
     bake_.add_option("--size", size_, "width and length").delimiter(',').expected(2);
     bake_.add_option("--seed", seed_, "what goes on top").one_value_a_use();
     bake_.add_flag("--salt", salt_, "or none");
-    bake_.footer("Example:\n  bakery bake rye");
+    bake_.add_option("--ovens", ovens_, "How many ovens");
+    bake_.footer(
+        "Example:\n  bakery bake rye\n"
+        "The bread is best on the day on which it was baked, with butter and salt. Let the oven "
+        "cool "
+        "before you clean it.");
+    shop_.require_command();
+    shop_.add_command("open", "Sell bread");
+    bakery_.add_hidden_command("night", "Bake at night").callback([this] { ran_ += "night "; });
     bake_.callback([this] { ran_ += "bake "; });
     bakery_.callback([this] { ran_ += bakery_.command_given() ? "with" : "without"; });
   }
@@ -37,8 +50,10 @@ class CommandLineTest : public testing::Test {
 
   CommandLine bakery_{"Bakes bread.", "bakery"};
   CommandLine& bake_ = bakery_.add_command("bake", "Make loaves");
+  CommandLine& shop_ = bakery_.add_command("shop", "Look after the shop");
   std::string kind_;
   int loaves_ = 1;
+  int ovens_ = 1;
   double heat_ = 0;
   std::vector<int> size_ = {};
   std::vector<std::string> seed_ = {};
@@ -61,17 +76,42 @@ TEST_F(CommandLineTest, ACommandMayBeLeftOutUnlessRequired) {
   run("");
   EXPECT_EQ(ran_, "without");
   bakery_.require_command();
-  EXPECT_THAT(complaint(""), HasSubstr("A subcommand is required"));
+  EXPECT_EQ(complaint(""),
+            "bakery: name one of its commands\nTry 'bakery --help' for more information.");
 }
 
 TEST_F(CommandLineTest, SaysWhatIsWrong) {
-  EXPECT_EQ(complaint("bake"), "KIND is required\nRun with --help for more information.");
-  EXPECT_THAT(complaint("bake wheat"), HasSubstr("wheat not in {rye,oat}"));
-  EXPECT_THAT(complaint("bake rye --heat 300"), HasSubstr("300 not in range 100.000000 to 250"));
+  EXPECT_EQ(complaint("bake"),
+            "bakery bake: KIND is required\nTry 'bakery bake --help' for more information.");
+  EXPECT_THAT(complaint("bake wheat"), HasSubstr("KIND: 'wheat' is not one of rye, oat\n"));
+  EXPECT_THAT(complaint("bake rye --heat 300"),
+              HasSubstr("--heat: '300' is not a number from 100 to 250\n"));
+  EXPECT_THAT(complaint("bake rye --heat hot"), HasSubstr("--heat: 'hot' is not a number"));
+  EXPECT_THAT(complaint("bake rye --heat nan"), HasSubstr("--heat: 'nan' is not a number"));
+  EXPECT_THAT(complaint("bake rye --ovens two"), HasSubstr("--ovens: 'two' is not a number"));
+  EXPECT_THAT(complaint("bake rye --heat"), HasSubstr("--heat: the value is missing\n"));
   EXPECT_THAT(complaint("bake rye --size 1,2,3"), HasSubstr("--size"));
-  EXPECT_THAT(complaint("bake rye --burn"), HasSubstr("--burn"));
-  EXPECT_THAT(complaint("fry"), HasSubstr("fry"));
+  EXPECT_THAT(complaint("bake rye spelt"), HasSubstr("bakery bake: unexpected argument 'spelt'\n"));
+  EXPECT_THAT(complaint("bake rye --burn"), HasSubstr("bakery bake: unknown option '--burn'\n"));
+  EXPECT_THAT(complaint("bake rye --loafs=2"),
+              HasSubstr("unknown option '--loafs'; did you mean '--loaves'?\n"));
   EXPECT_EQ(ran_, "");
+}
+
+// The arguments of a misspelt command are not blamed.
+TEST_F(CommandLineTest, SuggestsTheCommandThatWasMeant) {
+  EXPECT_EQ(complaint("bkae rye -n 2"),
+            "bakery: unknown command 'bkae'; did you mean 'bake'?\n"
+            "Try 'bakery --help' for more information.");
+  EXPECT_THAT(complaint("fry"), HasSubstr("bakery: unknown command 'fry'\n"));
+  EXPECT_THAT(complaint("shop opne"), HasSubstr("bakery shop: unknown command 'opne'; did you"));
+}
+
+TEST_F(CommandLineTest, HiddenCommandsRunButAreNotShown) {
+  run("night");
+  EXPECT_EQ(ran_, "night with");
+  EXPECT_THAT(help_text(bakery_), Not(HasSubstr("night")));
+  EXPECT_THAT(complaint("nigth"), HasSubstr("unknown command 'nigth'\n"));
 }
 
 TEST_F(CommandLineTest, IntegersArePlainDecimals) {
@@ -88,26 +128,45 @@ TEST_F(CommandLineTest, HelpIsNoErrorAndRunsNothing) {
   testing::internal::CaptureStdout();
   run("bake --help");
   EXPECT_THAT(testing::internal::GetCapturedStdout(),
-              AllOf(HasSubstr("Make loaves"), HasSubstr("-n,--loaves INT:1..12=1"),
-                    HasSubstr("KIND TEXT:{rye,oat} REQUIRED"), HasSubstr("bakery bake rye")));
+              AllOf(StartsWith("Usage: bakery bake [OPTION]... KIND\n\nMake loaves\n"),
+                    HasSubstr("\n  -n, --loaves N          How many loaves (default: 1)\n"),
+                    HasSubstr("\n      --heat DEGREES      How hot the oven is\n"),
+                    HasSubstr("\nLet the oven cool before\n"),
+                    HasSubstr("\nExamples:\n  bakery bake rye\n")));
   EXPECT_EQ(ran_, "");
+}
+
+TEST_F(CommandLineTest, HelpOfAGroupListsItsCommands) {
+  EXPECT_THAT(help_text(bakery_), AllOf(StartsWith("Usage: bakery [OPTION]...\n"
+                                                   "       bakery COMMAND [ARGUMENT]...\n"),
+                                        HasSubstr("\nCommands:\n  bake                    Make ")));
+}
+
+TEST(Filled, BreaksBetweenWords) {
+  EXPECT_EQ(filled("one two three four", 9, 2, 0), "one two\n  three\n  four");
+  EXPECT_EQ(filled("one two", 9, 2, 6), "one\n  two");
+  EXPECT_EQ(filled("a-very-long-word b", 5, 0, 0), "a-very-long-word\nb");
+  EXPECT_EQ(filled("one\n\ntwo\nthree", 80, 0, 0), "one\n\ntwo three");
+  EXPECT_EQ(filled("", 80, 0, 0), "");
 }
 
 TEST_F(CommandLineTest, TellsOfItsOptions) {
   const std::vector<OptionSummary> options = bake_.options();
-  ASSERT_EQ(options.size(), 7U);  // and --help
-  EXPECT_EQ(options[0].names, "-h,--help");
+  ASSERT_EQ(options.size(), 8U);  // and --help
+  EXPECT_EQ(options[0].names, "-h, --help");
   EXPECT_EQ(options[0].type, "");
   EXPECT_TRUE(options[1].positional && options[1].required && !options[1].several);
   EXPECT_EQ(options[1].names, "KIND");
-  EXPECT_EQ(options[2].names, "-n,--loaves");
-  EXPECT_EQ(options[2].type, "INT:1..12");
+  EXPECT_EQ(options[2].names, "-n, --loaves");
+  EXPECT_EQ(options[2].type, "N");
   EXPECT_EQ(options[2].default_value, "1");
+  EXPECT_EQ(options[3].type, "DEGREES");
   EXPECT_TRUE(options[4].several);
-  ASSERT_EQ(bakery_.commands().size(), 1U);
+  ASSERT_EQ(bakery_.commands().size(), 2U);
   EXPECT_EQ(bakery_.commands()[0]->name(), "bake");
   EXPECT_EQ(bakery_.commands()[0]->description(), "Make loaves");
-  EXPECT_EQ(bakery_.commands()[0]->footer(), "Example:\n  bakery bake rye");
+  EXPECT_EQ(bakery_.commands()[0]->path(), "bakery bake");
+  EXPECT_EQ(footer_of(*bakery_.commands()[0]).examples, "bakery bake rye\n");
 }
 
 }  // namespace

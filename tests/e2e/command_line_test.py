@@ -1,6 +1,7 @@
 """What needs no training: impossible values, outputs that are full, help and version."""
 
 import json
+import re
 import subprocess
 import unittest
 import xml.etree.ElementTree
@@ -51,6 +52,14 @@ class CommandLine(unittest.TestCase):
         self.refused(2, ["--sequence 2000000000", "256"], "bench", "step", "--model", "tiny-gpt2",
                      "--sequence", 2000000000)
 
+    def test_presets_are_listed(self):
+        listed = json.loads(harness.must(harness.run("config", "presets", "--json")).stdout)
+        names = [preset["name"] for preset in listed["presets"]]
+        files = sorted(p.stem for p in (harness.SOURCE / "configs/model").glob("*.yaml"))
+        self.assertEqual(sorted(names), files)
+        for line in harness.must(harness.run("config", "presets")).stdout.splitlines():
+            self.assertLessEqual(len(line), 80)
+
     def test_presets_have_neighbours(self):
         self.refused(2, ["command line", "model.preset", "did you mean tiny-gpt2?"], "config",
                      "show", DEMO, "model.preset=tiny-gpt3")
@@ -71,6 +80,53 @@ class CommandLine(unittest.TestCase):
         for part, text in version["built_with"].items():
             self.assertTrue(text, part)
 
+    def test_a_misspelt_command(self):
+        self.refused(2, ["trireme: unknown command 'trian'; did you mean 'train'?"], "trian",
+                     "run.yaml")
+        self.refused(2, ["trireme data: unknown command 'pakc'; did you mean 'pack'?"], "data",
+                     "pakc", "x", "--out", "y")
+        self.refused(2, ["trireme ckpt ls: unknown option '--jsn'; did you mean '--json'?"], "ckpt",
+                     "ls", "x", "--jsn")
+
+    def check_help(self, words):
+        """A command's help reads as it should; so does that of its commands."""
+        text = harness.must(harness.run(*words, "--help")).stdout
+        with self.subTest(words):
+            self.assertTrue(text.startswith("Usage: " + " ".join(["trireme", *words])), text)
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), 80, line)
+            self.assertIn("\nExamples:\n", text)
+            self.assertNotRegex(text, r"\b(INT|UINT|FLOAT|ENUM)\b|REQUIRED|\{[a-z]")
+            self.assertNotRegex(text, r"(?m)^  +-[^ ].* (agent|deputy|rank)$")
+            entries = text.split("\nExamples:\n")[0]
+            for part in ("Arguments", "Options", "Commands"):
+                if f"\n{part}:\n" in entries:
+                    listed = entries.split(f"\n{part}:\n")[1].split("\n\n")[0]
+                    self.check_entries(listed, words)
+        for name in harness.commands_of(*words, "--help"):
+            self.check_help([*words, name])
+
+    def check_entries(self, listed, words):
+        """Each has a description that begins with a capital letter and has no period."""
+        described = []
+        for line in listed.splitlines():
+            head = re.match(r"  (?:    )?(-\S.*?|\S.*?)(?:  +(\S.*))?$", line)
+            if line.startswith(" " * 26):
+                described[-1] = (described[-1] + " " + line.strip()).strip()
+            else:
+                self.assertIsNotNone(head, line)
+                described.append(head.group(2) or "")
+        self.assertTrue(described)
+        for text in described:
+            self.assertRegex(text, r"^[A-Z$].*[^.]$", (words, listed))
+
+    def test_every_help(self):
+        self.check_help([])
+
+    def test_hidden_commands(self):
+        self.assertEqual(harness.commands_of("launch", "--help"), ["report"])
+        self.assertNotIn("deputy", harness.must(harness.run("man", "launch")).stdout)
+
     def test_groups_have_their_own_examples(self):
         for group in ["bench", "ckpt", "config", "data"]:
             with self.subTest(group):
@@ -81,6 +137,9 @@ class CommandLine(unittest.TestCase):
         (self.folder / "metrics.jsonl").write_text('{"step":1,"loss":5}\n{"step":2,"loss":4}\n')
         self.refused(2, ["p.png", ".svg"], "plot", self.folder, "-o", self.folder / "p.png")
         self.assertFalse((self.folder / "p.png").exists())
+        points = json.loads(harness.must(harness.run(
+            "plot", self.folder, "-o", self.folder / "p.svg", "--json")).stdout)["series"]
+        self.assertEqual(points, [{"name": "training", "points": [[1.0, 5.0], [2.0, 4.0]]}])
         figure = self.folder / "loss.svg"
         title = b"a\x01b\x1b[0m\xff\xef\xbf\xbf<c>"
         subprocess.run([*harness.command(["plot", self.folder, "-o", figure, "--title"]), title],

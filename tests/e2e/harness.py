@@ -118,6 +118,15 @@ def end_group(process):
     process.wait()
 
 
+def commands_of(*words):
+    """The commands that a help lists."""
+    listed = must(run(*words)).stdout
+    if "\nCommands:\n" not in listed:
+        return []
+    lines = listed.split("\nCommands:\n")[1].split("\n\n")[0].splitlines()
+    return [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "]
+
+
 def must(result):
     if result.returncode != 0:
         raise AssertionError(

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "mpi/session/backend.h"
 #include "src/app/bench/busy_watch.h"
 #include "src/app/bench/coll.h"
 #include "src/app/bench/figures.h"
@@ -91,41 +92,61 @@ void measure(const CollArguments& arguments, AppContext& context) {
 }
 
 void add_sizes(CommandLine& command, CollArguments& arguments) {
-  command.add_option("-b,--minbytes", arguments.min_bytes, "smallest array (32M)");
-  command.add_option("-e,--maxbytes", arguments.max_bytes, "largest array (-b)");
-  command.add_option("-i,--stepbytes", arguments.increment, "added from size to size (1M)");
-  command.add_option("-f,--stepfactor", arguments.factor, "multiplied instead, if above 1")
+  command
+      .add_option("-b,--minbytes", arguments.min_bytes,
+                  "Smallest size of the array (default: 32M; with --write-tuning: 8)")
+      .type_name("BYTES");
+  command
+      .add_option("-e,--maxbytes", arguments.max_bytes,
+                  "Largest size of the array (default: the smallest; with --write-tuning: 64M)")
+      .type_name("BYTES");
+  command.add_option("-i,--stepbytes", arguments.increment, "Increment between sizes")
+      .type_name("BYTES")
+      .show_default();
+  command
+      .add_option("-f,--stepfactor", arguments.factor,
+                  "Factor between sizes, instead of -i (default: none; with --write-tuning: 4)")
       .check(integer_within(1, 1024));
 }
 
 void add_rounds(CommandLine& command, BenchCollOptions& options) {
-  command.add_option("-n,--iters", options.turns.iterations, "samples of each size (20)")
-      .check(integer_within(1, 1'000'000));
-  command.add_option("-w,--warmup_iters", options.turns.warmup, "calls before them (5)")
-      .check(integer_within(0, 1'000'000));
+  command.add_option("-n,--iters", options.turns.iterations, "Samples per size")
+      .check(integer_within(1, 1'000'000))
+      .show_default();
+  command.add_option("-w,--warmup_iters", options.turns.warmup, "Warm-up calls per size")
+      .check(integer_within(0, 1'000'000))
+      .show_default();
   command
       .add_option("-m,--agg_iters", options.turns.aggregated,
-                  "calls back to back in a sample (0: as many as fill 0.2 ms, up to 100)")
+                  "Calls per sample (default: as many as fill 0.2 ms, at most 100)")
       .check(integer_within(0, 1'000'000));
-  command.add_option("-c,--check", options.checks, "rounds that verify the data (1); 0: none")
-      .check(integer_within(0, 1000));
+  command.add_option("-c,--check", options.checks, "Rounds that verify the data; 0 = none")
+      .check(integer_within(0, 1000))
+      .show_default();
 }
 
 void add_operation(CommandLine& command, CollArguments& arguments) {
   command
       .add_option("--op", arguments.ops,
-                  "all_reduce (default), reduce_scatter, all_gather, "
-                  "broadcast, all_to_all, barrier; several with commas")
+                  "Operations to measure, with commas between them: all_reduce, reduce_scatter, "
+                  "all_gather, broadcast, all_to_all, barrier (default: all_reduce)")
+      .type_name("NAME,...")
       .delimiter(',');
-  command.add_option("-d,--datatype", arguments.dtype,
-                     "float (default), double, bfloat16, int32, int64");
-  command.add_option("-o,--redop", arguments.reduction, "sum (default), max, min");
-  command.add_option("-r,--root", arguments.rest.root, "of broadcast (0)")
-      .check(integer_within(0, 1 << 24));
-  command.add_option("--backend", arguments.backend, "auto (default), mpi, shm, ucx, hierarchical");
+  command.add_option("-d,--datatype", arguments.dtype, "Type of the elements")
+      .type_name("float|double|bfloat16|int32|int64")
+      .show_default();
+  command.add_option("-o,--redop", arguments.reduction, "The reduction")
+      .check(one_of({"sum", "max", "min"}))
+      .show_default();
+  command.add_option("-r,--root", arguments.rest.root, "Root rank of broadcast")
+      .check(integer_within(0, 1 << 24))
+      .show_default();
+  command.add_option("--backend", arguments.backend, "The transport between ranks")
+      .check(one_of(backend_names()))
+      .show_default();
   command.add_flag("--ordinary-memory", arguments.rest.ordinary_memory,
-                   "plain buffers instead of the backend's own");
-  command.add_option("--peer", arguments.peer, "mpi: MPI's own collective beside it, in turns")
+                   "Use plain buffers instead of the backend's own");
+  command.add_option("--peer", arguments.peer, "Also measure MPI's own operation, in alternation")
       .check(one_of({"mpi"}));
 }
 
@@ -133,19 +154,24 @@ void add_operation(CommandLine& command, CollArguments& arguments) {
 
 void add_coll_bench(CommandLine& bench, AppContext& context) {
   CommandLine& command = bench.add_command(
-      "coll", "Collective operations, with the flags and the table of nccl-tests");
+      "coll", "Measure collective operations, with the options and the table of nccl-tests");
   const auto arguments = std::make_shared<CollArguments>();
   add_sizes(command, *arguments);
   add_rounds(command, arguments->rest);
   add_operation(command, *arguments);
   // Open MPI's mpirun takes --tune FILE on its line for its own, even behind the program.
-  command.add_option("--write-tuning,--tune", arguments->tune_file,
-                     "measure all backends and write there which is best for which size");
-  command.add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
+  command
+      .add_option("--write-tuning,--tune", arguments->tune_file,
+                  "Measure all backends and write to FILE which is best for which size, for "
+                  "comm.tuning")
+      .type_name("FILE");
+  command
+      .add_option("-J,--json-file", arguments->json_file, "Also write the results to FILE as JSON")
+      .type_name("FILE");
   command.footer(
-      "Example:\n  mpirun -n 2 trireme bench coll --op all_reduce -b 1M -e 256M -f 16 --backend "
-      "shm "
-      "--peer mpi -J coll.json");
+      "Example:\n"
+      "  mpirun -n 2 trireme bench coll --op all_reduce -b 1M -e 256M -f 16 \\\n"
+      "    --backend shm --peer mpi -J coll.json");
   command.callback([arguments, &context] {
     run_watched(context, [&] {
       arguments->tune_file.empty() ? measure(*arguments, context) : tune(*arguments, context);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "mpi/session/backend.h"
 #include "src/app/bench/busy_watch.h"
 #include "src/app/bench/figures.h"
 #include "src/app/bench/p2p.h"
@@ -102,26 +103,40 @@ void run_pairs(const PairsArguments& arguments, AppContext& context) {
 }  // namespace
 
 void add_p2p_bench(CommandLine& bench, AppContext& context) {
-  CommandLine& command =
-      bench.add_command("p2p", "Latency and bandwidth between two ranks, in the form of OSU's");
+  CommandLine& command = bench.add_command(
+      "p2p",
+      "Measure latency and bandwidth between two ranks, with the options of OSU's benchmarks");
   const auto arguments = std::make_shared<P2pArguments>();
   BenchP2pOptions& options = arguments->rest;
-  command.add_option("-m,--message-size", arguments->sizes, "largest, or smallest:largest (1:4M)");
-  command.add_option("-i,--iterations", options.iterations, "of each size (as OSU)")
+  command
+      .add_option("-m,--message-size", arguments->sizes, "Sizes of the messages, from MIN to MAX")
+      .type_name("[MIN:]MAX")
+      .show_default();
+  command
+      .add_option("-i,--iterations", options.iterations,
+                  "Iterations per size (default: as in OSU's benchmarks)")
       .check(small_count());
-  command.add_option("-x,--warmup", options.warmup, "before them (as OSU)")
+  command
+      .add_option("-x,--warmup", options.warmup,
+                  "Warm-up iterations per size (default: as in OSU's benchmarks)")
       .check(integer_within(0, 1'000'000));
-  command.add_option("-W,--window-size", options.window, "messages under way, bandwidth (64)")
-      .check(integer_within(1, 4096));
-  command.add_option("--test", arguments->test, "latency, bandwidth or both (both)")
-      .check(one_of({"latency", "bandwidth", "both"}));
-  command.add_option("--pair", arguments->pair, "the two ranks (0,1)")
+  command.add_option("-W,--window-size", options.window, "Messages in flight, for the bandwidth")
+      .check(integer_within(1, 4096))
+      .show_default();
+  command.add_option("--test", arguments->test, "What to measure")
+      .check(one_of({"latency", "bandwidth", "both"}))
+      .show_default();
+  command.add_option("--pair", arguments->pair, "The two ranks (default: 0,1)")
+      .type_name("RANK,RANK")
       .delimiter(',')
       .expected(2)
       .check(integer_within(0, 1 << 24));
-  command.add_option("--backend", arguments->backend,
-                     "auto (default), mpi, shm, ucx, hierarchical");
-  command.add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
+  command.add_option("--backend", arguments->backend, "The transport between ranks")
+      .check(one_of(backend_names()))
+      .show_default();
+  command
+      .add_option("-J,--json-file", arguments->json_file, "Also write the results to FILE as JSON")
+      .type_name("FILE");
   command.footer("Example:\n  mpirun -n 2 trireme bench p2p -m 8:1M --backend mpi -J p2p.json");
   command.callback(
       [arguments, &context] { run_watched(context, [&] { run_p2p(*arguments, context); }); });
@@ -129,28 +144,45 @@ void add_p2p_bench(CommandLine& bench, AppContext& context) {
 
 void add_pairs_bench(CommandLine& bench, AppContext& context) {
   CommandLine& command =
-      bench.add_command("pairs", "Bandwidth and latency of every pair of ranks or hosts");
+      bench.add_command("pairs", "Measure bandwidth and latency of every pair of ranks or hosts");
   const auto arguments = std::make_shared<PairsArguments>();
   BenchPairsOptions& options = arguments->rest;
-  command.add_option("--by", arguments->by, "rank (default), or host: one rank of each")
-      .check(one_of({"rank", "host"}));
-  command.add_option("--bytes", arguments->bytes, "of a message (1M)");
-  command.add_option("-n,--iters", options.iterations, "windows of each pair (10)")
-      .check(small_count());
-  command.add_option("-w,--warmup_iters", options.warmup, "before them (2)")
-      .check(integer_within(0, 1'000'000));
-  command.add_option("-W,--window-size", options.window, "messages under way (16)")
-      .check(integer_within(1, 4096));
-  command.add_option("--threshold", arguments->threshold,
-                     "exit with 4 if a pair is below: 0.8 of the median, or 2.5GB/s");
-  command.add_option("--csv", options.csv_file, "write the bandwidths there");
-  command.add_option("--svg", options.svg_file, "and there as a figure");
-  command.add_option("--backend", arguments->backend,
-                     "auto (default), mpi, shm, ucx, hierarchical");
-  command.add_option("-J,--json-file", arguments->json_file, "write the results there as JSON");
+  command
+      .add_option("--by", arguments->by,
+                  "Measure pairs of ranks, or pairs of hosts with one rank each")
+      .check(one_of({"rank", "host"}))
+      .show_default();
+  command.add_option("--bytes", arguments->bytes, "Size of a message")
+      .type_name("BYTES")
+      .show_default();
+  command.add_option("-n,--iters", options.iterations, "Timed windows per pair")
+      .check(small_count())
+      .show_default();
+  command.add_option("-w,--warmup_iters", options.warmup, "Warm-up windows per pair")
+      .check(integer_within(0, 1'000'000))
+      .show_default();
+  command.add_option("-W,--window-size", options.window, "Messages in flight")
+      .check(integer_within(1, 4096))
+      .show_default();
+  command
+      .add_option("--threshold", arguments->threshold,
+                  "Exit with 4 if the bandwidth of a pair is below RATE: a fraction of the "
+                  "median, as in 0.8, or as in 2.5GB/s")
+      .type_name("RATE");
+  command.add_option("--csv", options.csv_file, "Also write the bandwidths to FILE as CSV")
+      .type_name("FILE");
+  command.add_option("--svg", options.svg_file, "Also draw the bandwidths in FILE as SVG")
+      .type_name("FILE");
+  command.add_option("--backend", arguments->backend, "The transport between ranks")
+      .check(one_of(backend_names()))
+      .show_default();
+  command
+      .add_option("-J,--json-file", arguments->json_file, "Also write the results to FILE as JSON")
+      .type_name("FILE");
   command.footer(
-      "Example:\n  mpirun -n 4 trireme bench pairs --threshold 0.5 --csv pairs.csv --svg "
-      "pairs.svg");
+      "Example:\n"
+      "  mpirun -n 4 trireme bench pairs --threshold 0.5 --csv pairs.csv \\\n"
+      "    --svg pairs.svg");
   command.callback(
       [arguments, &context] { run_watched(context, [&] { run_pairs(*arguments, context); }); });
 }

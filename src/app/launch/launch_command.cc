@@ -11,41 +11,64 @@ namespace trireme {
 
 void add_launch_command(CommandLine& app, int& exit_code) {
   CommandLine& command = app.add_command(
-      "launch", "Start a run's ranks, watch them, relaunch them without what has failed");
+      "launch", "Start the ranks of a run, watch them, and relaunch them after a failure");
   const auto o = std::make_shared<LaunchOptions>();
-  command.add_option("--hosts", o->hosts, "a file with a node a line: NAME [slots=N] [group=G]");
-  command.add_option("--local", o->local, "so many nodes, all on this machine")
+  command.add_option("--hosts", o->hosts, "File with one node per line: NAME [slots=N] [group=G]")
+      .type_name("FILE");
+  command.add_option("--local", o->local, "Simulate N nodes on this machine")
       .check(within(1, 1024));
-  command.add_option("--ranks-per-node", o->ranks_a_node, "ranks on every node")
+  command
+      .add_option("--ranks-per-node", o->ranks_a_node,
+                  "Ranks per node (default: from --hosts or Slurm, else 1)")
       .check(within(1, 4096));
-  command.add_option("--cpus-per-rank", o->cpus_a_rank, "cores to bind each rank to")
+  command
+      .add_option("--cpus-per-rank", o->cpus_a_rank,
+                  "Cores to bind each rank to (default: decided by mpirun or srun)")
       .check(within(1, 4096));
-  command.add_option("--spares", o->spares, "nodes to keep ready for those that fail")
-      .check(within(0, 1 << 20));
-  command.add_option("--min-nodes", o->min_nodes, "go on with as few, where too few are left")
+  command.add_option("--spares", o->spares, "Nodes to keep in reserve for nodes that fail")
+      .check(within(0, 1 << 20))
+      .show_default();
+  command
+      .add_option(
+          "--min-nodes", o->min_nodes,
+          "Continue with as few as N nodes if more are not left (default: all but the spares)")
       .check(within(1, 1 << 20));
-  command.add_option("--launcher", o->launcher, "what starts the ranks")
+  command.add_option("--launcher", o->launcher, "The program that starts the ranks")
       .check(one_of({"mpirun", "srun"}))
       .show_default();
-  command.add_option("--ssh", o->ssh, "how to reach the nodes of --hosts").show_default();
+  command.add_option("--ssh", o->ssh, "The command that reaches the nodes of --hosts")
+      .type_name("COMMAND")
+      .show_default();
   command
       .add_option("--launcher-arg", o->launcher_arguments,
-                  "one more word for mpirun or srun; may be repeated")
-      .one_value_a_use();
-  command.add_option("--ports", o->ports,
-                     "the ports on which the supervisor and the agents listen, as in 47000-47099 "
-                     "(default: any free ones)");
-  command.add_option("--health", o->health,
-                     "a shell command for every node before it is used: 0 means fit");
-  command.add_option("--site-list", o->site_list,
-                     "a file of bad nodes: those in it are left out, new ones are added");
-  command.add_option("RUN", o->run, "after '--': train CONFIG [key=value ...]");
+                  "An argument to pass to mpirun or srun; can be repeated")
+      .one_value_a_use()
+      .type_name("ARGUMENT");
+  command
+      .add_option(
+          "--ports", o->ports,
+          "Ports on which the supervisor and the agents listen, as in 47000-47099 (default: "
+          "any free ones)")
+      .type_name("FIRST-LAST");
+  command
+      .add_option("--health", o->health,
+                  "Shell command to run on each node before it is used; the node is fit if the "
+                  "command exits with 0")
+      .type_name("COMMAND");
+  command
+      .add_option("--site-list", o->site_list,
+                  "File of bad nodes: nodes listed in it are left out, nodes that fail are "
+                  "added to it")
+      .type_name("FILE");
+  command.add_option("RUN", o->run, "After '--': train CONFIG [KEY=VALUE]...");
   command.footer(
       "Examples:\n"
       "  trireme launch --ranks-per-node 4 -- train run.yaml\n"
       "  trireme launch --hosts hosts.txt --spares 1 -- train run.yaml train.steps=1000\n"
-      "Inside a Slurm job the job's nodes are used. SIGTERM, SIGUSR1, SIGUSR2 and SIGINT save\n"
-      "and end with exit code 75. What happened: RUN/journal.jsonl and 'trireme launch report'.");
+      "Inside a Slurm job the ranks run on the job's nodes. On SIGTERM, SIGINT, SIGUSR1 or SIGUSR2 "
+      "the run saves a checkpoint and the launch exits with 75. 'trireme launch report' summarizes "
+      "what happened.");
+  command.usage("[OPTION]... -- train CONFIG [KEY=VALUE]...");
   add_report_command(command);
   add_agent_command(command, exit_code);
   add_deputy_command(command, exit_code);

@@ -51,10 +51,13 @@ std::string read_secret() {
 
 CommandLine& add_caller(CommandLine& launch, const char* name, const char* what,
                         CallerOptions& options) {
-  CommandLine& command = launch.add_command(name, what);
-  command.add_option("--node", options.node, "this node's name").required();
-  command.add_option("--addresses", options.addresses, "of the supervisor").required();
-  command.add_option("--port", options.port, "of the supervisor").required();
+  CommandLine& command = launch.add_hidden_command(name, what);
+  command.add_option("--node", options.node, "Name of this node").required();
+  command
+      .add_option("--addresses", options.addresses,
+                  "Addresses of the supervisor, with commas between them")
+      .required();
+  command.add_option("--port", options.port, "Port of the supervisor").required();
   command.footer(
       fmt::format("Example:\n  trireme launch {} --help\nStarted by trireme launch.", name));
   return command;
@@ -96,10 +99,10 @@ Environment environment_of_this_process() {
 
 void add_agent_command(CommandLine& launch, int& exit_code) {
   const auto o = std::make_shared<CallerOptions>();
-  CommandLine& command = add_caller(launch, "agent", "The launch's process on a node", *o);
-  command.add_option("--launch", o->launch, "the launch's number").required();
-  command.add_option("--health", o->health, "the node's health check");
-  command.add_option("--ports", o->ports, "where to take copies of checkpoints: FIRST-LAST");
+  CommandLine& command = add_caller(launch, "agent", "Serve a launch on its node", *o);
+  command.add_option("--launch", o->launch, "ID of the launch").required();
+  command.add_option("--health", o->health, "Shell command of the health check");
+  command.add_option("--ports", o->ports, "Ports on which to take copies of checkpoints");
   command.callback([o, &exit_code] {
     exit_code = run_agent({.launch = o->launch,
                            .node = o->node,
@@ -114,8 +117,8 @@ void add_agent_command(CommandLine& launch, int& exit_code) {
 void add_deputy_command(CommandLine& launch, int& exit_code) {
   const auto o = std::make_shared<CallerOptions>();
   CommandLine& command =
-      add_caller(launch, "deputy", "Requeues the Slurm job if the supervisor's node dies", *o);
-  command.add_option("--job", o->job, "the Slurm job").required();
+      add_caller(launch, "deputy", "Requeue the Slurm job if the supervisor's node dies", *o);
+  command.add_option("--job", o->job, "ID of the Slurm job").required();
   command.callback([o, &exit_code] {
     exit_code = run_deputy({.job = o->job,
                             .node = o->node,
@@ -126,9 +129,10 @@ void add_deputy_command(CommandLine& launch, int& exit_code) {
 }
 
 void add_rank_command(CommandLine& launch) {
-  CommandLine& command = launch.add_command("rank", "One rank of the run, as mpirun starts it");
+  CommandLine& command =
+      launch.add_hidden_command("rank", "Become one rank of the run, as mpirun starts it");
   const auto run = std::make_shared<std::vector<std::string>>();
-  command.add_option("RUN", *run, "after '--': train CONFIG [key=value ...]").required();
+  command.add_option("RUN", *run, "After '--': train CONFIG [KEY=VALUE]...").required();
   command.footer("Example:\n  trireme launch rank --help\nStarted by trireme launch.");
   command.callback([run] { become_rank(*run); });
 }

@@ -11,6 +11,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -33,8 +34,8 @@ void report(const ReportOptions& options) {
   std::int64_t bad_lines = 0;
   const auto events = parse_journal(read_file(path, kMostBytes), bad_lines);
   if (bad_lines > 0) {
-    fmt::print(stderr, "trireme: {}: left out {} damaged {}\n", printable(path.string()), bad_lines,
-               bad_lines == 1 ? "line" : "lines");
+    fmt::print(stderr, "trireme: {}: ignoring {}\n", printable(path.string()),
+               counted(bad_lines, "damaged line"));
   }
   if (events.empty()) {
     throw DataError(fmt::format("{} holds no event of a launch", path.string()));
@@ -54,8 +55,8 @@ void add_report_command(CommandLine& launch) {
   CommandLine& command =
       launch.add_command("report", "Show where a run's time went and why its attempts ended");
   const auto options = std::make_shared<ReportOptions>();
-  command.add_option("RUNDIR", options->folder, "the run's folder (run.dir)").required();
-  command.add_flag("--json", options->json, "as JSON");
+  command.add_option("RUNDIR", options->folder, "The run's folder (run.dir)").required();
+  command.add_flag("--json", options->json, "Print JSON");
   command.footer("Example:\n  trireme launch report runs/first");
   command.callback([options] { report(*options); });
 }

@@ -26,7 +26,7 @@ std::vector<Candidate> options_of(const CommandLine& command) {
   std::vector<Candidate> options;
   for (const OptionSummary& option : command.options()) {
     std::istringstream names(option.positional ? "" : option.names);
-    for (std::string name; std::getline(names, name, ',');) {
+    for (std::string name; std::getline(names >> std::ws, name, ',');) {
       options.push_back({name, option.description});
     }
   }

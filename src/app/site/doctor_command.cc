@@ -13,6 +13,7 @@
 #include "src/app/site/launch_checks.h"
 #include "src/app/standard_output.h"
 #include "src/base/log.h"
+#include "src/base/units.h"
 #include "src/train/startup.h"
 
 namespace trireme {
@@ -166,11 +167,11 @@ void print(const std::vector<Finding>& found, int ranks) {
     }
   }
   const ExitCode code = exit_code_of(found);
-  fmt::print("doctor: {} rank{}: {} errors, {} warnings: {}\n", ranks, ranks == 1 ? "" : "s",
-             errors, found.size() - errors,
+  fmt::print("doctor: {}: {}, {}: {}\n", counted(ranks, "rank"), counted(errors, "error"),
+             counted(found.size() - errors, "warning"),
              errors > 0
                  ? fmt::format("this launch would end with exit code {}", static_cast<int>(code))
-             : found.empty() ? "nothing speaks against this launch"
+             : found.empty() ? "no problems found"
                              : "it will run");
 }
 
@@ -196,21 +197,25 @@ void doctor(const DoctorOptions& options, AppContext& context) {
 
 void add_doctor_command(CommandLine& app, AppContext& context) {
   CommandLine& command = app.add_command(
-      "doctor", "Say what would fail in this launch; under mpirun or srun like it, or alone");
+      "doctor", "Check a launch for problems; run alone, or under the same mpirun or srun line");
   const auto options = std::make_shared<DoctorOptions>();
-  command.add_option("CONFIG", options->config, "the run's YAML file").required();
-  command.add_option("KEY=VALUE", options->arguments, "changes to it, as in train.steps=100");
-  command.add_option("--ranks", options->planned.world, "check the layout for so many ranks")
+  command.add_option("CONFIG", options->config, "The run's YAML file").required();
+  command.add_option("KEY=VALUE", options->arguments,
+                     "Configuration keys to override, as in train.steps=100");
+  command
+      .add_option("--ranks", options->planned.world,
+                  "Check the layout for N ranks (default: the ranks of this launch)")
       .check(integer_within(1, 10'000'000));
-  command.add_option("--ranks-per-node", options->planned.a_host, "of those on a host")
+  command.add_option("--ranks-per-node", options->planned.a_host, "Ranks per node, with --ranks")
       .check(integer_within(1, 4096));
-  command.add_flag("--json", options->json, "the findings as JSON");
+  command.add_flag("--json", options->json, "Print JSON");
   command.footer(
-      "Example:\n"
+      "Examples:\n"
       "  mpirun -n 8 trireme doctor run.yaml\n"
       "  trireme doctor run.yaml parallel.tp=2 --ranks 64 --ranks-per-node 8\n"
-      "Exit code 0: nothing found; 4: only warnings; else the code that the launch would end "
-      "with.");
+      "Exits with 0 if there are no problems, with 4 if there are only warnings, and otherwise "
+      "with "
+      "the code that the launch would exit with.");
   command.callback([options, &context] { doctor(*options, context); });
 }
 
