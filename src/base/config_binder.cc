@@ -105,7 +105,8 @@ ConfigRule& ConfigRule::below(double bound_value) {
 }
 
 ConfigRule& ConfigRule::required() {
-  const ResolvedKey& key = binder_.resolved_[index_];
+  ResolvedKey& key = binder_.resolved_[index_];
+  key.required = true;
   const bool is_empty = key.value.kind == ConfigValue::Kind::scalar && key.value.items[0].empty();
   if (!binder_.given_.contains(key.key) || is_empty) {
     binder_.problems_.push_back(
@@ -132,7 +133,8 @@ const ConfigBinder::Given* ConfigBinder::begin(const std::string& key, ConfigVal
   for (const ResolvedKey& other : resolved_) {
     check(other.key != key, "a configuration key is bound once");
   }
-  resolved_.push_back({key, std::move(fallback), "default", std::string(doc), std::move(allowed)});
+  resolved_.push_back(
+      {key, std::move(fallback), "default", std::string(doc), std::move(allowed), false});
   const auto found = given_.find(key);
   return found == given_.end() ? nullptr : &found->second;
 }

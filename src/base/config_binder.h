@@ -42,6 +42,7 @@ struct ResolvedKey {
   std::string origin;   // "run.yaml:12", "environment TRIREME_...", "command line", "default", ...
   std::string doc;      // what it means
   std::string allowed;  // "integer, at least 1"
+  bool required = false;
 };
 
 // Narrows what a key may be; returned by the binding calls, lives for that statement.

@@ -121,7 +121,7 @@ TEST(Log, PrintsTheLinesOfTheFileAsJson) {
 // Every line is kept until its file is replaced, and no file is larger than was asked for.
 TEST(Log, RotatesLongFiles) {
   const TempFolder folder;
-  constexpr std::int64_t kBytes = 4000;
+  constexpr std::uintmax_t kBytes = 4000;
   {
     Log log({.terminal_level = LogLevel::error, .folder = folder.path(), .rotate_bytes = kBytes});
     for (int i = 0; i < 100; ++i) {

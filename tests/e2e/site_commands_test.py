@@ -109,6 +109,7 @@ class Health(unittest.TestCase):
                              "--seconds", 120)
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertTrue(result.stdout.startswith("health ok on "))
+        self.assertNotIn("e+0", result.stdout)
         self.assertEqual(result.stdout.count("\n"), 1)
 
     def test_json(self):
@@ -122,6 +123,11 @@ class Health(unittest.TestCase):
         result = harness.run("health", "--dir", self.folder / "absent", "--seconds", 120)
         self.assertEqual(result.returncode, 4)
         self.assertRegex(result.stdout, "^health FAILED on .*disk: ")
+
+    def test_a_folder_for_temporary_files_that_is_none(self):
+        result = harness.run("health", env={"TMPDIR": "/nonexistent"})
+        self.assertEqual(result.returncode, 66)
+        self.assertIn("TMPDIR is /nonexistent", result.stderr)
 
     def test_baselines_that_are_none(self):
         absent = harness.run("health", "--baseline", self.folder / "none")
@@ -178,6 +184,10 @@ class Render(unittest.TestCase):
         self.assertIn("--signal=B:USR1@112\n", harness.must(
             self.render("--step-seconds", 1, "--save-seconds", 10)).stdout)
 
+    def test_scripts_say_how_they_were_made(self):
+        script = harness.must(self.render("--nodes", 2)).stdout
+        self.assertRegex(script, "\n# Made by: trireme slurm render .*--nodes 2\n")
+
     def test_to_a_file(self):
         file = self.folder / "job.sbatch"
         harness.must(self.render("-o", file))
@@ -196,12 +206,12 @@ class ManPages(unittest.TestCase):
         folder = harness.workspace()
         harness.must(harness.run("man", "--all", folder))
         pages = {p.name for p in folder.iterdir()}
-        listed = harness.must(harness.run("--help")).stdout.split("Subcommands:")[1]
-        commands = [line.split()[0] for line in listed.splitlines()
-                    if line.startswith("  ") and line[2] not in " -"]
+        commands = harness.commands_of("--help")
         self.assertIn("train", commands)
-        commands = commands[:commands.index("man") + 1]
-        self.assertEqual(pages, {"trireme.1"} | {f"trireme-{c}.1" for c in commands})
+        self.assertEqual(pages, {"trireme.1", "trireme.yaml.5"} |
+                         {f"trireme-{c}.1" for c in commands})
+        config = (folder / "trireme.yaml.5").read_text()
+        self.assertEqual(harness.must(harness.run("man", "trireme.yaml")).stdout, config)
         one = harness.must(harness.run("man", "train")).stdout
         self.assertEqual(one, (folder / "trireme-train.1").read_text())
         self.check_with_man(folder)

@@ -1,43 +1,24 @@
 #include "src/app/site/man_command.h"
 
-#include <algorithm>
-#include <array>
 #include <memory>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/help_text.h"
+#include "src/app/site/man_facts.h"
 #include "src/app/version.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 namespace {
 
-constexpr const char* kSection = "1";
+constexpr const char* kConfigPage = "trireme.yaml";
 
-struct ExitMeaning {
-  ExitCode code;
-  const char* text;
-};
-
-// docs/exit-codes.md
-constexpr std::array kExitCodes = {
-    ExitMeaning{ExitCode::ok, "finished"},
-    ExitMeaning{ExitCode::usage, "usage or configuration: fix it"},
-    ExitMeaning{ExitCode::diverged, "numerical divergence"},
-    ExitMeaning{ExitCode::below_threshold, "measured below the asked threshold"},
-    ExitMeaning{ExitCode::bad_data, "bad data: a dataset, or every checkpoint, is damaged"},
-    ExitMeaning{ExitCode::not_found, "input not found"},
-    ExitMeaning{ExitCode::io, "I/O error, disk full"},
-    ExitMeaning{ExitCode::requeue, "saved, please requeue"},
-    ExitMeaning{ExitCode::device, "device or node fault, out of memory"},
-    ExitMeaning{ExitCode::refused, "refused by permission or policy"},
-    ExitMeaning{ExitCode::hang, "hang or lost peer: relaunch"},
-    ExitMeaning{ExitCode::no_progress, "no progress in 3 relaunches: do not requeue"},
-};
-
-// Text, so that roff shows exactly that: no escapes, no requests, plain minus signs and quotes.
+// Escapes text so that roff shows exactly that: no escapes or requests, plain minus signs and
+// quotes.
 std::string roff(const std::string& text) {
   std::string out;
   bool line_start = true;
@@ -72,93 +53,152 @@ std::string roff(const std::string& text) {
   return out;
 }
 
+std::string entry(const std::string& head, const std::string& text) {
+  return fmt::format(".TP\n.B {}\n{}\n", roff(head), roff(text));
+}
+
 std::string option_text(const OptionSummary& option) {
-  std::string head = option.names;
-  std::replace(head.begin(), head.end(), ',', ' ');
-  if (!option.type.empty()) {
-    head += " " + option.type;
-  }
-  std::string text = option.description;
-  if (!option.default_value.empty()) {
-    text += fmt::format(" [{}]", option.default_value);
-  }
-  return fmt::format(".TP\n.B {}\n{}\n", roff(head), roff(text.empty() ? "see the example" : text));
+  return entry(option.type.empty() ? option.names : option.names + " " + option.type,
+               option_description(option) + ".");
 }
 
-std::string synopsis(const CommandLine& app, const std::string& name) {
-  std::string line = fmt::format(".B {}\n", roff(name));
-  if (!app.commands().empty()) {
-    return line + ".I COMMAND\n[options]\n";
-  }
-  line += "[options]\n";
-  for (const OptionSummary& option : app.options()) {
-    if (option.positional) {
-      line += fmt::format("{}{}{}{}\n", option.required ? "" : "[", roff(option.names),
-                          option.several ? " ..." : "", option.required ? "" : "]");
-    }
-  }
-  return line;
+std::string section(const char* name, const std::string& text) {
+  return text.empty() ? "" : fmt::format(".SH {}\n{}", name, text);
 }
 
-std::string options_text(const CommandLine& app) {
+std::string entries(const std::vector<ManEntry>& all) {
   std::string text;
-  for (const OptionSummary& option : app.options()) {
+  for (const ManEntry& each : all) {
+    text += entry(each.name, each.text);
+  }
+  return text;
+}
+
+std::string synopsis_line(const std::string& path, const std::string& arguments) {
+  return fmt::format(".B {}\n{}\n.br\n", roff(path), roff(arguments));
+}
+
+// A line for each command below this one, or for itself where it can be given alone.
+std::string synopsis(const CommandLine& command) {
+  std::string text =
+      command.needs_command() ? "" : synopsis_line(command.path(), usage_arguments(command));
+  for (const auto& below : command.commands()) {
+    text += synopsis(*below);
+  }
+  return text;
+}
+
+std::string options_text(const CommandLine& command) {
+  std::string text;
+  for (const OptionSummary& option : command.options()) {
     text += option_text(option);
   }
   return text;
 }
 
-std::string footer_text(const CommandLine& app) {
-  const std::string footer = app.footer();
-  return footer.empty() ? "" : fmt::format(".PP\n.nf\n{}\n.fi\n", roff(footer));
+std::string notes_text(const CommandLine& command) {
+  std::string notes = footer_of(command).notes;
+  for (std::size_t at = notes.find("\n\n"); at != std::string::npos; at = notes.find("\n\n")) {
+    notes.replace(at, 2, "\n.PP\n");
+  }
+  return notes.empty() ? "" : ".PP\n" + roff(notes);
 }
 
 // The commands of a command, each with its options.
-std::string commands_text(const CommandLine& app, const std::string& name) {
+std::string commands_text(const CommandLine& command) {
   std::string text;
-  for (const auto& below : app.commands()) {
-    const std::string full = name + " " + below->name();
-    text += fmt::format(".SS {}\n{}.PP\n{}\n", roff(full), synopsis(*below, full),
-                        roff(below->description()));
-    text += options_text(*below) + footer_text(*below);
-    text += commands_text(*below, full);
+  for (const auto& below : command.commands()) {
+    text += fmt::format(".SS {}\n{}.\n", roff(below->path()), roff(below->description()));
+    text += notes_text(*below) + options_text(*below) + commands_text(*below);
   }
   return text;
 }
 
-std::string exit_codes_text() {
-  std::string text = ".SH EXIT STATUS\n";
-  for (const ExitMeaning& each : kExitCodes) {
-    text += fmt::format(".TP\n.B {}\n{}\n", static_cast<int>(each.code), roff(each.text));
+std::string example_lines(const CommandLine& command) {
+  std::string text = footer_of(command).examples;
+  for (const auto& below : command.commands()) {
+    const std::string more = example_lines(*below);
+    text += (text.empty() || more.empty() ? "" : "\n") + more;
   }
   return text;
 }
 
-std::string head(const std::string& page, const std::string& about) {
+std::string examples_section(const std::string& lines) {
+  return lines.empty() ? "" : fmt::format(".SH EXAMPLES\n.nf\n{}.fi\n", roff(lines));
+}
+
+std::string head(const std::string& page, int number, const std::string& about) {
   return fmt::format(".TH {} {} \"\" \"trireme {}\" \"Trireme\"\n.SH NAME\n{} \\- {}\n", roff(page),
-                     kSection, version_json().at("version").get<std::string>(), roff(page),
+                     number, version_json().at("version").get<std::string>(), roff(page),
                      roff(about));
 }
 
+// What a name is followed by in a list of references.
+std::string reference(const std::string& page, int number, const char* after) {
+  return fmt::format(".BR {} ({}){}\n", roff(page), number, after);
+}
+
 std::string program_page(const CommandLine& app) {
-  std::string text = head("trireme", app.description());
-  text += ".SH SYNOPSIS\n" + synopsis(app, "trireme") + ".SH COMMANDS\n";
+  std::string text = head("trireme", 1, app.description());
+  text += ".SH SYNOPSIS\n" + synopsis_line("trireme", "COMMAND [ARGUMENT]...") +
+          synopsis_line("trireme --version", "[--json]");
+  text += ".SH DESCRIPTION\n" + roff(app.description()) + ".\n" + notes_text(app);
+  std::string commands;
   for (const auto& below : app.commands()) {
-    text += fmt::format(".TP\n.BR {} ({})\n{}\n", roff("trireme-" + below->name()), kSection,
-                        roff(below->description()));
+    commands += fmt::format(".TP\n.BR {} (1)\n{}\n", roff("trireme-" + below->name()),
+                            roff(below->description() + "."));
   }
-  return text + ".SH OPTIONS\n" + options_text(app) + footer_text(app) + exit_codes_text();
+  text += section("COMMANDS", commands) + section("OPTIONS", options_text(app));
+  text += section("ENVIRONMENT", entries(environment_of(""))) +
+          section("FILES", entries(files_of(""))) +
+          section("EXIT STATUS", entries(exit_statuses()));
+  text += examples_section(footer_of(app).examples);
+  return text + ".SH SEE ALSO\n" + reference("trireme-train", 1, ",") +
+         reference("trireme-launch", 1, ",") + reference(kConfigPage, 5, "");
 }
 
 std::string command_page(const CommandLine& command) {
-  const std::string name = "trireme " + command.name();
-  std::string text = head("trireme-" + command.name(), command.description());
-  text += ".SH SYNOPSIS\n" + synopsis(command, name) + ".SH OPTIONS\n" + options_text(command);
-  text += footer_text(command);
-  if (const std::string own = commands_text(command, name); !own.empty()) {
-    text += ".SH COMMANDS\n" + own;
+  std::string text = head("trireme-" + command.name(), 1, command.description());
+  text += ".SH SYNOPSIS\n" + synopsis(command);
+  text += ".SH DESCRIPTION\n" + roff(command.description()) + ".\n" + notes_text(command);
+  text += section("OPTIONS", options_text(command));
+  text += section("COMMANDS", commands_text(command));
+  text += section("ENVIRONMENT", entries(environment_of(command.name()))) +
+          section("FILES", entries(files_of(command.name()))) +
+          section("EXIT STATUS", entries(exit_statuses()));
+  text += examples_section(example_lines(command));
+  return text + ".SH SEE ALSO\n" + reference("trireme", 1, ",") + reference(kConfigPage, 5, "");
+}
+
+std::string config_page() {
+  std::string text =
+      head(kConfigPage, 5, "configuration of a training run") +
+      ".SH DESCRIPTION\nA run is described by a YAML file. Values come from, in this order of "
+      "precedence: the command line (train.steps=5), the environment "
+      "(TRIREME_TRAIN__STEPS=5), the run\\(aqs file, the files in /etc/trireme, the model preset, "
+      "and the defaults. An unknown key or a value that is not allowed is an error.\n";
+  std::string group;
+  for (const ResolvedKey& key : run_config_keys()) {
+    const std::string own = key.key.substr(0, key.key.find('.'));
+    if (own != group) {
+      group = own;
+      text += fmt::format(".SH {}\n", roff(group));
+    }
+    const std::string fallback = key.value.to_yaml();
+    text += entry(key.key, fmt::format("{}. Allowed: {}. {}", key.doc, key.allowed,
+                                       key.required       ? "Required."
+                                       : fallback.empty() ? "No default."
+                                                          : "Default: " + fallback + "."));
   }
-  return text + exit_codes_text() + ".SH SEE ALSO\n.BR trireme (1)\n";
+  text += examples_section(
+      "model: {preset: small-gpt2}\n"
+      "data: {train: data/text/train, validation: data/text/validation}\n"
+      "train: {steps: 2000, global_batch: 32, micro_batch: 4, eval_every: 200}\n"
+      "optimizer: {lr: 6e-4, schedule: {warmup: 100}}\n"
+      "checkpoint: {every: 200}\n"
+      "run: {dir: runs/first}\n");
+  return text + ".SH SEE ALSO\n" + reference("trireme-train", 1, ",") +
+         reference("trireme-config", 1, "");
 }
 
 void man(const CommandLine& app, const std::string& command, const std::string& folder) {
@@ -170,10 +210,13 @@ void man(const CommandLine& app, const std::string& command, const std::string& 
     }
     return;
   }
-  const std::string page = command.empty() ? "trireme.1" : fmt::format("trireme-{}.1", command);
+  const std::string page = command.empty()          ? "trireme.1"
+                           : command == kConfigPage ? "trireme.yaml.5"
+                                                    : fmt::format("trireme-{}.1", command);
   const auto found = pages.find(page);
   if (found == pages.end()) {
-    throw ConfigError(fmt::format("there is no command '{}': see trireme --help", command));
+    throw ConfigError(fmt::format(
+        "there is no manual page of '{}': 'trireme --help' lists the commands", command));
   }
   fmt::print("{}", found->second);
 }
@@ -181,7 +224,8 @@ void man(const CommandLine& app, const std::string& command, const std::string& 
 }  // namespace
 
 std::map<std::string, std::string> man_pages(const CommandLine& app) {
-  std::map<std::string, std::string> pages = {{"trireme.1", program_page(app)}};
+  std::map<std::string, std::string> pages = {{"trireme.1", program_page(app)},
+                                              {"trireme.yaml.5", config_page()}};
   for (const auto& below : app.commands()) {
     pages[fmt::format("trireme-{}.1", below->name())] = command_page(*below);
   }
@@ -189,12 +233,15 @@ std::map<std::string, std::string> man_pages(const CommandLine& app) {
 }
 
 void add_man_command(CommandLine& app) {
-  CommandLine& command = app.add_command("man", "Print the manual page of a command");
+  CommandLine& command =
+      app.add_command("man", "Print the manual page of a command or of a file format");
   const auto name = std::make_shared<std::string>();
   const auto folder = std::make_shared<std::string>();
-  command.add_option("COMMAND", *name, "train, data, ...; the program's own page without it");
-  command.add_option("--all", *folder, "write all pages into this folder");
-  command.footer("Example:\n  trireme man launch | man -l -\n  trireme man --all share/man/man1");
+  command.add_option(
+      "COMMAND", *name,
+      "The command, or trireme.yaml for the configuration (default: the program's own page)");
+  command.add_option("--all", *folder, "Write all pages into DIR").type_name("DIR");
+  command.footer("Examples:\n  trireme man launch | man -l -\n  trireme man --all share/man/man1");
   command.callback([&app, name, folder] { man(app, *name, *folder); });
 }
 

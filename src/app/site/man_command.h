@@ -11,8 +11,8 @@ namespace trireme {
 
 void add_man_command(CommandLine& app);
 
-// The pages of the program and of each of its commands: {"trireme-data.1": roff}. A command's own
-// commands stand on its page.
+// The pages of the program, of each of its commands and of the configuration: {"trireme-data.1":
+// roff}. A command's own commands stand on its page.
 std::map<std::string, std::string> man_pages(const CommandLine& app);
 
 }  // namespace trireme

@@ -1,0 +1,21 @@
+// The parts of manual pages that are not on a command's --help: environment variables, files and
+// exit codes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme {
+
+struct ManEntry {
+  std::string name;  // a variable, a file or a code
+  std::string text;
+};
+
+// Of a command: "train". Of the program: "".
+std::vector<ManEntry> environment_of(std::string_view command);
+std::vector<ManEntry> files_of(std::string_view command);
+const std::vector<ManEntry>& exit_statuses();
+
+}  // namespace trireme
