@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -163,6 +164,13 @@ class Render(unittest.TestCase):
             with self.subTest(profile.name):
                 script = harness.must(self.render("--nodes", 2, cluster=profile.stem)).stdout
                 self.assertIn("#SBATCH --nodes=2\n", script)
+
+    def test_every_key_of_a_profile_is_documented(self):
+        source = (harness.SOURCE / "slurm/render/site_profile.cc").read_text()
+        documented = (harness.SOURCE / "docs/slurm.md").read_text()
+        keys = re.findall(r'b\.\w+\("([\w.]+)"', source)
+        self.assertGreater(len(keys), 20)
+        self.assertEqual([k for k in keys if f"`{k}`" not in documented], [])
 
     def test_the_run_is_checked(self):
         for arguments, words in [(["train.step=5"], "train.step"),
