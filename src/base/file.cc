@@ -33,6 +33,9 @@ ssize_t pass(std::string_view site, std::size_t bytes, Call call) {
   return call(static_cast<std::size_t>(planned.bytes));
 }
 
+// Of the file that write_file_durably() fills before it replaces another.
+std::string temporary_suffix() { return fmt::format(".tmp-{}", ::getpid()); }
+
 // A regular file; with O_DIRECTORY, a folder.
 int open_file(const fs::path& path, int flags, std::string_view operation) {
   while (true) {
@@ -97,9 +100,14 @@ void FileDescriptorTraits::close(int fd) { ::close(fd); }
 
 void throw_errno(int code, std::string_view operation, const fs::path& path) {
   const std::string hint = advice(code);
+  std::string name = path.string();
+  if (const std::string suffix = temporary_suffix(); name.ends_with(suffix)) {
+    name.resize(name.size() - suffix.size());  // users know the file that is to be replaced
+    operation = "write";
+  }
   const std::string what =
-      fmt::format("cannot {} {}: {}{}{}", operation, path.string(),
-                  std::generic_category().message(code), hint.empty() ? "" : "; ", hint);
+      fmt::format("cannot {} {}: {}{}{}", operation, name, std::generic_category().message(code),
+                  hint.empty() ? "" : "; ", hint);
   switch (code) {
     case ENOENT:
     case ENOTDIR:
@@ -257,7 +265,7 @@ void refuse_stream(const fs::path& path) {
 void write_file_durably(const fs::path& path, std::string_view contents) {
   refuse_stream(path);
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const fs::path temporary = fmt::format("{}.tmp-{}", path.string(), ::getpid());
+  const fs::path temporary = path.string() + temporary_suffix();
   ::unlink(temporary.c_str());
   try {
     File file = File::create_new(temporary);

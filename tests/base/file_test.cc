@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "src/base/error.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -55,6 +56,14 @@ TEST(File, CreateNewNeverReplaces) {
   write_file_durably(folder.path() / "a", "kept");
   EXPECT_THROW(File::create_new(folder.path() / "a"), IoError);
   EXPECT_EQ(read_file(folder.path() / "a"), "kept");
+}
+
+// Users don't know the temporary file beside theirs.
+TEST(WriteFileDurably, NamesTheFileThatCannotBeWritten) {
+  const TempFolder folder;
+  const std::filesystem::path path = folder.path() / "absent" / "a";
+  EXPECT_EQ(message_of<NotFound>([&] { write_file_durably(path, "x"); }),
+            fmt::format("cannot write {}: No such file or directory", path.string()));
 }
 
 TEST(File, AppendGoesToTheEnd) {
