@@ -1,6 +1,7 @@
 #include "src/app/launcher_rank.h"
 
 #include <cstdlib>
+#include <initializer_list>
 
 namespace trireme {
 

@@ -324,16 +324,16 @@ void TrainingParts::make_metrics() {
   // A line without the evaluation that is still to be done is written again with it.
   const bool rewrites = counters.validation.pending && !config.data.validation.empty() &&
                         !trireme::logged_validation_loss(run.metrics(), counters.step);
-  metrics =
-      std::make_unique<MetricsLog>(run, host.log,
-                                   MetricsPlan{counters.step - (rewrites ? 1 : 0),
-                                               config.train.steps, config.train.global_batch,
-                                               config.log_format});
+  metrics = std::make_unique<MetricsLog>(
+      run, host.log,
+      MetricsPlan{counters.step - (rewrites ? 1 : 0), config.train.steps, config.train.global_batch,
+                  config.log_format});
   host.log.info(fmt::format(
       "{} parameters, {} per step in {} over dp {}; step {} of {}; matrix products at {}FLOP/s",
       format_count(static_cast<double>(parameter_count(config.model))),
       counted(config.tokens_a_step(), "token"), counted(config.micro_batches(), "micro-batch"),
-      engine.layout().grid.dp(), counters.step, config.train.steps, format_count(ceiling->flops())));
+      engine.layout().grid.dp(), counters.step, config.train.steps,
+      format_count(ceiling->flops())));
 }
 
 }  // namespace trireme

@@ -42,7 +42,7 @@ class Install(unittest.TestCase):
         commands = [line.split()[0] for line in harness.run("--help").stdout.splitlines()
                     if re.match(r"  [a-z]+ {2,}", line)]
         self.assertIn("train", commands)
-        for name in ["bin/trireme", "share/man/man1/trireme.1",
+        for name in ["bin/trireme", "share/man/man1/trireme.1", "share/man/man5/trireme.yaml.5",
                      *[f"share/man/man1/trireme-{c}.1" for c in commands],
                      "share/bash-completion/completions/trireme",
                      "share/zsh/vendor-completions/_trireme",

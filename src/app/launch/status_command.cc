@@ -18,8 +18,8 @@ void add_status_command(CommandLine& app) {
   CommandLine& command =
       app.add_command("status", "Show how a run stands: state, step, time left, job, last fault");
   const auto options = std::make_shared<Options>();
-  command.add_option("RUNDIR", options->run, "the run's folder (run.dir)").required();
-  command.add_flag("--json", options->json, "as JSON");
+  command.add_option("RUNDIR", options->run, "The run's folder (run.dir)").required();
+  command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Example:\n"
       "  trireme status runs/first\n"

@@ -162,7 +162,9 @@ void add_completion_command(CommandLine& app) {
   CommandLine& command =
       app.add_command("completion", "Print the completion script for bash or zsh");
   const auto shell = std::make_shared<std::string>();
-  command.add_option("SHELL", *shell, "The shell: bash or zsh").required().check(one_of({"bash", "zsh"}));
+  command.add_option("SHELL", *shell, "The shell: bash or zsh")
+      .required()
+      .check(one_of({"bash", "zsh"}));
   command.footer(
       "Example:\n  source <(trireme completion bash)\n"
       "`cmake --install` and the Debian package install both scripts.");
