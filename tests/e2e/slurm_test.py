@@ -239,7 +239,7 @@ class OnSlurm(unittest.TestCase):
         for job in jobs:
             self.finished(job)
         self.assert_same_as_reference(config)
-        self.assertIn("is finished", self.log_of(jobs[2]))
+        self.assertIn("finished, step 20 of 20", self.log_of(jobs[2]))
 
     def test_a_chain_ends_where_a_person_is_needed(self):
         config = self.make_config("broken-chain")
