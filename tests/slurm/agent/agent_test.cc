@@ -23,10 +23,10 @@ TEST(Agent, CleansUpAfterABadFrame) {
   const std::string launch = fmt::format("bad{}", ::getpid());
   const std::string secret = fresh_secret();
   Gate supervisor("127.0.0.1", {}, secret);
-  Child rank({.argv = {"sleep", "60"},
-              .environment = {{"TRIREME_LAUNCH_ID", launch},
-                              {"TRIREME_NODE", "n1"},
-                              {"TRIREME_GENERATION", "1"}}});
+  Child rank(
+      {.argv = {"sleep", "60"},
+       .environment = {
+           {"TRIREME_LAUNCH_ID", launch}, {"TRIREME_NODE", "n1"}, {"TRIREME_GENERATION", "1"}}});
   const pid_t agent = ::fork();
   if (agent == 0) {
     ::_exit(run_agent({.launch = launch,
