@@ -208,7 +208,8 @@ void RunLock::break_stale_lock(bool force) {
         "another run writes to {}: {}. Stop it, or choose another checkpoint folder; if it is "
         "surely gone, start with checkpoint.force_lock=true or wait until {} has not been "
         "refreshed for {} s",
-        folder_.string(), standing ? standing->describe() : "its lock is not readable",
+        folder_.string(),
+        standing ? standing->describe() : "its lock is damaged or not a regular file",
         path_.string(), std::chrono::duration_cast<std::chrono::seconds>(times_.lease).count()));
   }
   // Of several who find the same stale lock, one renames it; who caught a newer one gives it back.

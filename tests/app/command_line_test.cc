@@ -131,7 +131,7 @@ TEST_F(CommandLineTest, HelpIsNoErrorAndRunsNothing) {
               AllOf(StartsWith("Usage: bakery bake [OPTION]... KIND\n\nMake loaves\n"),
                     HasSubstr("\n  -n, --loaves N          How many loaves (default: 1)\n"),
                     HasSubstr("\n      --heat DEGREES      How hot the oven is\n"),
-                    HasSubstr("\nLet the oven cool before\n"),
+                    HasSubstr(" Let\nthe oven cool before you clean it.\n"),
                     HasSubstr("\nExamples:\n  bakery bake rye\n")));
   EXPECT_EQ(ran_, "");
 }

@@ -174,7 +174,7 @@ TEST_F(DataCommandTest, EverySubcommandShowsAnExample) {
   for (const std::string command : {"pack", "info", "verify", "stage", "convert"}) {
     EXPECT_EQ(run(command + " --help"), 0);
     EXPECT_THAT(printed_,
-                testing::AllOf(HasSubstr("Example:"), HasSubstr("trireme data " + command)));
+                testing::AllOf(HasSubstr("Examples:"), HasSubstr("trireme data " + command)));
   }
 }
 

@@ -67,7 +67,7 @@ TEST(PlanCommand, RefusesWhatItCannotSimulate) {
   const auto refused = [](const std::vector<std::string>& arguments) {
     return message_of<ConfigError>([&] { plan(arguments); });
   };
-  EXPECT_THAT(refused({"--schedule", "2f2b"}), HasSubstr("choose one of gpipe, 1f1b"));
+  EXPECT_THAT(refused({"--schedule", "2f2b"}), HasSubstr("is not one of gpipe, 1f1b"));
   EXPECT_THAT(refused({"--chunks", "2"}), HasSubstr("schedule 1f1b has 1 virtual stage a rank"));
   EXPECT_THAT(refused({"--schedule", "interleaved"}), HasSubstr("take 2 virtual stages"));
   EXPECT_THAT(refused({"--schedule", "interleaved", "--chunks", "2", "--micro-batches", "9"}),
@@ -75,7 +75,7 @@ TEST(PlanCommand, RefusesWhatItCannotSimulate) {
   EXPECT_THAT(refused({"--stages", "4096", "--micro-batches", "1000000"}),
               HasSubstr("= 4096000000 forwards: at most 1000000"));
   EXPECT_THAT(refused({"--schedule-svg", (folder.path() / "schedule.png").string()}),
-              HasSubstr("name it *.svg"));
+              HasSubstr("must end in .svg"));
   for (const char* wrong : {"0", "-1", "nan", "inf", "1e7", "1e400"}) {
     EXPECT_THAT(refused({"--forward", wrong}), HasSubstr("--forward")) << wrong;
   }

@@ -45,7 +45,7 @@ class SpecialFiles(unittest.TestCase):
         train = ("train", self.config, "train.steps=3", "checkpoint.allow_change="
                  "[optimizer.schedule.steps]")
         table = [
-            (self.config, 65, train),
+            (self.config, 2, train),
             (self.data[0] / "manifest.json", 65, ("data", "info", self.data[0])),
             (self.data[0] / "manifest.json", 65, ("data", "verify", self.data[0])),
             (self.data[0] / "manifest.json", 65, train),
@@ -61,7 +61,7 @@ class SpecialFiles(unittest.TestCase):
             (tensors, 65, ("ckpt", "digest", self.step)),
             (tensors, 65, ("eval", "--checkpoint", self.step, "--data", self.data[1])),
             (tensors, 65, train),
-            (self.checkpoints / "run.lock", 65, train),
+            (self.checkpoints / "run.lock", 77, train),
             (self.run_dir / "DONE", 65, train),
             (self.run_dir / ".lock", 77, train),
             (self.run_dir / "logs/rank-00000.jsonl", 77, train),
