@@ -152,7 +152,8 @@ class Evaluations(unittest.TestCase):
         harness.must(harness.run("train", each))
         loss = {m["step"]: m["loss"] for m in harness.metrics(each)}
         self.assertTrue(all(m["loss_mean"] == m["loss"] for m in harness.metrics(each)))
-        some = self.config("some", train__eval_every=0, train__log_every=3, run__log_format="megatron")
+        some = self.config("some", train__eval_every=0, train__log_every=3,
+                           run__log_format="megatron")
         log = harness.must(harness.run("train", some)).stderr
         for m in harness.metrics(some):
             mean = sum(loss[m["step"] - i] for i in (2, 1, 0)) / 3

@@ -136,12 +136,12 @@ TEST_F(Lock, ADamagedLockIsRespectedAsLongAsItIsFresh) {
     bad[at] = static_cast<char>(bad[at] ^ 1);
     EXPECT_FALSE(parse_lock(bad).has_value()) << at;
     stand(bad);
-    expect_refused("not readable");
+    expect_refused("damaged or not a regular file");
   }
   stand(std::string());
-  expect_refused("not readable");
+  expect_refused("damaged or not a regular file");
   stand(std::string(65 << 10, 'x'));  // more than is read of a lock
-  expect_refused("not readable");
+  expect_refused("damaged or not a regular file");
   stand(text.substr(0, 20), 180s);
   expect_taken();
 }
