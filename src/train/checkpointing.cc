@@ -12,7 +12,6 @@
 
 #include "io/checkpoint/fingerprint.h"
 #include "mpi/agreement.h"
-#include "src/base/json_fields.h"
 #include "src/base/median.h"
 #include "src/base/units.h"
 #include "src/train/run/fingerprint.h"
@@ -114,10 +113,14 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   disk_schedule_.start(step);
   memory_schedule_.start(step);
   tell_resumed(*resumed);
-  const TrainingCounters counters =
-      counters_from_json(object_field(*resumed->manifest.meta.extra, "counters"));
-  check_samples(counters, resumed->manifest.meta);
-  return counters;
+  try {
+    const TrainingCounters counters = counters_of(resumed->manifest.meta);
+    check_samples(counters, resumed->manifest.meta);
+    return counters;
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}; move it away, or choose another checkpoint.dir",
+                                resumed->source(), error.what()));
+  }
 }
 
 // The place in the data is counted in batches: of another size they would begin elsewhere.

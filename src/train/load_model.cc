@@ -1,13 +1,62 @@
 #include "src/train/load_model.h"
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/names.h"
 #include "io/checkpoint/reader.h"
 #include "io/checkpoint/store.h"
+#include "src/base/json_fields.h"
+#include "src/nn/model_size.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
 
 namespace trireme {
+namespace {
+
+// What the manifest says of the model.
+void read_meta(const CheckpointMeta& meta, LoadedModel& loaded) {
+  const nlohmann::json& config = *meta.config;
+  loaded.config = model_from_fingerprint(config);
+  loaded.step = meta.step;
+  loaded.sequence = config.contains("data.sequence")
+                        ? count_field(config, "data.sequence", 1, loaded.config.context)
+                        : loaded.config.context;
+  loaded.tokenizer = tokenizer_from_extra(*meta.extra);
+  const bool trained_in_fp32 =
+      config.contains("train.precision") && text_field(config, "train.precision") == "fp32";
+  loaded.compute = trained_in_fp32 ? DType::f32 : DType::bf16;
+}
+
+// Before the model itself is declared, which takes memory for every layer.
+void check_count(const Manifest& manifest, const ModelConfig& config) {
+  const std::int64_t claimed = parameter_count(config);
+  std::int64_t stored = 0;
+  for (const StoredTensor& tensor : manifest.tensors) {
+    stored += tensor.name.starts_with("optimizer.") ? 0 : tensor.shape.elements();
+    if (stored >= claimed) {
+      return;
+    }
+  }
+  throw DataError(
+      fmt::format("its model has {} parameters, but only {} are stored", claimed, stored));
+}
+
+// Before memory is taken for the weights.
+void check_shapes(const Manifest& manifest, const ParameterStore& store) {
+  std::vector<BlockRequest> requests;
+  for (const Parameter& p : store.all()) {
+    const Shape& shape = p.place.whole;
+    requests.push_back(
+        {p.name, shape, Extent::whole(shape), {nullptr, shape.elements(), DType::f32, {}}});
+  }
+  if (const auto wrong = mismatches(manifest, requests); !wrong.empty()) {
+    throw DataError(
+        fmt::format("its tensors are not those of its model:\n  {}", fmt::join(wrong, "\n  ")));
+  }
+}
+
+}  // namespace
 
 std::optional<DType> asked_precision(std::string_view word) {
   return word.empty() ? std::nullopt : std::optional(word == "bf16" ? DType::bf16 : DType::f32);
@@ -15,21 +64,19 @@ std::optional<DType> asked_precision(std::string_view word) {
 
 LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
                        std::optional<DType> compute) {
-  std::vector<std::string> skipped;
-  const StepFolder step = find_step(directory, skipped);
-  const CheckpointReader reader(step.path, *step.manifest);
-  const CheckpointMeta& meta = reader.manifest().meta;
-
   LoadedModel loaded;
-  loaded.config = model_from_fingerprint(*meta.config);
-  loaded.step = meta.step;
-  loaded.sequence = meta.config->value("data.sequence", loaded.config.context);
-  loaded.tokenizer = tokenizer_from_extra(*meta.extra);
-  const bool trained_in_fp32 = meta.config->value("train.precision", std::string()) == "fp32";
-  loaded.compute = compute.value_or(trained_in_fp32 ? DType::f32 : DType::bf16);
-  loaded.skipped = skipped;
-  loaded.parameters = std::make_unique<ParameterStore>(pool, loaded.compute);
-  loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
+  const StepFolder step = find_step(directory, loaded.skipped);
+  const CheckpointReader reader(step.path, *step.manifest);
+  try {
+    read_meta(reader.manifest().meta, loaded);
+    check_count(reader.manifest(), loaded.config);
+    loaded.compute = compute.value_or(loaded.compute);
+    loaded.parameters = std::make_unique<ParameterStore>(pool, loaded.compute);
+    loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
+    check_shapes(reader.manifest(), *loaded.parameters);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", (step.path / kManifestName).string(), error.what()));
+  }
   loaded.parameters->allocate();
   MasterWeights masters(*loaded.parameters);
   reader.load(parameters_to_load(masters));

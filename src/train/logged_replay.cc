@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
 #include "src/base/file.h"
@@ -52,7 +53,12 @@ TrainingCounters newest_counters(const std::filesystem::path& folder, Communicat
   const std::string text = run_on_root(world, [&] {
     for (const StepFolder& step : list_steps(folder)) {
       if (step.manifest) {
-        return object_field(*step.manifest->meta.extra, "counters").dump();
+        try {
+          return to_json(counters_of(step.manifest->meta)).dump();
+        } catch (const DataError& error) {
+          throw DataError(
+              fmt::format("{}: {}", (step.path / kManifestName).string(), error.what()));
+        }
       }
     }
     return std::string();

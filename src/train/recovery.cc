@@ -38,8 +38,7 @@ std::int64_t most_records(const RunConfig& config) {
 // A step whose manifest was written by something else is none to go back to.
 bool may_go_back_to(const StepFolder& step, const TrainingCounters& failed) {
   try {
-    return has_passed(
-        failed, counters_from_json(object_field(*step.manifest.value().meta.extra, "counters")));
+    return has_passed(failed, counters_of(step.manifest.value().meta));
   } catch (const DataError&) {
     return false;
   }

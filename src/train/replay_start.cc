@@ -13,12 +13,12 @@ namespace trireme {
 namespace {
 
 // Nothing where something else has written the manifest.
-std::optional<TrainingCounters> counters_of(const StepFolder& step) {
+std::optional<TrainingCounters> known_counters(const StepFolder& step) {
   if (!step.manifest) {
     return std::nullopt;
   }
   try {
-    return counters_from_json(object_field(*step.manifest->meta.extra, "counters"));
+    return counters_of(step.manifest->meta);
   } catch (const DataError&) {
     return std::nullopt;
   }
@@ -32,7 +32,7 @@ std::optional<StartPoint> replay_start(const std::filesystem::path& folder,
   std::erase_if(left_out, [last](const DataWindow& window) { return window.step >= last; });
   std::optional<StartPoint> newest;
   for (const StepFolder& step : list_steps(folder)) {
-    const std::optional<TrainingCounters> counters = counters_of(step);
+    const std::optional<TrainingCounters> counters = known_counters(step);
     if (counters && counters->left_out == left_out && counters->step < last &&
         counters->step <= now.step && (!newest || newest->step < counters->step)) {
       newest = StartPoint{.step = counters->step, .from_seed = false};

@@ -1,6 +1,7 @@
 """What users get wrong and what disks do to files: the exit code of the contract and a message that
 names the place and the way out; never a wrong result, never a silent fresh start."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -57,6 +58,8 @@ class BadInput(unittest.TestCase):
             ("model.preset=gpt5", ["gpt5", "gpt2-124m"]),
             ("parallel.dp=3", ["world_size 1", "dp 3"]),
             ("run.dir=/", ["run.dir", "root"]),
+            ("data.train=", ["data.train is missing"]),
+            ("train.micro_batch=100000000", ["train.micro_batch", "2^28"]),
         ]
         for change, words in cases:
             with self.subTest(change):
@@ -66,6 +69,8 @@ class BadInput(unittest.TestCase):
         path.write_text(text)
         self.refused(2, [f"line.yaml:{text.count(chr(10))}", "modle", "model"], "train", path)
         self.refused(66, ["no-such.yaml"], "train", self.folder / "no-such.yaml")
+        path.write_bytes(b" " * (1 << 20) + b"\n")
+        self.refused(2, ["line.yaml", "1048577 bytes"], "train", path)
         bad_variable = {"TRIREME_TRAIN__STEPS": "x"}
         self.refused(2, ["TRIREME_TRAIN__STEPS"], "train", config, env=bad_variable)
         self.refused(2, ["reference", "avx2"], "train", config, env={"TRIREME_KERNELS": "sse9"})
@@ -149,6 +154,61 @@ class BadInput(unittest.TestCase):
         self.refused(65, ["step-00000012", "manifest.json"], "train", config, ranks=2)
         self.refused(65, ["manifest.json"], "generate", "--checkpoint",
                      harness.run_dir(config) / "checkpoints")
+
+    # Each made every later save fail, hours after the start.
+    def test_planted_generations(self):
+        for name in ["GENERATION", ".tmp-1-9223372036854775807"]:
+            with self.subTest(name):
+                config = self.copy_of_trained("planted" + name[:2])
+                planted = harness.run_dir(config) / "checkpoints" / name
+                if name == "GENERATION":
+                    planted.write_text("1152921504606846976\n")
+                else:
+                    planted.mkdir()
+                self.refused(65, [str(planted), "Remove it"], "train", config, "train.steps=13",
+                             "checkpoint.allow_change=optimizer.schedule.steps")
+
+    def test_a_manifest_of_another_program(self):
+        config = self.copy_of_trained("foreign")
+        steps = sorted((harness.run_dir(config) / "checkpoints").glob("step-*"))
+        for step in steps[:-1]:
+            shutil.rmtree(step)
+        manifest = steps[-1] / "manifest.json"
+
+        def change(before, after):
+            text = manifest.read_text()
+            self.assertIn(before, text)
+            body = text[: text.rindex(',\n "seal"')].replace(before, after)
+            seal = hashlib.sha256(body.encode()).hexdigest()
+            manifest.write_text(f'{body},\n "seal": "sha256:{seal}"\n}}\n')
+
+        change('"counters"', '"count"')
+        self.refused(65, [str(steps[-1]), "counters"], "train", config, "train.steps=13",
+                     "checkpoint.allow_change=optimizer.schedule.steps")
+        change('"model.context":64', '"model.context":64.5')
+        self.refused(65, [str(manifest), "model.context"], "generate", "--checkpoint", steps[-1])
+        change('"model.context":64.5', '"model.context":64000')
+        self.refused(65, [str(manifest), "parameters"], "generate", "--checkpoint", steps[-1])
+
+    # The kernel ends a process that writes beyond the limit, unless it ignores the signal.
+    def test_a_limit_of_file_sizes(self):
+        config = self.config("filesize")
+        limited = ["bash", "-c", 'ulimit -f 64 && exec "$@"', "bash"]
+        result = subprocess.run(limited + harness.command(["train", config]), text=True,
+                                env=harness.ENVIRONMENT, capture_output=True, timeout=120,
+                                check=False)
+        self.assertEqual(result.returncode, 74, result.stderr)
+        self.assertIn("ulimit -f", result.stderr)
+        reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+        self.assertEqual((reason["code"], reason["kind"]), (74, "io"))
+
+    def test_a_path_that_is_not_utf8(self):
+        config = self.config("bytes")
+        path = os.fsdecode(b"data.train=/nowhere-\xff\x1b[2J")
+        result = harness.run("doctor", config, path)
+        self.assertEqual(result.returncode, 66, result.stdout + result.stderr)
+        self.assertNotIn("\x1b", result.stdout + result.stderr)
+        self.assertIn("\\x1b[2J", result.stdout)
 
     def test_never_and_steps(self):
         config = self.copy_of_trained("never")
@@ -259,6 +319,7 @@ class BadInput(unittest.TestCase):
         result = on_disk("size=200k", "train", config, f"checkpoint.dir={mount}/c")
         self.assertEqual(result.returncode, 74, result.stderr)
         self.assertIn("free space", result.stderr)
+        self.assertRegex(result.stderr, r"checkpoints will not find room in .*: one takes")
         self.assertEqual(max(m["step"] for m in harness.metrics(config)), 6, "training went on")
         config = self.config("readonly")
         result = on_disk("size=9m,then-ro", "train", config, f"checkpoint.dir={mount}/c")

@@ -102,6 +102,16 @@ TEST(TrainingCounters, ComeFromOlderCheckpoints) {
   EXPECT_TRUE(counters.history.losses.empty());
 }
 
+TEST(TrainingCounters, StandWhereTheirCheckpointStands) {
+  CheckpointMeta meta;
+  meta.step = 6;
+  EXPECT_THROW((void)counters_of(meta), DataError);
+  (*meta.extra)["counters"] = to_json(at(6));
+  EXPECT_EQ(counters_of(meta).step, 6);
+  meta.step = std::int64_t{1} << 60;
+  EXPECT_THROW((void)counters_of(meta), DataError);
+}
+
 TEST(TrainingCounters, RefuseWhatIsImpossible) {
   const std::string base = R"("step": 7, "updates": 6, "skipped_steps": 1, "skipped_in_a_row": 0)";
   for (const char* more :

@@ -13,6 +13,7 @@
 #include "src/app/site/launch_checks.h"
 #include "src/app/standard_output.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/train/startup.h"
 
@@ -63,7 +64,7 @@ bool speaks(Ranks& ranks) {
 
 std::vector<Finding> gathered(const std::vector<Finding>& own, Communicator& world) {
   std::vector<Finding> all;
-  for (const std::string& text : all_gather_text(world, to_json(own).dump())) {
+  for (const std::string& text : all_gather_text(world, json_line(to_json(own)))) {
     for (Finding& finding : findings_from_json(nlohmann::json::parse(text))) {
       all.push_back(std::move(finding));
     }
@@ -73,7 +74,7 @@ std::vector<Finding> gathered(const std::vector<Finding>& own, Communicator& wor
 
 std::vector<RankFacts> gathered(const RankFacts& own, Communicator& world) {
   std::vector<RankFacts> all;
-  for (const std::string& text : all_gather_text(world, to_json(own).dump())) {
+  for (const std::string& text : all_gather_text(world, json_line(to_json(own)))) {
     all.push_back(facts_from_json(nlohmann::json::parse(text)));
   }
   const double first = all.front().clock_ahead_seconds;
@@ -161,9 +162,10 @@ void print(const std::vector<Finding>& found, int ranks) {
   for (const Finding& finding : found) {
     const bool error = finding.severity == Severity::error;
     errors += error ? 1 : 0;
-    fmt::print("{}  {}: {}\n", error ? "error  " : "warning", finding.where, finding.what);
+    fmt::print("{}  {}: {}\n", error ? "error  " : "warning", printable(finding.where),
+               printable_lines(finding.what));
     if (!finding.remedy.empty()) {
-      fmt::print("         {}\n", finding.remedy);
+      fmt::print("         {}\n", printable_lines(finding.remedy));
     }
   }
   const ExitCode code = exit_code_of(found);

@@ -201,4 +201,13 @@ TrainingCounters counters_from_json(const nlohmann::json& json) {
   return c;
 }
 
+TrainingCounters counters_of(const CheckpointMeta& meta) {
+  TrainingCounters counters = counters_from_json(object_field(*meta.extra, "counters"));
+  if (counters.step != meta.step) {
+    throw DataError(fmt::format("it is of step {}, but its counters stand at step {}", meta.step,
+                                counters.step));
+  }
+  return counters;
+}
+
 }  // namespace trireme

@@ -70,5 +70,7 @@ nlohmann::json to_json(const TrainingCounters& counters);
 void put_counters(const TrainingCounters& counters, nlohmann::json& extra);
 // DataError if a field is missing, of another type, or impossible.
 TrainingCounters counters_from_json(const nlohmann::json& json);
+// Those of a checkpoint; DataError also if they stand at another step than the checkpoint.
+TrainingCounters counters_of(const CheckpointMeta& meta);
 
 }  // namespace trireme

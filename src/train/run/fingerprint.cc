@@ -2,7 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/base/error.h"
+#include "src/base/json_fields.h"
+#include "src/base/json_number.h"
 #include "src/kernels/instructions.h"
 #include "src/kernels/product_library.h"
 
@@ -92,41 +93,61 @@ nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels
   return fields;
 }
 
-ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint) {
-  const auto field = [&](const char* key) -> const nlohmann::json& {
-    const auto found = fingerprint.find(std::string("model.") + key);
-    if (found == fingerprint.end()) {
+namespace {
+
+// The fields "model.*" of a fingerprint; DataError where one is missing or of another type.
+class ModelFields {
+ public:
+  explicit ModelFields(const nlohmann::json& fingerprint) : fingerprint_(fingerprint) {}
+
+  std::string text(const char* key) const { return text_field(present(key), name(key).c_str()); }
+  bool flag(const char* key) const { return flag_field(present(key), name(key).c_str()); }
+  std::int64_t count(const char* key) const { return count_field(present(key), name(key).c_str()); }
+  double real(const char* key) const { return number_field(present(key), name(key).c_str()); }
+
+ private:
+  static std::string name(const char* key) { return std::string("model.") + key; }
+  // The fingerprint, in which the field is present.
+  const nlohmann::json& present(const char* key) const {
+    if (!fingerprint_.contains(name(key))) {
       throw DataError(fmt::format(
-          "the checkpoint says nothing of model.{}: it was not written by `trireme train`", key));
+          "the checkpoint has no field '{}': it was not written by `trireme train`", name(key)));
     }
-    return *found;
-  };
-  try {
-    ModelConfig m;
-    m.family = parse_family(field("family").get<std::string>());
-    m.layers = field("layers").get<std::int64_t>();
-    m.hidden = field("hidden").get<std::int64_t>();
-    m.heads = field("heads").get<std::int64_t>();
-    m.kv_heads = field("kv_heads").get<std::int64_t>();
-    m.head_dim = field("head_dim").get<std::int64_t>();
-    m.ffn = field("ffn").get<std::int64_t>();
-    m.vocab = field("vocab").get<std::int64_t>();
-    m.context = field("context").get<std::int64_t>();
-    m.tie_embeddings = field("tie_embeddings").get<bool>();
-    m.norm_epsilon = field("norm_epsilon").get<double>();
-    m.rope_theta = field("rope_theta").get<double>();
-    m.rope_scaling.factor = field("rope_factor").get<double>();
-    m.rope_scaling.low_freq_factor = field("rope_low_frequency").get<double>();
-    m.rope_scaling.high_freq_factor = field("rope_high_frequency").get<double>();
-    m.rope_scaling.original_context = field("rope_original_context").get<std::int64_t>();
-    m.dropout = field("dropout").get<double>();
-    m.initializer_range = field("initializer_range").get<double>();
-    m.validate();
-    return m;
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(
-        fmt::format("the checkpoint's model configuration is damaged: {}", error.what()));
+    return fingerprint_;
   }
+
+  const nlohmann::json& fingerprint_;
+};
+
+}  // namespace
+
+ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint) {
+  const ModelFields fields(fingerprint);
+  ModelConfig m;
+  m.layers = fields.count("layers");
+  m.hidden = fields.count("hidden");
+  m.heads = fields.count("heads");
+  m.kv_heads = fields.count("kv_heads");
+  m.head_dim = fields.count("head_dim");
+  m.ffn = fields.count("ffn");
+  m.vocab = fields.count("vocab");
+  m.context = fields.count("context");
+  m.tie_embeddings = fields.flag("tie_embeddings");
+  m.norm_epsilon = fields.real("norm_epsilon");
+  m.rope_theta = fields.real("rope_theta");
+  m.rope_scaling.factor = fields.real("rope_factor");
+  m.rope_scaling.low_freq_factor = fields.real("rope_low_frequency");
+  m.rope_scaling.high_freq_factor = fields.real("rope_high_frequency");
+  m.rope_scaling.original_context = fields.count("rope_original_context");
+  m.dropout = fields.real("dropout");
+  m.initializer_range = fields.real("initializer_range");
+  try {
+    m.family = parse_family(fields.text("family"));
+    m.validate();
+  } catch (const ConfigError& error) {  // a checkpoint's own fields are data, not the user's words
+    throw DataError(error.what());
+  }
+  return m;
 }
 
 }  // namespace trireme

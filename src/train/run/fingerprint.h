@@ -26,7 +26,7 @@ nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view ke
                                     int tp, bool sequence_parallel);
 
 // The model's part of a config fingerprint, read back: how `generate` and `eval` know what to
-// build.
+// build. DataError if it is none.
 ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint);
 
 }  // namespace trireme

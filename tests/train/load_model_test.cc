@@ -1,0 +1,119 @@
+#include "src/train/load_model.h"
+
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint/names.h"
+#include "io/checkpoint/store.h"
+#include "io/checkpoint/writer.h"
+#include "mpi/thread/thread_world.h"
+#include "src/base/file.h"
+#include "src/nn/master_weights.h"
+#include "src/train/engine/training_state.h"
+#include "src/train/run/fingerprint.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+RunConfig small_run() {
+  RunConfig config;
+  config.model.layers = 1;
+  config.model.hidden = 8;
+  config.model.heads = 2;
+  config.model.vocab = 16;
+  config.model.context = 4;
+  config.model.complete();
+  config.data.sequence = 4;
+  return config;
+}
+
+// One step of a run that has just begun; the step's manifest file.
+std::filesystem::path save(const TempFolder& folder) {
+  Pool pool{Device{}};
+  const RunConfig config = small_run();
+  ParameterStore store(pool, DType::f32);
+  const Model model(config.model, store);
+  store.allocate();
+  MasterWeights masters(store);
+  masters.initialize(1);
+  std::vector<TensorBlock> blocks;
+  for (const BlockRequest& request : parameters_to_load(masters)) {
+    blocks.push_back({request.name, DType::f32, request.shape, request.extent, request.data});
+  }
+  ThreadWorld(1).run([&](Communicator& comm) {
+    CheckpointWriter writer(comm, {.folder = folder.path()});
+    CheckpointMeta meta;
+    meta.config = JsonValue(config_fingerprint(config, "digest"));
+    writer.save(meta, blocks);
+    EXPECT_TRUE(writer.finish()->durable);
+  });
+  return folder.path() / step_folder_name(0) / kManifestName;
+}
+
+void edit(const std::filesystem::path& file, const std::function<void(Manifest&)>& change) {
+  Manifest manifest = parse_manifest(read_file(file), file.string());
+  change(manifest);
+  write_file_durably(file, to_text(manifest));
+}
+
+TEST(LoadModel, LoadsWhatWasSaved) {
+  const TempFolder folder;
+  save(folder);
+  Pool pool{Device{}};
+  const LoadedModel loaded = load_model(folder.path(), pool, DType::f32);
+  EXPECT_EQ(loaded.config, small_run().model);
+  EXPECT_EQ(loaded.sequence, 4);
+}
+
+// Somebody else's manifest, under a seal that holds. None of these took memory for the weights.
+TEST(LoadModel, RefusesAModelThatIsNone) {
+  struct Case {
+    const char* key;
+    nlohmann::json value;
+    const char* said;
+  };
+  const std::vector<Case> cases = {{"model.context", 32.5, "'model.context' is 32.5"},
+                                   {"model.context", -4, "'model.context'"},
+                                   {"model.layers", "1", "'model.layers'"},
+                                   {"model.hidden", nullptr, "'model.hidden'"},
+                                   {"model.family", "bert", "bert"},
+                                   {"model.heads", 3, "heads"},
+                                   {"model.tie_embeddings", 1, "'model.tie_embeddings'"},
+                                   {"model.dropout", "x", "'model.dropout'"},
+                                   {"model.layers", 65536, "parameters"},
+                                   {"model.vocab", 2147483647, "parameters"},
+                                   {"model.vocab", 15, "wte"},
+                                   {"data.sequence", 5, "'data.sequence'"},
+                                   {"data.sequence", "4", "'data.sequence'"}};
+  for (const Case& bad : cases) {
+    const TempFolder folder;
+    const std::filesystem::path file = save(folder);
+    edit(file, [&](Manifest& manifest) { (*manifest.meta.config)[bad.key] = bad.value; });
+    Pool pool{Device{}};
+    const std::string what =
+        message_of<DataError>([&] { load_model(folder.path(), pool, DType::f32); });
+    EXPECT_THAT(what, StartsWith(file.string() + ": ")) << bad.key << bad.value;
+    EXPECT_THAT(what, HasSubstr(bad.said)) << bad.key << bad.value;
+    EXPECT_EQ(pool.reserved_bytes(), 0) << bad.key << bad.value;
+  }
+}
+
+TEST(LoadModel, NamesTheFileThatLacksAField) {
+  const TempFolder folder;
+  const std::filesystem::path file = save(folder);
+  edit(file, [](Manifest& manifest) { (*manifest.meta.config).erase("model.ffn"); });
+  Pool pool{Device{}};
+  EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), pool, DType::f32); }),
+              testing::AllOf(StartsWith(file.string()), HasSubstr("no field 'model.ffn'")));
+}
+
+}  // namespace
+}  // namespace trireme
