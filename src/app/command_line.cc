@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 
 #include <CLI/CLI.hpp>
@@ -193,7 +195,14 @@ Option CommandLine::add_option(const std::string& names, std::uint64_t& value,
 
 Option CommandLine::add_option(const std::string& names, double& value,
                                const std::string& description) {
-  return add(app_, names, value, description, "NUMBER");
+  Option option = add(app_, names, value, description, "NUMBER");
+  // No comparison with nan holds, so it would lie within any range.
+  option.check({"", [](const std::string& text) {
+                  return std::isnan(std::strtod(text.c_str(), nullptr))
+                             ? fmt::format("'{}' is not a number", text)
+                             : std::string();
+                }});
+  return option;
 }
 
 Option CommandLine::add_option(const std::string& names, std::vector<std::string>& value,
