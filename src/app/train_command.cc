@@ -22,6 +22,7 @@
 #include "src/train/connect.h"
 #include "src/train/job_end.h"
 #include "src/train/logged_replay.h"
+#include "src/train/space_forecast.h"
 #include "src/train/startup.h"
 #include "src/train/training.h"
 
@@ -76,6 +77,17 @@ void check_writable(const RunConfig& config, Communicator& world) {
     }
     return std::string();
   });
+}
+
+// Before the first save, which may be hours away.
+void warn_of_space(const RunConfig& config, Communicator& world, Log& log) {
+  if (world.rank() != 0) {
+    return;
+  }
+  const std::string lack = measured_space(config).lack(config.checkpoint_dir().string());
+  if (!lack.empty()) {
+    log.warning(lack);
+  }
 }
 
 // Of rank 0, which alone has asked Slurm.
@@ -225,6 +237,7 @@ void train(const TrainOptions& options, AppContext& context) {
     replay_logged(config, host, options.replay);
     return;
   }
+  warn_of_space(config, world, log);
   Training training(config, host);
   opening.reset();
   if (world.rank() == 0) {

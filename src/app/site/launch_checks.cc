@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "io/checkpoint/store.h"
 #include "io/data/dataset.h"
 #include "slurm/doctor/node_checks.h"
 #include "src/app/version.h"
@@ -16,17 +15,15 @@
 #include "src/kernels/compute_threads.h"
 #include "src/kernels/instructions.h"
 #include "src/kernels/kernels.h"
-#include "src/nn/model_size.h"
 #include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
 #include "src/train/numerics/self_check.h"
+#include "src/train/space_forecast.h"
 #include "src/train/watch/shared_clock.h"
 
 namespace trireme {
 namespace {
 
-// Master weights and two moments, fp32.
-constexpr std::int64_t kStateBytesAParameter = 12;
 // Network file systems show a new file to other hosts some seconds later.
 constexpr std::chrono::seconds kVisibleWithin{5};
 constexpr std::chrono::milliseconds kBetweenLooks{100};
@@ -49,21 +46,19 @@ void check_dataset(const char* key, const std::filesystem::path& folder, std::in
   }
 }
 
-// What the newest checkpoints take, which new ones will take over.
-std::int64_t bytes_of_steps(const std::filesystem::path& folder, const CheckpointConfig& config) {
-  std::int64_t bytes = 0;
-  try {
-    std::int64_t counted = 0;
-    for (const StepFolder& step : list_steps(folder)) {
-      const bool is_milestone = config.keep_every > 0 && step.step % config.keep_every == 0;
-      if (step.manifest && !step.pinned && !is_milestone && counted++ < config.keep) {
-        bytes += step.manifest->bytes();
-      }
-    }
-  } catch (const Error&) {
-    // What is wrong with the folder is another check's finding.
+// An error where the newest checkpoints find no room, a warning where the quota or milestones lack
+// some.
+std::vector<Finding> check_checkpoint_folder(const RunConfig& config, const std::string& host) {
+  const SpaceForecast space = measured_space(config);
+  std::vector<Finding> found = check_folder(
+      "checkpoint.dir", config.checkpoint_dir(),
+      std::max(space.checkpoint_bytes, space.newest * space.checkpoint_bytes - space.stored_bytes),
+      host);
+  const std::string lack = space.lack(config.checkpoint_dir().string());
+  if (found.empty() && !lack.empty()) {
+    found.push_back(warning_of(lack, host, ""));
   }
-  return bytes;
+  return found;
 }
 
 // Seconds by which the wall clock is ahead of the steady one.
@@ -104,13 +99,7 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
          check_shared_memory("/dev/shm", 0, std::max(own().local_size, planned.a_host), host));
   append(found, check_logind("/", ::getuid(), host));
   append(found, check_folder("run.dir", config_.run_dir, 0, host));
-  const std::int64_t state = kStateBytesAParameter * parameter_count(config_.model);
-  // The newest ones, some of which may be there already, and the one that is being written.
-  const std::int64_t all = (config_.checkpoint.keep + 1) * state;
-  append(found, check_folder("checkpoint.dir", config_.checkpoint_dir(),
-                             std::max(state, all - bytes_of_steps(config_.checkpoint_dir(),
-                                                                  config_.checkpoint)),
-                             host));
+  append(found, check_checkpoint_folder(config_, host));
   check_dataset("data.train", config_.data.train, config_.data.sequence, host, found);
   check_dataset("data.validation", config_.data.validation, config_.data.sequence, host, found);
   return found;

@@ -1,0 +1,121 @@
+#include "src/train/space_forecast.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fcntl.h>
+#include <sys/quota.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "io/checkpoint/store.h"
+#include "src/base/file.h"
+#include "src/base/units.h"
+#include "src/nn/model_size.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+// Master weights and two moments, fp32.
+constexpr std::int64_t kStateBytesPerParameter = 12;
+constexpr std::int64_t kQuotaBlockBytes = 1024;  // quotactl(2)
+
+// The folder, or the nearest above it that exists.
+fs::path existing_folder(const fs::path& folder) {
+  std::error_code ignored;
+  fs::path path = fs::absolute(folder, ignored);
+  while (!fs::is_directory(path, ignored) && path != path.parent_path()) {
+    path = path.parent_path();
+  }
+  return path;
+}
+
+// What is left of one quota; nothing without one. File systems that keep their quotas elsewhere
+// (NFS, Lustre) answer with an error.
+std::optional<std::int64_t> quota_left(const File& folder, int type, unsigned id) {
+#ifdef SYS_quotactl_fd
+  dqblk quota{};
+  if (::syscall(SYS_quotactl_fd, folder.fd(), QCMD(Q_GETQUOTA, type), id, &quota) != 0) {
+    return std::nullopt;
+  }
+  const std::uint64_t limit =
+      quota.dqb_bsoftlimit != 0 ? quota.dqb_bsoftlimit : quota.dqb_bhardlimit;
+  if (limit == 0) {
+    return std::nullopt;
+  }
+  const std::int64_t bytes = static_cast<std::int64_t>(limit) * kQuotaBlockBytes;
+  return std::max<std::int64_t>(bytes - static_cast<std::int64_t>(quota.dqb_curspace), 0);
+#else
+  return std::nullopt;
+#endif
+}
+
+std::optional<std::int64_t> least(std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
+  return a && b ? std::min(a, b) : a ? a : b;
+}
+
+std::int64_t bytes_of_steps(const fs::path& folder) {
+  std::int64_t bytes = 0;
+  for (const StepFolder& step : list_steps(folder)) {
+    bytes += step.manifest && !step.pinned ? step.manifest->bytes() : 0;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::int64_t SpaceForecast::needed_bytes() const {
+  return std::max<std::int64_t>((newest + milestones) * checkpoint_bytes - stored_bytes, 0);
+}
+
+std::string SpaceForecast::lack(const std::string& folder) const {
+  const std::optional<std::int64_t> room = least(free_bytes, quota_bytes);
+  if (!room || *room >= needed_bytes()) {
+    return "";
+  }
+  const std::string milestone_text =
+      milestones == 0 ? "" : fmt::format(" and {} that checkpoint.keep_every keeps", milestones);
+  const std::string stored_text =
+      stored_bytes == 0 ? "" : fmt::format(", of which {} are there", format_bytes(stored_bytes));
+  return fmt::format(
+      "checkpoints will not find room in {}: one takes {}, and up to {} stand there at once{}: {} "
+      "in all{}; {} {}. Make room, lower checkpoint.keep or raise checkpoint.keep_every, or choose "
+      "another checkpoint.dir",
+      folder, format_bytes(checkpoint_bytes), newest, milestone_text,
+      format_bytes((newest + milestones) * checkpoint_bytes), stored_text, format_bytes(*room),
+      quota_bytes == room ? "of the quota are left" : "are free");
+}
+
+SpaceForecast forecast_space(const RunConfig& config) {
+  const CheckpointConfig& c = config.checkpoint;
+  const std::int64_t steps = config.train.steps;
+  const std::int64_t every = std::max<std::int64_t>(c.every.integer, c.every.is("auto") ? 1 : 0);
+  const std::int64_t saves = every > 0 ? (steps + every - 1) / every : 1;
+  SpaceForecast forecast;
+  forecast.checkpoint_bytes = kStateBytesPerParameter * parameter_count(config.model);
+  forecast.newest = std::min<std::int64_t>(c.keep + 1, saves);
+  if (c.keep_every > 0 && every > 0) {
+    const std::int64_t between = std::lcm(c.keep_every, every);
+    forecast.milestones =
+        std::max<std::int64_t>(std::min(steps / between, saves - forecast.newest), 0);
+  }
+  return forecast;
+}
+
+SpaceForecast measured_space(const RunConfig& config) {
+  SpaceForecast forecast = forecast_space(config);
+  try {
+    const fs::path folder = existing_folder(config.checkpoint_dir());
+    const File opened = File::open_to_read(folder);
+    forecast.quota_bytes =
+        least(quota_left(opened, USRQUOTA, ::geteuid()), quota_left(opened, GRPQUOTA, ::getegid()));
+    forecast.free_bytes = free_bytes(folder);
+    forecast.stored_bytes = bytes_of_steps(config.checkpoint_dir());
+  } catch (const Error&) {
+    // A forecast is no reason to end; the first save says what is wrong.
+  }
+  return forecast;
+}
+
+}  // namespace trireme
