@@ -1,6 +1,7 @@
 #include "src/train/memory/dry_parts.h"
 
 #include <algorithm>
+#include <new>
 
 namespace trireme {
 
@@ -36,11 +37,20 @@ const Kernels& no_kernels() {
   return table;
 }
 
-void* DryMemory::take(std::int64_t) {
-  void* data = bytes_.data();
-  std::size_t space = bytes_.size();
-  return std::align(kAlignment, space - kAlignment, data, space);
+// calloc() takes large blocks from the kernel as they are, so that pages which are only read cost
+// no memory.
+DryMemory::DryMemory(std::int64_t readable) {
+  constexpr std::size_t kAlignment = 64;
+  std::size_t space = static_cast<std::size_t>(readable) + kAlignment;
+  bytes_.reset(std::calloc(space, 1));
+  if (bytes_ == nullptr) {
+    throw std::bad_alloc();
+  }
+  aligned_ = bytes_.get();
+  (void)std::align(kAlignment, space - kAlignment, aligned_, space);
 }
+
+void* DryMemory::take(std::int64_t) { return aligned_; }
 
 namespace {
 

@@ -3,6 +3,8 @@
 // them in one thread.
 #pragma once
 
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "mpi/communicator.h"
@@ -19,14 +21,18 @@ const Kernels& no_kernels();
 // `readable` bytes (zeros), but not written to.
 class DryMemory : public MemorySource {
  public:
-  explicit DryMemory(std::int64_t readable)
-      : bytes_(static_cast<std::size_t>(readable) + kAlignment) {}
+  explicit DryMemory(std::int64_t readable);
   void* take(std::int64_t) override;
   void give_back(void*, std::int64_t) noexcept override {}
+  // What everybody is given.
+  const void* zeros() const { return aligned_; }
 
  private:
-  static constexpr std::size_t kAlignment = 64;
-  std::vector<std::byte> bytes_;
+  struct Free {
+    void operator()(void* bytes) const { std::free(bytes); }
+  };
+  std::unique_ptr<void, Free> bytes_;
+  void* aligned_ = nullptr;
 };
 
 // One rank of a group whose others are not there. Operations move nothing.

@@ -87,8 +87,7 @@ class DryStep : public StageWork {
         dp_(layout.grid.dp_rank(rank), layout.grid.dp(), DryCommunicator::Done::when_waited_for),
         tp_(layout.grid.tp_rank(rank), layout.grid.tp(), DryCommunicator::Done::at_once),
         pp_(layout.grid.pp_rank(rank), layout.grid.pp(), DryCommunicator::Done::at_once),
-        group_(tp_, exchanged_),
-        ids_(static_cast<std::size_t>(config.train.micro_batch * config.data.sequence), 0) {
+        group_(tp_, exchanged_) {
     const ZeroTools tools{dp_, no_kernels(), stream_, state_, shared_state_};
     for (int chunk = 0; chunk < layout.shape.chunks; ++chunk) {
       chunks_.push_back(std::make_unique<DryChunk>(config, layout, rank, chunk, names_, tools));
@@ -182,7 +181,8 @@ class DryStep : public StageWork {
   }
 
   MicroBatch tokens() const {
-    const ConstView ids{ids_.data(), static_cast<std::int64_t>(ids_.size()), DType::i32};
+    const ConstView ids{memory_.zeros(), config_.train.micro_batch * config_.data.sequence,
+                        DType::i32};
     return {config_.train.micro_batch, config_.data.sequence, ids, ids};
   }
 
@@ -216,7 +216,6 @@ class DryStep : public StageWork {
   DryCommunicator tp_;
   DryCommunicator pp_;
   TensorRanks group_;
-  std::vector<std::int32_t> ids_;  // [B,T]
   std::vector<std::unique_ptr<DryChunk>> chunks_;
   std::map<std::pair<int, std::int64_t>, Flight> flights_;
   std::map<std::int64_t, GradientSink*> tied_;

@@ -9,6 +9,8 @@ namespace {
 
 // Upper limit for the tokens of a run: sums of them, and their bytes, stay far from 2^63.
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 56;
+// Tokens of one micro-batch; planning takes time and memory in proportion.
+constexpr std::int64_t kMostRows = std::int64_t{1} << 28;
 // Upper limit for the micro-batches of a step: lists of them fit into memory.
 constexpr std::int64_t kMostMicroBatches = std::int64_t{1} << 24;
 
@@ -99,6 +101,12 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   }
   if (c.data.sequence == 0) {
     c.data.sequence = c.model.context;
+  }
+  if (c.data.sequence > kMostRows / t.micro_batch) {
+    b.refuse("train.micro_batch",
+             fmt::format("{} sequences of {} tokens are more than 2^28 tokens at a time, which fit "
+                         "into no memory: lower it, or data.sequence",
+                         t.micro_batch, c.data.sequence));
   }
   std::int64_t tokens = 0;
   if (__builtin_mul_overflow(t.global_batch, c.data.sequence, &tokens) ||
