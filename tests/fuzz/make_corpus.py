@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Makes the first inputs of the fuzz targets out of files that the program writes, and of texts
+that other programs print.
+
+    tests/fuzz/make_corpus.py build/release/trireme
+
+packs a dataset, trains for four steps under `trireme launch` and cuts what that leaves into
+tests/fuzz/corpus/<target>/. Inputs of sealed files are their bodies: the targets put the seal on.
+"""
+
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+CORPUS = SOURCE / "tests/fuzz/corpus"
+
+RUN = """
+model: {family: gpt2, layers: 1, hidden: 16, heads: 2, vocab: 259, context: 16}
+data: {train: data/train, validation: data/validation, sequence: 16}
+train: {steps: 4, global_batch: 4, micro_batch: 1, precision: fp32, log_every: 1, threads: 1}
+optimizer: {lr: 0.001, schedule: {warmup: 1}}
+checkpoint: {every: 2}
+run: {dir: run, trace: 2}
+"""
+
+
+def put(target, name, contents):
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    data = contents if isinstance(contents, bytes) else contents.encode()
+    (folder / name).write_bytes(data)
+
+
+def body_of(text):
+    """A sealed file without its seal."""
+    return text[: text.rindex(',\n "seal"')]
+
+
+def train(program, folder):
+    environment = dict(os.environ, TRIREME_SITE_DIR="/nonexistent", OMPI_ALLOW_RUN_AS_ROOT="1",
+                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
+
+    def must(*words):
+        subprocess.run([program, *words], cwd=folder, env=environment, check=True,
+                       stdout=subprocess.DEVNULL)
+
+    (folder / "text").mkdir()
+    for i in range(3):
+        (folder / f"text/{i}.txt").write_text("The ship sails under oars along the coast.\n" * 400)
+    (folder / "run.yaml").write_text(RUN)
+    must("data", "pack", "--out", "data", "--validation-fraction", "0.3", "text")
+    must("launch", "--ranks-per-node", "2", "--", "train", "run.yaml")
+
+
+def from_run(folder):
+    manifest = (folder / "run/checkpoints/step-00000004/manifest.json").read_text()
+    put("checkpoint_manifest_fuzz", "two-ranks", body_of(manifest))
+    golden = SOURCE / "tests/io/checkpoint/golden/version-1/step-00000003/manifest.json"
+    put("checkpoint_manifest_fuzz", "version-1", body_of(golden.read_text()))
+    fields = json.loads(manifest)
+    put("checkpoint_meta_fuzz", "model", json.dumps(fields["config"], indent=1))
+    put("checkpoint_meta_fuzz", "counters", json.dumps(fields["extra"]["counters"]))
+    put("checkpoint_meta_fuzz", "rewound", json.dumps(
+        {"step": 7, "updates": 6, "skipped_steps": 1, "skipped_in_a_row": 0, "rewinds": 1,
+         "left_out": [{"step": 3, "first": 3, "count": 2}],
+         "history": {"losses": [3.5, 3.25], "grad_norms": [1.0, 0.5]}}))
+    table = {"shards": fields["shards"][:1], "tensors": [
+        dict(t, blocks=[b for b in t["blocks"] if b["shard"] == 0]) for t in fields["tensors"][:2]]}
+    put("rank_messages_fuzz", "shard-table", json.dumps(table))
+    shard = (folder / "run/checkpoints/step-00000004/shard-00000.safetensors").read_bytes()
+    length = struct.unpack("<Q", shard[:8])[0]
+    put("safetensors_fuzz", "padded", shard[: 8 + length])
+    small = b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+    put("safetensors_fuzz", "small", struct.pack("<Q", len(small)) + small + bytes(8))
+    dataset = (folder / "data/train/manifest.json").read_text()
+    put("dataset_manifest_fuzz", "bytes", body_of(dataset))
+    put("trace_fuzz", "rank-0", (folder / "run/trace/rank-00000.json").read_bytes()[:8000])
+    lines = (folder / "run/trace/rank-00000.json").read_text()
+    if len(lines) < 60_000:
+        put("trace_fuzz", "whole", lines)
+    put("journal_fuzz", "finished", (folder / "run/journal.jsonl").read_text())
+    resolved = (folder / "run/config.yaml").read_text()
+    put("run_config_fuzz", "resolved", resolved)
+    put("run_config_fuzz", "arguments", RUN + "---\ntrain.steps=10\ndata.validation=\n"
+        "checkpoint.every=auto\nparallel.dp=2\nmodel={layers: 2}\n")
+    put("run_config_fuzz", "preset",
+        "model: {preset: tiny-llama, context: 64}\ndata: {train: d}\ntrain: {steps: 2}\n"
+        "divergence: {spike: rewind}\nrun: {dir: r}\n")
+    put("config_fuzz", "run", RUN)
+    put("config_fuzz", "lists", "a: [1, x, \"y z\"]\nb: {c: ~, d: 'e'}\n# f\ng: |\n  h\n  i\n")
+
+
+def texts():
+    put("fault_plan_fuzz", "several", "ckpt.rename@2:0:1:kill,step.end:*:3+:sleep=0.25,"
+        "file.write:1:*:errno=ENOSPC,step.end:7:2:exit=3")
+    put("fault_plan_fuzz", "lines", "step.end:0:3:kill,file.sync:1:1:errno=EIO")
+    put("host_list_fuzz", "ranges", "n[1-3,7],gpu[08-11]x,login")
+    put("host_list_fuzz", "time", "1-02:03:04")
+    put("site_profile_fuzz", "cpu", (SOURCE / "configs/cluster/cpu.yaml").read_text())
+    put("site_profile_fuzz", "gpu", (SOURCE / "configs/cluster/gpu.yaml").read_text())
+    put("slurm_texts_fuzz", "topology",
+        "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
+        "SwitchName=s2 Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[0-1]\n"
+        "BlockName=b1 BlockIndex=0 Nodes=n[3-4] BlockSize=2\n")
+    put("slurm_texts_fuzz", "job",
+        "JobId=42 JobName=train\n   JobState=RUNNING Reason=None Dependency=(null)\n"
+        "   Requeue=1 Restarts=2 BatchFlag=1 Reboot=0 ExitCode=0:0\n")
+    put("slurm_texts_fuzz", "environment",
+        "SLURM_JOB_ID=42\nSLURM_JOB_NODELIST=n[1-2]\nSLURM_RESTART_COUNT=1\nSLURM_STEP_ID=0\n"
+        "SLURM_NTASKS=8\nSLURM_STEP_NUM_TASKS=8\nSLURM_ARRAY_JOB_ID=40\nSLURM_ARRAY_TASK_ID=2\n"
+        "SLURM_JOB_END_TIME=1800000000\nSLURMD_NODENAME=n1\nSLURM_JOB_PARTITION=main\n")
+    put("launch_files_fuzz", "exit-reason", json.dumps(
+        {"code": 74, "kind": "io", "message": "disk full", "rank": 1, "host": "n2", "signal": 0,
+         "step": 5, "phase": "train", "time": 1.5}))
+    put("launch_files_fuzz", "hosts", "# nodes\nn1 slots=2\nn2 slots=2 group=s1\n")
+    put("launch_files_fuzz", "site-list", "n3\t1799999000\tnode_death\n")
+    put("launch_files_fuzz", "baseline", json.dumps(
+        {"version": 1, "node": "n1", "time": 1, "folder": "/tmp",
+         "rates": {"memory": {"median": 1.5, "deviation": 0.1, "unit": "MB/s"}},
+         "facts": {"cores": "2"}, "counters": {"link eth0 rx_errors": 0}}, indent=1)[:-2])
+    lock = json.dumps({"host": "n1", "pid": 5, "boot_id": "b", "start_time": 7,
+                       "nonce": "0123456789abcdef", "job_id": "42", "restart_count": 0,
+                       "launch": "l", "attempt": 1, "since": "2026-11-01T00:00:00Z"},
+                      separators=(",", ":"))
+    put("checkpoint_folder_fuzz", "lock", lock + "\n0123456789abcdef\n")
+    put("checkpoint_folder_fuzz", "names",
+        "step-00000100\nshard-00000.safetensors\n.tmp-100-3\n.replaced-100-3\n.trash-1-2\n"
+        "step-00000050-g000003\nLATEST\n")
+    put("packing_notes_fuzz", "note",
+        '{\n "version": 1,\n "fingerprint": "f",\n "files": 1,\n "binary_files": 0,\n'
+        ' "empty_documents": 0,\n "shard": null')
+    put("packing_notes_fuzz", "inputs", b"a/b.txt\0b.txt\0005\0001\0002\0003\0")
+    put("tuning_fuzz", "table", json.dumps(
+        {"schema": 1, "ranks": 4, "hosts": 2, "ranks_per_host": 2, "entries": [
+            {"op": "all_reduce", "max_bytes": 65536, "backend": "mpi"},
+            {"op": "all_reduce", "max_bytes": 1048576, "backend": "hierarchical"}]}))
+    put("rank_messages_fuzz", "findings", json.dumps(
+        [{"severity": "error", "code": 66, "what": "no data", "where": "n1", "remedy": "pack it"}]))
+    put("rank_messages_fuzz", "facts", json.dumps(
+        {"host": "n1", "build": "b", "mpi": "m", "kernels": "avx2", "clock": 0.5, "threads": 1,
+         "cores": 2, "sharers": 1, "shares_run_dir": True, "shares_checkpoint_dir": True}))
+    put("rank_messages_fuzz", "question", json.dumps(
+        {"asker": 1, "group": "0123456789abcdef", "number": 7, "why": "30 s"}))
+    put("rank_messages_fuzz", "report", json.dumps(
+        {"rank": 1, "host": "n2", "phase": "train", "phase_seconds": 1.5, "knows_group": True,
+         "left_group": False, "entered": 7, "finished": None, "waiting": ["recv #3"],
+         "overdue": None, "last": {"kind": 1, "dtype": 0, "order": 0, "op": 0, "root": 0,
+                                   "number": 7, "bytes": 4096}}))
+
+
+def messages():
+    """Frames of a launch's connections (slurm/wire/frame.h)."""
+    def frame(payload):
+        text = json.dumps(payload, separators=(",", ":")).encode()
+        return b"TRL1" + struct.pack("<I", len(text)) + text
+
+    put("launch_wire_fuzz", "challenge",
+        frame({"version": 2, "kind": "challenge", "nonce": "00" * 16}))
+    put("launch_wire_fuzz", "hello", frame(
+        {"version": 2, "kind": "hello", "role": "agent", "node": "n1", "nonce": "00", "proof": "11",
+         "pid": 7, "port": 4000, "addresses": ["127.0.0.1"]}))
+    rank = {"pid": 7, "rank": 0, "generation": 1, "step": 5, "begun_at": 0, "phase": "train",
+            "deadline": 300.0, "changes": 9, "created": 1, "changed": 2, "first_step": 3,
+            "spent": [1, 2, 3, 0, 0, 0], "exit_code": 0, "age": 0.5, "lived": 9.5, "gone": False,
+            "state": "R"}
+    put("launch_wire_fuzz", "report", frame(
+        {"version": 2, "kind": "report", "healthy": True, "settled": True, "trouble": "",
+         "oom_kills": 0, "cleared": 0, "memory_generation": 1, "memory_step": 6, "ranks": [rank]}))
+    put("launch_wire_fuzz", "order", frame(
+        {"version": 2, "kind": "order", "order": "partner", "generation": 1, "node": "n1",
+         "port": 1, "addresses": []}))
+    put("launch_wire_fuzz", "copies",
+        frame({"copy": "begin", "node": "n1", "step": "step-00000050-g000003"})
+        + frame({"copy": "file", "name": "shard-00000.safetensors", "bytes": 5, "xxh3": "0" * 16})
+        + frame({"copy": "end"}) + frame({"copy": "done", "whole": True, "why": ""}))
+
+
+def main():
+    program = pathlib.Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        train(program, folder)
+        from_run(folder)
+    texts()
+    messages()
+
+
+if __name__ == "__main__":
+    main()
