@@ -2,11 +2,16 @@
 
 #include <cstdio>
 
+#include <nlohmann/json.hpp>
+
 #include "io/data/tokenizer.h"
 #include "mpi/topology.h"
 #include "src/app/launcher_rank.h"
 #include "src/app/number_check.h"
+#include "src/app/prompt_file.h"
 #include "src/app/standard_output.h"
+#include "src/app/stop_strings.h"
+#include "src/base/philox.h"
 #include "src/base/printable.h"
 #include "src/nn/sampling.h"
 #include "src/train/load_model.h"
@@ -17,10 +22,14 @@ namespace {
 struct GenerateOptions {
   std::string checkpoint;
   std::string prompt;
+  std::string prompts;  // a file
+  std::int64_t samples = 1;
+  std::vector<std::string> stop;
   std::int64_t tokens = 256;
   std::string precision;  // empty: as it was trained
   bool ids = false;
   int threads = 0;
+  bool json = false;
   SamplingOptions sampling;
 };
 
@@ -33,6 +42,11 @@ class Generator {
         run_(run),
         cache_(pool, loaded.config, loaded.config.context, loaded.compute) {}
 
+  // Forgets the sequence.
+  void restart() {
+    sequence_.clear();
+    cache_.truncate(0);
+  }
   // Appends ids to the sequence; returns the logits of the token that follows.
   Tensor append(const std::vector<std::int32_t>& ids) {
     sequence_.insert(sequence_.end(), ids.begin(), ids.end());
@@ -61,11 +75,110 @@ class Generator {
   std::vector<std::int32_t> sequence_;
 };
 
+// One continuation of a prompt.
+struct Sample {
+  std::int64_t tokens = 0;        // drawn, the one that ended it included
+  const char* finish = "length";  // "stop": a stop string; "end": the end of a document
+};
+
+// Takes text as it is drawn.
+using TextSink = std::function<void(const std::string&)>;
+
+class Sampling {
+ public:
+  Sampling(const GenerateOptions& options, const Tokenizer& tokenizer, Generator& generator,
+           std::int64_t vocab)
+      : options_(options),
+        tokenizer_(tokenizer),
+        generator_(generator),
+        // A vocabulary may be padded beyond the tokenizer's ids.
+        known_(std::min(vocab, tokenizer.vocab())) {}
+
+  Sample draw(const std::string& prompt, std::uint64_t seed, const TextSink& sink) {
+    SamplingOptions sampling = options_.sampling;
+    sampling.seed = seed;
+    std::vector<std::int32_t> ids;
+    tokenizer_.encode(prompt, ids);
+    if (ids.empty()) {
+      ids.push_back(tokenizer_.end_of_document());
+    }
+    generator_.restart();
+    StopStrings stop(options_.stop);
+    Sample sample;
+    while (sample.tokens < options_.tokens && !stop.stopped()) {
+      const Tensor logits = generator_.append(ids);
+      const std::int32_t token =
+          sample_token(logits.view().slice(0, known_), sampling, generator_.length());
+      ++sample.tokens;
+      if (token == tokenizer_.end_of_document()) {
+        sample.finish = "end";
+        break;
+      }
+      ids.assign(1, token);
+      sink(stop.add(tokenizer_.decode(ids)));
+    }
+    sink(stop.rest());
+    sample.finish = stop.stopped() ? "stop" : sample.finish;
+    return sample;
+  }
+
+ private:
+  const GenerateOptions& options_;
+  const Tokenizer& tokenizer_;
+  Generator& generator_;
+  std::int64_t known_;
+};
+
+// The first sample has the seed itself: alone or with others, it is the same text.
+std::uint64_t seed_of(std::uint64_t seed, std::int64_t sample) {
+  return sample == 0 ? seed : mix64(seed ^ mix64(static_cast<std::uint64_t>(sample)));
+}
+
+void write_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void print_sample(const std::string& prompt, Sampling& sampling, std::uint64_t seed) {
+  write_text(prompt);
+  sampling.draw(prompt, seed, [](const std::string& text) {
+    write_text(text);
+    flush_standard_output();
+  });
+  std::fputs("\n", stdout);
+}
+
+void print_json_sample(std::int64_t prompt_number, std::int64_t number, const std::string& prompt,
+                       Sampling& sampling, std::uint64_t seed) {
+  std::string text;
+  const Sample sample =
+      sampling.draw(prompt, seed, [&](const std::string& piece) { text += piece; });
+  const nlohmann::ordered_json json = {{"schema", 1},
+                                       {"prompt_number", prompt_number},
+                                       {"sample", number},
+                                       {"seed", seed},
+                                       {"prompt", prompt},
+                                       {"text", text},
+                                       {"tokens", sample.tokens},
+                                       {"finish", sample.finish}};
+  write_text(json_line(json) + "\n");
+  flush_standard_output();
+}
+
+std::vector<std::string> prompts_of(const GenerateOptions& options) {
+  if (options.prompts.empty()) {
+    return {options.prompt};
+  }
+  if (!options.prompt.empty()) {
+    throw ConfigError("--prompt and --prompts are both given: choose one of them");
+  }
+  return read_prompts(options.prompts);
+}
+
 void generate(const GenerateOptions& options, AppContext& context) {
   if (rank_before_start() != 0) {
     return;  // one of several processes under mpirun or srun: the first one prints
   }
   options.sampling.validate();
+  const std::vector<std::string> prompts = prompts_of(options);
+  (void)StopStrings(options.stop);
   context.status.phase = "load";
   Pool pool{Device{}};
   Stream stream({},
@@ -82,28 +195,48 @@ void generate(const GenerateOptions& options, AppContext& context) {
           .parameters = *loaded.parameters,
           .dropout = {}};
   context.status.phase = "generate";
-  std::vector<std::int32_t> ids;
-  tokenizer->encode(options.prompt, ids);
-  if (ids.empty()) {
-    ids.push_back(tokenizer->end_of_document());
-  }
   Generator generator(loaded, pool, run);
-  // A vocabulary may be padded beyond the tokenizer's ids.
-  const std::int64_t known = std::min(loaded.config.vocab, tokenizer->vocab());
-  std::fputs(options.prompt.c_str(), stdout);
-  for (std::int64_t i = 0; i < options.tokens; ++i) {
-    const Tensor logits = generator.append(ids);
-    const std::int32_t token =
-        sample_token(logits.view().slice(0, known), options.sampling, generator.length());
-    if (token == tokenizer->end_of_document()) {
-      break;
+  Sampling sampling(options, *tokenizer, generator, loaded.config.vocab);
+  const auto count = static_cast<std::int64_t>(prompts.size());
+  const bool several = count * options.samples > 1;
+  for (std::int64_t p = 0; p < count; ++p) {
+    const std::string& prompt = prompts[static_cast<std::size_t>(p)];
+    for (std::int64_t s = 0; s < options.samples; ++s) {
+      const std::uint64_t seed = seed_of(options.sampling.seed, s);
+      if (options.json) {
+        print_json_sample(p + 1, s + 1, prompt, sampling, seed);
+        continue;
+      }
+      if (several) {
+        fmt::print("--- prompt {} of {}, sample {} of {} ---\n", p + 1, count, s + 1,
+                   options.samples);
+      }
+      print_sample(prompt, sampling, seed);
     }
-    ids.assign(1, token);
-    const std::string text = tokenizer->decode(ids);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    flush_standard_output();
   }
-  std::fputs("\n", stdout);
+}
+
+void add_sampling_options(CommandLine& command, GenerateOptions& options) {
+  command.add_option("--tokens", options.tokens, "Generate at most N tokens per text")
+      .check(integer_within(0, kMostCounted))
+      .show_default();
+  command
+      .add_option("--temperature", options.sampling.temperature,
+                  "Sampling temperature; 0 = greedy decoding")
+      .show_default();
+  command
+      .add_option("--top-k", options.sampling.top_k,
+                  "Sample from the N most likely tokens; 0 = no limit")
+      .check(integer_within(0, kMostCounted))
+      .show_default();
+  command
+      .add_option("--top-p", options.sampling.top_p,
+                  "Nucleus sampling: keep the smallest set of tokens with a cumulative "
+                  "probability of at least NUMBER")
+      .show_default();
+  command.add_option("--seed", options.sampling.seed, "Random seed")
+      .check(any_seed())
+      .show_default();
 }
 
 }  // namespace
@@ -117,26 +250,18 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       .required()
       .type_name("DIR");
   command.add_option("--prompt", options->prompt, "The text to continue (default: none)");
-  command.add_option("--tokens", options->tokens, "Generate at most N tokens")
-      .check(integer_within(0, kMostCounted))
-      .show_default();
   command
-      .add_option("--temperature", options->sampling.temperature,
-                  "Sampling temperature; 0 = greedy decoding")
+      .add_option("--prompts", options->prompts,
+                  "A file of prompts, one per line; in a .jsonl file, one object with the field "
+                  "\"prompt\" per line")
+      .type_name("FILE");
+  command.add_option("--samples", options->samples, "Draw N texts for each prompt")
+      .check(integer_within(1, kMostCounted))
       .show_default();
-  command
-      .add_option("--top-k", options->sampling.top_k,
-                  "Sample from the N most likely tokens; 0 = no limit")
-      .check(integer_within(0, kMostCounted))
-      .show_default();
-  command
-      .add_option("--top-p", options->sampling.top_p,
-                  "Nucleus sampling: keep the smallest set of tokens with a cumulative "
-                  "probability of at least NUMBER")
-      .show_default();
-  command.add_option("--seed", options->sampling.seed, "Random seed")
-      .check(any_seed())
-      .show_default();
+  command.add_option("--stop", options->stop, "End a text before this string; can be repeated")
+      .one_value_a_use();
+  add_sampling_options(command, *options);
+  command.add_flag("--json", options->json, "Print each text as one line of JSON");
   command
       .add_option("--precision", options->precision,
                   "Precision of the products and activations (default: as in training)")

@@ -167,6 +167,41 @@ class Commands(unittest.TestCase):
         self.assertEqual(first, sample(1, "--threads", 2))
         self.assertNotEqual(first, sample(2))
 
+    def test_generate_from_files_several_samples_and_stop_strings(self):
+        def generate(*words):
+            return harness.must(harness.run("generate", "--checkpoint", self.checkpoints, "--top-k",
+                                            20, "--tokens", 60, "--seed", 3, *words)).stdout
+
+        def samples(*words):
+            return [strict_json(line) for line in generate("--json", *words).splitlines()]
+
+        alone = samples("--prompt", "the ship")[0]
+        self.assertEqual(generate("--prompt", "the ship"), "the ship" + alone["text"] + "\n")
+        self.assertEqual((alone["finish"], alone["tokens"]), ("length", 60))
+
+        plain = self.folder / "prompts.txt"
+        plain.write_text("the ship\n\na harbour\n")
+        several = samples("--prompts", plain, "--samples", 2)
+        self.assertEqual([(s["prompt_number"], s["sample"], s["prompt"]) for s in several],
+                         [(1, 1, "the ship"), (1, 2, "the ship"),
+                          (2, 1, "a harbour"), (2, 2, "a harbour")])
+        self.assertEqual(several[0], alone)  # whatever else is drawn
+        self.assertNotEqual(several[1]["text"], alone["text"])
+        lines = self.folder / "prompts.jsonl"
+        lines.write_text('{"prompt": "the ship"}\n{"prompt": "a harbour"}\n')
+        self.assertEqual(samples("--prompts", lines, "--samples", 2), several)
+        self.assertEqual(generate("--prompts", plain, "--samples", 2).count("\n--- prompt "), 3)
+
+        cut = alone["text"][20:23]
+        stopped = samples("--prompt", "the ship", "--stop", "\x01none", "--stop", cut)[0]
+        self.assertEqual(stopped["text"], alone["text"][:alone["text"].index(cut)])
+        self.assertEqual(stopped["finish"], "stop")
+
+        for code, words in [(66, ["--prompts", self.folder / "none"]), (2, ["--stop", ""]),
+                            (2, ["--prompt", "a", "--prompts", plain]), (2, ["--samples", 0])]:
+            self.assertEqual(harness.run("generate", "--checkpoint", self.checkpoints,
+                                         *words).returncode, code)
+
     def test_data_commands(self):
         info = strict_json(
             harness.must(harness.run("data", "info", self.datasets[0], "--json")).stdout)

@@ -1,0 +1,84 @@
+// The parts of `trireme generate` that need no model: stop strings and files of prompts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/app/prompt_file.h"
+#include "src/app/stop_strings.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+// What comes out of a text that arrives in pieces of so many bytes.
+std::string given_out(const std::vector<std::string>& stops, const std::string& text,
+                      std::size_t piece, bool& stopped) {
+  StopStrings stop(stops);
+  std::string out;
+  for (std::size_t at = 0; at < text.size() && !stop.stopped(); at += piece) {
+    out += stop.add(std::string_view(text).substr(at, piece));
+  }
+  out += stop.rest();
+  stopped = stop.stopped();
+  return out;
+}
+
+TEST(StopStrings, EndTheTextBeforeTheFirstThatAppears) {
+  for (std::size_t piece = 1; piece < 12; ++piece) {
+    bool stopped = false;
+    EXPECT_EQ(given_out({"END"}, "one EN two END three END", piece, stopped), "one EN two ");
+    EXPECT_TRUE(stopped);
+    EXPECT_EQ(given_out({"aab"}, "aaab", piece, stopped), "a");
+    EXPECT_TRUE(stopped);
+    EXPECT_EQ(given_out({"\n\n"}, "a\nb\n", piece, stopped), "a\nb\n");
+    EXPECT_FALSE(stopped);
+    EXPECT_EQ(given_out({}, "anything", piece, stopped), "anything");
+    EXPECT_FALSE(stopped);
+  }
+  bool stopped = false;
+  EXPECT_EQ(given_out({"three", "two"}, "one two three", 100, stopped), "one ");
+}
+
+TEST(StopStrings, HoldBackOnlyWhatMayBecomeOne) {
+  StopStrings stop({"END"});
+  EXPECT_EQ(stop.add("text E"), "text ");
+  EXPECT_EQ(stop.add("x"), "Ex");
+  EXPECT_EQ(stop.add("EN"), "");
+  EXPECT_EQ(stop.rest(), "EN");
+  EXPECT_THROW(StopStrings({"a", ""}), ConfigError);
+}
+
+class PromptFile : public testing::Test {
+ protected:
+  std::filesystem::path write(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = folder_.path() / name;
+    write_file_durably(path, text);
+    return path;
+  }
+  TempFolder folder_;
+};
+
+TEST_F(PromptFile, HoldsOneALine) {
+  EXPECT_THAT(read_prompts(write("a.txt", "The ship\r\n\n  two {\nlast")),
+              testing::ElementsAre("The ship", "  two {", "last"));
+  EXPECT_THROW(read_prompts(folder_.path() / "none"), NotFound);
+  EXPECT_THROW(read_prompts(write("empty.txt", "\n \n")), DataError);
+}
+
+TEST_F(PromptFile, HoldsJsonLines) {
+  EXPECT_THAT(
+      read_prompts(write("a.jsonl", "{\"prompt\": \"a\\nb\", \"id\": 1}\n{\"prompt\":\"\"}\n")),
+      testing::ElementsAre("a\nb", ""));
+  for (const char* line : {"{\"text\": \"a\"}", "{\"prompt\": 1}", "[]", "{"}) {
+    try {
+      read_prompts(write("bad.jsonl", std::string("{\"prompt\": \"a\"}\n") + line));
+      FAIL() << line;
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("bad.jsonl:2: ")) << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trireme
