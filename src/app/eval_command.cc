@@ -30,6 +30,7 @@ struct EvalOptions {
   std::string precision;  // empty: as it was trained
   bool any_tokenizer = false;
   bool json = false;
+  bool ema = false;
 };
 
 // The step that rank 0 finds: a run may be saving another one meanwhile.
@@ -83,7 +84,8 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   Pool pool{Device{}};
   Stream stream({}, compute_threads(session.place().threads()));
   const LoadedModel loaded = load_model(step_for_all(options.checkpoint, session.world()), pool,
-                                        asked_precision(options.precision));
+                                        asked_precision(options.precision),
+                                        options.ema ? Weights::average : Weights::latest);
   const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world());
   check_tokenizer(options, loaded, dataset);
   Run run{.kernels = kernels_for({}),
@@ -148,6 +150,8 @@ void add_eval_command(CommandLine& app, AppContext& context) {
       .check(one_of({"bf16", "fp32"}));
   command.add_flag("--any-tokenizer", options->any_tokenizer,
                    "Evaluate even if another tokenizer made the dataset");
+  command.add_flag("--ema", options->ema,
+                   "Use the moving average of the weights that optimizer.ema has kept");
   command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Example:\n"

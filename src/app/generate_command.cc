@@ -30,6 +30,7 @@ struct GenerateOptions {
   bool ids = false;
   int threads = 0;
   bool json = false;
+  bool ema = false;
   SamplingOptions sampling;
 };
 
@@ -184,7 +185,8 @@ void generate(const GenerateOptions& options, AppContext& context) {
   Stream stream({},
                 compute_threads(options.threads > 0 ? options.threads : current_binding().cores));
   const LoadedModel loaded =
-      load_model(options.checkpoint, pool, asked_precision(options.precision));
+      load_model(options.checkpoint, pool, asked_precision(options.precision),
+                 options.ema ? Weights::average : Weights::latest);
   for (const std::string& why : loaded.skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
@@ -260,6 +262,8 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       .show_default();
   command.add_option("--stop", options->stop, "End a text before this string; can be repeated")
       .one_value_a_use();
+  command.add_flag("--ema", options->ema,
+                   "take the moving average of the weights that optimizer.ema has kept");
   add_sampling_options(command, *options);
   command.add_flag("--json", options->json, "Print each text as one line of JSON");
   command

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "src/base/philox.h"
 #include "src/device/device.h"
 
 namespace trireme {
@@ -110,6 +111,26 @@ struct Rope {
   bool backward = false;        // rotate by the negative angle
 };
 
+// Dropout of attention's weights (Srivastava et al., 2014; where Vaswani et al., 2017, leave it to
+// the residual branches, GPT-2 has it here, too): after the softmax a weight is zeroed with
+// `probability`, or divided by 1 - probability. The mask of a weight is word key % 4 of Philox
+// keyed by (seed, layer, head), with counter (query, step, sample, key / 4): independent of who
+// computes it, and made again by backward.
+struct AttentionDropout {
+  float probability = 0;
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;
+  std::uint32_t layer = 0;
+  std::int64_t first_head = 0;    // number of the call's first head among all ranks' heads
+  std::int64_t first_sample = 0;  // number of the call's first sample within the global batch
+
+  // The Philox seed of a head of this call.
+  std::uint64_t seed_of(std::int64_t head) const {
+    const auto number = static_cast<std::uint64_t>(first_head + head);
+    return mix64(mix64(seed) ^ ((std::uint64_t{layer} + 1) << 32 | number));
+  }
+};
+
 // Causal attention; query head h reads key/value head h / (heads / kv_heads); scale 1/sqrt(D).
 // The query of time t has position kv_time - time + t, so that with kv_time > time the queries are
 // the last of a longer sequence (a key-value cache). Never stores T x T.
@@ -128,6 +149,7 @@ struct AttentionForward {
   std::int64_t kv_batch_rows = 0;  // token rows from one batch member's k to the next; >= kv_time
   View out;                        // T [B,T,heads*D]
   View lse = {};  // f32 [B,heads,T]: log of the sum of exponentials, for backward; or empty
+  AttentionDropout dropout = {};  // training shapes only: kv_time == time
 };
 
 // Training shapes only: kv_time == time, kv_batch_rows == time.
@@ -155,8 +177,21 @@ struct Dropout {
   std::int64_t first_element = 0;
 };
 
-// losses[r] = -log softmax(logits[r,:V])[targets[r]]; and, in place,
-// logits[r,:] = (softmax(logits[r,:]) - onehot(targets[r])) * scale, unless forward_only.
+// What is added to a cross entropy while training. With L = log(sum_i exp(x_i)) over the V logits
+// of a token and its target t,
+//   loss = L - (1 - s) x_t - (s / V) sum_i x_i + z L^2
+// where s is label smoothing (Szegedy et al., Rethinking the Inception Architecture, 2016; as
+// PyTorch's cross_entropy defines it) and z the weight of the z-loss, which keeps L near 0
+// (Chowdhery et al., PaLM, 2022, section 5). Its gradient by x_i is
+//   (1 + 2 z L) softmax(x)_i - (1 - s) [i = t] - s / V
+struct LossTerms {
+  float label_smoothing = 0;
+  float z_loss = 0;
+};
+
+// losses[r] = the loss of LossTerms, which without its terms is -log
+// softmax(logits[r,:V])[targets[r]]; and, in place, logits[r,:] = its gradient * scale, unless
+// forward_only.
 struct CrossEntropy {
   std::int64_t rows = 0;
   std::int64_t vocabulary = 0;
@@ -165,25 +200,30 @@ struct CrossEntropy {
   View losses;        // f32 [R]
   float scale = 0;
   bool forward_only = false;
+  LossTerms terms = {};
 };
 
 // Cross entropy over a vocabulary that ranks share, in two calls with an exchange between them.
-// First, of each row of this rank's logits: the maximum, the sum of exp(logit - maximum), and the
-// logit of the target, or 0 where another rank has it.
+// First, of each row of this rank's logits: the maximum, the sum of exp(logit - maximum), the logit
+// of the target (0 where another rank has it), and the sum of the logits (0 unless it is asked
+// for).
+inline constexpr std::int64_t kRowStatistics = 4;
 struct SoftmaxPart {
   std::int64_t rows = 0;
   std::int64_t vocabulary = 0;  // ids that this rank holds
   std::int64_t first_id = 0;    // the first of them
   ConstView logits;             // T [R,V]
   ConstView targets;            // i32 [R], ids of the whole vocabulary
-  View statistics;              // f64 [R,3]
+  View statistics;              // f64 [R,kRowStatistics]
+  bool sum_logits = false;      // for label smoothing
 };
 // Then losses and gradients as of CrossEntropy, from all ranks' statistics, taken in rank order.
 struct CrossEntropyOfParts {
   CrossEntropy own;  // vocabulary and logits: this rank's; targets: ids of the whole vocabulary
   std::int64_t first_id = 0;
   std::int64_t parts = 1;
-  ConstView statistics;  // f64 [parts,R,3]
+  ConstView statistics;               // f64 [parts,R,kRowStatistics]
+  std::int64_t whole_vocabulary = 0;  // ids of all parts together, for label smoothing
 };
 
 // AdamW (Loshchilov and Hutter, 2019), decoupled decay:
@@ -203,6 +243,29 @@ struct AdamW {
   float epsilon = 1e-8F;
   float weight_decay = 0;
   float gradient_scale = 1;  // clipping
+};
+
+// SGD with momentum and decoupled decay (SGDW of Loshchilov and Hutter, 2019; without decay the
+// same as PyTorch's SGD with no dampening):
+//   g = gradient * gradient_scale; b = momentum * b + g; d = nesterov ? g + momentum * b : b
+//   value = (1 - lr * weight_decay) * value - lr * d
+struct Sgd {
+  View value;          // f32 [n]
+  View buffer;         // f32 [n], b: zeros before the first step
+  ConstView gradient;  // f32 [n]
+  View compute = {};   // bf16 [n] copy of the new value, or empty
+  float lr = 0;
+  float momentum = 0.9F;
+  bool nesterov = false;
+  float weight_decay = 0;
+  float gradient_scale = 1;  // clipping
+};
+
+// average += (1 - decay) * (value - average), both f32 [n].
+struct MovingAverage {
+  View average;
+  ConstView value;
+  float decay = 0;
 };
 
 }  // namespace trireme

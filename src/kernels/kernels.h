@@ -52,6 +52,8 @@ struct Kernels {
   void (*cross_entropy_of_parts)(Stream&, const CrossEntropyOfParts&);
 
   void (*adamw)(Stream&, const AdamW&);
+  void (*sgd)(Stream&, const Sgd&);
+  void (*moving_average)(Stream&, const MovingAverage&);
   // sums[b] (doubles on the host, [ceil(n / kSumBlock)]) = the sum of x[i]^2 over block b of an f32
   // view, in double, in a fixed order.
   void (*sums_of_squares)(Stream&, double* sums, ConstView x);

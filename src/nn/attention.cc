@@ -99,7 +99,8 @@ View tail(const View& view, std::int64_t first) { return view.slice(first, view.
 
 }  // namespace
 
-AttentionForward Attention::arguments(const Span& span, const View& out, const View& lse) const {
+AttentionForward Attention::arguments(const Span& span, const View& out, const View& lse,
+                                      const Run& run) const {
   const std::int64_t keys = shape_.heads * shape_.head_dim;
   const std::int64_t values = keys + shape_.kv_heads * shape_.head_dim;
   AttentionForward call;
@@ -117,6 +118,11 @@ AttentionForward Attention::arguments(const Span& span, const View& out, const V
   call.kv_batch_rows = span.capacity;
   call.out = out;
   call.lse = lse;
+  if (run.training && shape_.dropout > 0) {
+    call.dropout = {shape_.dropout,    run.dropout.seed,
+                    run.dropout.step,  static_cast<std::uint32_t>(shape_.layer),
+                    shape_.first_head, run.first_sample};
+  }
   return call;
 }
 
@@ -128,7 +134,7 @@ Attention::Output Attention::attend(const Span& span, DType dtype, bool for_back
     output.lse = Tensor(run.pool, {span.batch, shape_.heads, span.time}, DType::f32);
   }
   run.kernels.attention_forward(run.stream,
-                                arguments(span, output.heads.view(), output.lse.view()));
+                                arguments(span, output.heads.view(), output.lse.view(), run));
   return output;
 }
 
@@ -185,7 +191,7 @@ Tensor Attention::packed_gradient(const Tensor& dy, const Tensor& packed, const 
     const Tensor dout(run.pool, output.heads.shape(), output.heads.dtype());
     project_out_.backward_input(dy.view(), dout.view(), run);
     AttentionBackward call;
-    call.forward = arguments(span, output.heads.view(), output.lse.view());
+    call.forward = arguments(span, output.heads.view(), output.lse.view(), run);
     call.dout = dout.view();
     call.dq = dpacked.view();
     call.dk = tail(dpacked.view(), shape_.heads * shape_.head_dim);

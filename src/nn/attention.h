@@ -21,6 +21,8 @@ struct AttentionHeads {
   std::int64_t head_dim = 0;
   // So many neighbouring ranks hold the same key-value heads, and sum the gradients of these.
   int kv_copies = 1;
+  std::int64_t first_head = 0;  // number of the first of them among all ranks' heads
+  float dropout = 0;            // of attention's weights, while training
   // Of a packed row.
   std::int64_t width() const { return (heads + 2 * kv_heads) * head_dim; }
 };
@@ -42,7 +44,8 @@ class Attention : public Branch {
   Span training_span(const Tensor& packed) const;
   Span cached_span(const Tensor& x, const Run& run) const;
   void rotate(const Span& span, const View& rows, bool backward, Run& run) const;
-  AttentionForward arguments(const Span& span, const View& out, const View& lse) const;
+  AttentionForward arguments(const Span& span, const View& out, const View& lse,
+                             const Run& run) const;
   Output attend(const Span& span, DType dtype, bool for_backward, Run& run) const;
   Tensor packed_gradient(const Tensor& dy, const Tensor& packed, const Output& output,
                          Run& run) const;

@@ -76,7 +76,13 @@ std::unique_ptr<Layer> Gpt2Builder::attention_layer(std::int64_t block) {
       columns_of(name(block) + "attn.c_attn", c_.qkv_width(), declare_.packed_columns());
   const Linear merge =
       rows_of(name(block) + "attn.c_proj", c_.attention_width(), declare_.query_rows());
-  const AttentionHeads heads{block, share.heads.count, share.kv_heads.count, c_.head_dim, 1};
+  const AttentionHeads heads{block,
+                             share.heads.count,
+                             share.kv_heads.count,
+                             c_.head_dim,
+                             1,
+                             share.heads.first,
+                             static_cast<float>(c_.attention_dropout)};
   return std::make_unique<ResidualLayer>(
       norm, std::make_unique<Attention>(heads, attend, merge, Tensor(), lean_), dropout(2 * block),
       lean_);

@@ -56,18 +56,20 @@ void Head::entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, 
     return;
   }
   const std::int64_t parts = run.group->size();
-  const Tensor statistics(run.group->pool(), {parts, call.rows, 3}, DType::f64);
+  const Tensor statistics(run.group->pool(), {parts, call.rows, kRowStatistics}, DType::f64);
   SoftmaxPart part;
   part.rows = call.rows;
   part.vocabulary = call.vocabulary;
   part.first_id = vocabulary.first;
   part.logits = call.logits;
   part.targets = call.targets;
-  part.statistics = statistics.view().slice(run.group->rank() * 3 * call.rows, 3 * call.rows);
+  const std::int64_t own = kRowStatistics * call.rows;
+  part.statistics = statistics.view().slice(run.group->rank() * own, own);
+  part.sum_logits = call.terms.label_smoothing > 0;
   run.kernels.softmax_part(run.stream, part);
   run.group->gather(statistics.view());
-  run.kernels.cross_entropy_of_parts(run.stream,
-                                     {call, vocabulary.first, parts, statistics.view()});
+  run.kernels.cross_entropy_of_parts(
+      run.stream, {call, vocabulary.first, parts, statistics.view(), whole_vocabulary});
 }
 
 Head::Result Head::forward_backward(Residual stream, const ConstView& targets, float scale,
@@ -83,6 +85,7 @@ Head::Result Head::forward_backward(Residual stream, const ConstView& targets, f
     CrossEntropy call;
     call.targets = targets;
     call.scale = scale;
+    call.terms = run.loss_terms;
     for (std::int64_t first = 0; first < chunks.rows; first += chunks.at_once) {
       const View rows = chunks.rows_of(y, first);
       const View logits = chunks.logits_of(first);

@@ -4,7 +4,7 @@
 // the gradient of W is made at once even where others are put off.
 //
 // In a tensor-parallel group each rank makes the logits of its own part of the vocabulary; ranks
-// exchange three numbers a row (kernel_arguments.h, SoftmaxPart), never logits.
+// exchange four numbers a row (kernel_arguments.h, SoftmaxPart), never logits.
 #pragma once
 
 #include "src/nn/layer.h"
@@ -14,17 +14,19 @@ namespace trireme {
 
 struct Head {
   Norm norm;
-  Linear output;                  // W [V,C], transposed; V: ids of this rank
-  bool tied = false;              // W is the token embedding, which announces the gradient itself
-  IndexRange vocabulary;          // ids whose logits are made here
-  std::int64_t rows_at_once = 1;  // see logits_rows
+  Linear output;          // W [V,C], transposed; V: ids of this rank
+  bool tied = false;      // W is the token embedding, which announces the gradient itself
+  IndexRange vocabulary;  // ids whose logits are made here
+  std::int64_t whole_vocabulary = 0;  // ids of all ranks of the group
+  std::int64_t rows_at_once = 1;      // see logits_rows
 
   struct Result {
-    double loss = 0;  // the sum over all tokens
+    double loss = 0;  // the sum over all tokens, with the terms of Run::loss_terms
     Tensor d;         // [B,T,C]: gradient of the stream
   };
   // targets i32 [B,T]; the gradients are those of scale x loss.
   Result forward_backward(Residual stream, const ConstView& targets, float scale, Run& run) const;
+  // The plain cross entropy, for evaluation.
   double loss(Residual stream, const ConstView& targets, Run& run) const;
   // f32 [V] of the last token of a stream [1,T,C]. Not in a group.
   Tensor last_logits(Residual stream, Run& run) const;

@@ -75,8 +75,13 @@ std::unique_ptr<Layer> LlamaBuilder::attention_layer(std::int64_t block) {
   const Linear merge =
       linear_of(declare_.residual_matrix(name(block) + "self_attn.o_proj.weight", output),
                 output.width(), c_.hidden);
-  const AttentionHeads heads{block, share.heads.count, share.kv_heads.count, c_.head_dim,
-                             share.kv_copies};
+  const AttentionHeads heads{block,
+                             share.heads.count,
+                             share.kv_heads.count,
+                             c_.head_dim,
+                             share.kv_copies,
+                             share.heads.first,
+                             static_cast<float>(c_.attention_dropout)};
   return std::make_unique<ResidualLayer>(
       norm, std::make_unique<Attention>(heads, attend, merge, frequencies_, lean_),
       dropout(2 * block), lean_);

@@ -91,6 +91,8 @@ void check_reals(const ModelConfig& c, Problems& problems) {
                   "model.norm_epsilon is {}: it has to lie between 0 and 1", c.norm_epsilon);
   problems.unless(c.dropout >= 0 && c.dropout < 1, "model.dropout is {}: 0 <= dropout < 1",
                   c.dropout);
+  problems.unless(c.attention_dropout >= 0 && c.attention_dropout < 1,
+                  "model.attention_dropout is {}: 0 <= attention_dropout < 1", c.attention_dropout);
   problems.unless(c.initializer_range >= 0 && c.initializer_range < 10,
                   "model.initializer_range is {}: 0 <= initializer_range < 10",
                   c.initializer_range);

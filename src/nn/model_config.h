@@ -36,7 +36,8 @@ struct ModelConfig {
   double norm_epsilon = 1e-5;
   double rope_theta = 10000;  // Llama only, as the next
   RopeScaling rope_scaling;
-  double dropout = 0;  // of the embedding and of each residual branch, while training
+  double dropout = 0;            // of the embedding and of each residual branch, while training
+  double attention_dropout = 0;  // of attention's weights, while training
   double initializer_range = 0.02;
 
   // Fills in what 0 stands for.

@@ -33,19 +33,29 @@ Place ParameterDeclarer::common(const Shape& shape) const {
   return place;
 }
 
+namespace {
+
+Parameter hidden_matrix(const std::string& name, const Place& place, double deviation) {
+  Parameter parameter = normal_matrix(name, place, deviation);
+  parameter.hidden = true;
+  return parameter;
+}
+
+}  // namespace
+
 ParameterId ParameterDeclarer::matrix(const std::string& name, const Place& place) {
-  return store_.add(normal_matrix(name, place, config_.initializer_range));
+  return store_.add(hidden_matrix(name, place, config_.initializer_range));
 }
 
 ParameterId ParameterDeclarer::joined_matrix(const std::string& name, const Place& place) {
-  Parameter parameter = normal_matrix(name, place, config_.initializer_range);
+  Parameter parameter = hidden_matrix(name, place, config_.initializer_range);
   parameter.joined = true;
   return store_.add(std::move(parameter));
 }
 
 ParameterId ParameterDeclarer::residual_matrix(const std::string& name, const Place& place) {
   const double branches = 2.0 * static_cast<double>(config_.layers);
-  return store_.add(normal_matrix(name, place, config_.initializer_range / std::sqrt(branches)));
+  return store_.add(hidden_matrix(name, place, config_.initializer_range / std::sqrt(branches)));
 }
 
 ParameterId ParameterDeclarer::ones(const std::string& name, std::int64_t elements) {
@@ -61,7 +71,7 @@ ParameterId ParameterDeclarer::zeros(const std::string& name, const Place& place
 }
 
 ParameterId ParameterDeclarer::common_matrix(const std::string& name, const Shape& shape) {
-  return matrix(name, common(shape));
+  return store_.add(normal_matrix(name, common(shape), config_.initializer_range));
 }
 
 ParameterId ParameterDeclarer::vocabulary_matrix(const std::string& name, bool trained) {
@@ -131,6 +141,7 @@ class Assembler {
     head.tied = config_.tie_embeddings;
     head.rows_at_once = logits_rows(config_);
     head.vocabulary = declare_.share().vocabulary;
+    head.whole_vocabulary = config_.vocab;
     head.output.weight = head.tied && embedding
                              ? embedding->token
                              : declare_.vocabulary_matrix(

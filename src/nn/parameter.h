@@ -25,6 +25,7 @@ struct Parameter {
   Place place;       // the part of the logical tensor that lies here
   Initializer initializer;
   bool decays = false;      // whether weight decay applies: matrices only
+  bool hidden = false;      // a matrix inside a layer, no embedding or head: what Muon is for
   bool joined = false;      // lies without a gap behind the one before: parts of one matrix
   bool trained = true;      // false: a copy; another rank has the gradient and makes the update
   std::int64_t offset = 0;  // first element in the flat buffers

@@ -32,6 +32,7 @@ struct Run {
   bool training = false;
   DropoutKey dropout{};
   std::int64_t first_sample = 0;  // of this micro-batch, within the step's global batch
+  LossTerms loss_terms{};         // of training losses; evaluation takes the plain cross entropy
   // Where backward leaves gradients.
   GradientSink* gradients = nullptr;
   // If given, backward computes the gradients of activations alone, and puts those of weights off

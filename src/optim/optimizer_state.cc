@@ -4,7 +4,7 @@
 
 namespace trireme {
 
-std::vector<StatePiece> pieces_of(const AdamWOptimizer& optimizer) {
+std::vector<StatePiece> pieces_of(const Optimizer& optimizer) {
   const MasterWeights& masters = optimizer.masters();
   std::vector<StatePiece> pieces;
   for (int range = 0; range < masters.ranges(); ++range) {
@@ -16,8 +16,15 @@ std::vector<StatePiece> pieces_of(const AdamWOptimizer& optimizer) {
       const std::int64_t n = std::min(end, parameter.offset + parameter.elements()) - from;
       if (n > 0) {
         const std::int64_t at = from - begin;
-        pieces.push_back({id, from - parameter.offset, masters.values(range).slice(at, n),
-                          optimizer.m(range).slice(at, n), optimizer.v(range).slice(at, n)});
+        StatePiece piece{id, from - parameter.offset, masters.values(range).slice(at, n), {}, {}};
+        for (int state = 0; state < optimizer.options().states(); ++state) {
+          const std::string_view name = optimizer.state_name(state, parameter);
+          if (!name.empty()) {
+            piece.states.push_back(optimizer.state(state, range).slice(at, n));
+            piece.state_names.push_back(name);
+          }
+        }
+        pieces.push_back(std::move(piece));
       }
     }
   }
@@ -42,8 +49,12 @@ std::vector<StatePiece> share_to_save(const ParameterStore& store,
     const std::int64_t n = std::min(share.end() - at, piece.count()) - from;
     at += piece.count();
     if (n > 0) {
-      cut.push_back({piece.id, piece.first + from, piece.value.slice(from, n),
-                     piece.m.slice(from, n), piece.v.slice(from, n)});
+      StatePiece part{
+          piece.id, piece.first + from, piece.value.slice(from, n), {}, piece.state_names};
+      for (const View& state : piece.states) {
+        part.states.push_back(state.slice(from, n));
+      }
+      cut.push_back(std::move(part));
     }
   }
   return cut;

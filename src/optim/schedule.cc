@@ -14,10 +14,11 @@ struct Name {
   ScheduleKind kind;
   std::string_view name;
 };
-constexpr std::array<Name, 4> kNames{{{ScheduleKind::constant, "constant"},
+constexpr std::array<Name, 5> kNames{{{ScheduleKind::constant, "constant"},
                                       {ScheduleKind::linear, "linear"},
                                       {ScheduleKind::cosine, "cosine"},
-                                      {ScheduleKind::warmup_stable_decay, "wsd"}}};
+                                      {ScheduleKind::warmup_stable_decay, "wsd"},
+                                      {ScheduleKind::inverse_sqrt, "inverse_sqrt"}}};
 
 // How much of the decay from lr to min_lr lies behind: 0 to 1.
 double progress(const Schedule& s, std::int64_t step) {
@@ -39,7 +40,8 @@ ScheduleKind parse_schedule(std::string_view name) {
     }
   }
   throw ConfigError(fmt::format(
-      "optimizer.schedule.kind is '{}': constant, linear, cosine and wsd are known", name));
+      "optimizer.schedule.kind is '{}': constant, linear, cosine, wsd and inverse_sqrt are known",
+      name));
 }
 
 std::string_view schedule_name(ScheduleKind kind) {
@@ -76,6 +78,10 @@ double learning_rate(const Schedule& s, std::int64_t step) {
     case ScheduleKind::cosine:
       return s.min_lr +
              (s.lr - s.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * progress(s, step)));
+    case ScheduleKind::inverse_sqrt: {
+      const auto peak = static_cast<double>(std::max<std::int64_t>(s.warmup, 1));
+      return std::max(s.min_lr, s.lr * std::sqrt(peak / static_cast<double>(step + 1)));
+    }
   }
   return s.lr;
 }

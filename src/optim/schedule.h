@@ -7,16 +7,22 @@
 
 namespace trireme {
 
-enum class ScheduleKind : std::uint8_t { constant, linear, cosine, warmup_stable_decay };
+enum class ScheduleKind : std::uint8_t {
+  constant,
+  linear,
+  cosine,
+  warmup_stable_decay,
+  inverse_sqrt,  // lr * sqrt(warmup / (step + 1)) after warmup (Vaswani et al., 2017)
+};
 
-// "constant", "linear", "cosine" or "wsd"; ConfigError for another word.
+// "constant", "linear", "cosine", "wsd" or "inverse_sqrt"; ConfigError for another word.
 ScheduleKind parse_schedule(std::string_view name);
 std::string_view schedule_name(ScheduleKind kind);
 
 struct Schedule {
   ScheduleKind kind = ScheduleKind::cosine;
   double lr = 0;            // the peak
-  double min_lr = 0;        // what the decay goes towards
+  double min_lr = 0;        // what the decay goes towards, and never below
   std::int64_t warmup = 0;  // steps of linear growth from lr / warmup to lr
   std::int64_t steps = 0;   // of the whole run; the decay would reach min_lr at step `steps`
   std::int64_t decay = 0;   // wsd only: steps of linear decay at the end
@@ -24,7 +30,8 @@ struct Schedule {
   void validate() const;
 };
 
-// The rate of the update with number `step`, from 0. Beyond the end: min_lr (constant: lr).
+// The rate of the update with number `step`, from 0. Beyond the end: min_lr (constant: lr;
+// inverse_sqrt has no end).
 double learning_rate(const Schedule& schedule, std::int64_t step);
 
 }  // namespace trireme

@@ -14,11 +14,12 @@ ZeroState::ZeroState(ParameterStore& store, const ZeroTools& tools, const Option
               cut_into_buckets(store, options.bucket_bytes, options.borders)),
       parameters_(store, layout_, tools),
       masters_(store, parameters_.held()),
-      optimizer_(masters_, options.adamw),
+      optimizer_(masters_, options.optimizer),
       reducer_(layout_, tools, {options.micro_batches, options.reproducibility}) {}
 
 void ZeroState::initialize(std::uint64_t seed) {
   masters_.initialize(seed);
+  optimizer_.start_average();
   Pool passing(tools_.pool.device());  // its memory goes back to the system
   for (ParameterId id = 0; id < store_.count(); ++id) {
     if (layout_.bucket_of(id) < 0) {
@@ -52,7 +53,7 @@ void ZeroState::add_squares(ExactSum& sum) {
 }
 
 // The parameters that forward reads first come first.
-void ZeroState::start_update(const AdamWUpdate& update) {
+void ZeroState::start_update(const OptimizerUpdate& update) {
   for (int b = layout_.buckets() - 1; b >= 0; --b) {
     parameters_.settle(b);
     optimizer_.step(b, reducer_.sum(b), update, tools_.kernels, tools_.stream);
@@ -60,7 +61,7 @@ void ZeroState::start_update(const AdamWUpdate& update) {
   }
 }
 
-void ZeroState::update(const AdamWUpdate& update) {
+void ZeroState::update(const OptimizerUpdate& update) {
   start_update(update);
   parameters_.settle();
 }

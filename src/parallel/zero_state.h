@@ -9,7 +9,7 @@
 #pragma once
 
 #include "src/base/exact_sum.h"
-#include "src/optim/adamw.h"
+#include "src/optim/optimizer.h"
 #include "src/optim/optimizer_state.h"
 #include "src/parallel/gradient_reducer.h"
 #include "src/parallel/zero_parameters.h"
@@ -24,7 +24,7 @@ class ZeroState {
     Reproducibility reproducibility = Reproducibility::elastic;
     std::int64_t bucket_bytes = kDefaultBucketBytes;
     std::vector<ParameterId> borders;  // where buckets had better begin: the layers' first
-    AdamWOptions adamw;
+    OptimizerOptions optimizer;
   };
   // In place of store.allocate(). All outlive this.
   ZeroState(ParameterStore& store, const ZeroTools& tools, const Options& options);
@@ -32,7 +32,7 @@ class ZeroState {
   const ZeroLayout& layout() const { return layout_; }
   ZeroParameters& parameters() { return parameters_; }
   MasterWeights& masters() { return masters_; }
-  AdamWOptimizer& optimizer() { return optimizer_; }
+  Optimizer& optimizer() { return optimizer_; }
   GradientReducer& reducer() { return reducer_; }
 
   // Initial values, from the seed; and what follows a load of pieces_to_load().
@@ -45,10 +45,10 @@ class ZeroState {
   // After reducer().finish_step(): the squares of the gradients that this rank owns. At level 0
   // every rank of the group owns all of them.
   void add_squares(ExactSum& sum);
-  // AdamW on all that this rank owns, and on the way to the other ranks: their computes are there
-  // after parameters().need() or settle(). update() waits for them.
-  void start_update(const AdamWUpdate& update);
-  void update(const AdamWUpdate& update);
+  // The optimizer's step on all that this rank owns, and on the way to the other ranks: their
+  // computes are there after parameters().need() or settle(). update() waits for them.
+  void start_update(const OptimizerUpdate& update);
+  void update(const OptimizerUpdate& update);
 
  private:
   const ParameterStore& store_;
@@ -56,7 +56,7 @@ class ZeroState {
   ZeroLayout layout_;
   ZeroParameters parameters_;
   MasterWeights masters_;
-  AdamWOptimizer optimizer_;
+  Optimizer optimizer_;
   GradientReducer reducer_;
 };
 

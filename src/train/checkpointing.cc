@@ -159,9 +159,11 @@ void TrainingCheckpoints::tell_resumed(const Resumed& resumed) const {
 
 void TrainingCheckpoints::accept(const Manifest& manifest) const {
   const RunFingerprints& own = parts_.fingerprints;
+  check_same_states(*manifest.meta.config, parts_.config);
   std::vector<std::string> allowed = fields_without_effect(*manifest.meta.config, *own.config);
   append(allowed, parts_.config.checkpoint.allow_change);
-  const std::vector<std::string> changed = differences(*manifest.meta.config, *own.config, allowed);
+  const std::vector<std::string> changed =
+      differences(with_later_fields(*manifest.meta.config), *own.config, allowed);
   if (!changed.empty()) {
     throw ConfigError(fmt::format(
         "the checkpoint of step {} belongs to another run:\n  {}\nGo back to the old values, "

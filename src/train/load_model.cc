@@ -63,10 +63,16 @@ std::optional<DType> asked_precision(std::string_view word) {
 }
 
 LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
-                       std::optional<DType> compute) {
+                       std::optional<DType> compute, Weights weights) {
   LoadedModel loaded;
   const StepFolder step = find_step(directory, loaded.skipped);
   const CheckpointReader reader(step.path, *step.manifest);
+  if (weights == Weights::average &&
+      reader.manifest().meta.config->value("optimizer.ema", 0.0) == 0) {
+    throw ConfigError(fmt::format(
+        "{} holds no average of the weights: it was trained without optimizer.ema; leave --ema out",
+        step.path.string()));
+  }
   try {
     read_meta(reader.manifest().meta, loaded);
     check_count(reader.manifest(), loaded.config);
@@ -79,7 +85,7 @@ LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
   }
   loaded.parameters->allocate();
   MasterWeights masters(*loaded.parameters);
-  reader.load(parameters_to_load(masters));
+  reader.load(parameters_to_load(masters, weights));
   masters.refresh_computes();
   return loaded;
 }

@@ -9,6 +9,7 @@
 
 #include "src/nn/model.h"
 #include "src/nn/parameter.h"
+#include "src/train/engine/training_state.h"
 #include "src/train/tokenizer_identity.h"
 
 namespace trireme {
@@ -28,8 +29,9 @@ struct LoadedModel {
 std::optional<DType> asked_precision(std::string_view word);
 
 // directory: a step's folder, or a checkpoint folder, which means its newest valid step. NotFound
-// if there is none, DataError if none is valid. compute: bf16 or f32; nothing: as it was trained.
+// if there is none, DataError if none is valid; ConfigError if the average of the weights is asked
+// for where the run kept none. compute: bf16 or f32; nothing: as it was trained.
 LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
-                       std::optional<DType> compute);
+                       std::optional<DType> compute, Weights weights = Weights::latest);
 
 }  // namespace trireme

@@ -1,14 +1,14 @@
 // Losses, gradients, logits and ten AdamW steps against the files that make_golden.py made with
 // PyTorch in float64; every table of kernels, in f32 and bf16.
 #include <cmath>
-#include <filesystem>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "src/base/file.h"
-#include "src/optim/adamw.h"
 #include "src/optim/gradient_norm.h"
+#include "src/optim/optimizer.h"
+#include "tests/golden/golden_case.h"
 #include "tests/nn/tiny_model.h"
 
 namespace trireme {
@@ -16,45 +16,12 @@ namespace {
 
 using nlohmann::json;
 
-const std::filesystem::path kFolder = std::filesystem::path(TRIREME_SOURCE_DIR) / "tests/golden";
-
-struct Tolerance {
-  double loss;      // relative
-  double gradient;  // of the difference's norm over the norm
-};
-Tolerance tolerance(DType compute) {
-  return compute == DType::f32 ? Tolerance{1e-5, 1e-4} : Tolerance{2e-2, 2e-2};
-}
-
-ModelConfig parse_config(const json& j) {
-  ModelConfig c;
-  c.family = parse_family(j.at("family").get<std::string>());
-  c.layers = j.at("layers");
-  c.hidden = j.at("hidden");
-  c.heads = j.at("heads");
-  c.kv_heads = j.at("kv_heads");
-  c.head_dim = j.at("head_dim");
-  c.ffn = j.at("ffn");
-  c.vocab = j.at("vocab");
-  c.context = j.at("context");
-  c.tie_embeddings = j.at("tie_embeddings");
-  c.norm_epsilon = j.at("norm_epsilon");
-  c.rope_theta = j.value("rope_theta", c.rope_theta);
-  if (j.contains("rope_scaling")) {
-    const json& s = j["rope_scaling"];
-    c.rope_scaling = {s.at("factor"), s.at("low_freq_factor"), s.at("high_freq_factor"),
-                      s.at("original_context")};
-  }
-  c.validate();
-  return c;
-}
-
 class GoldenTest : public testing::TestWithParam<std::tuple<std::string, std::string, DType>> {
  protected:
   std::string name() const { return std::get<0>(GetParam()); }
   DType compute() const { return std::get<2>(GetParam()); }
-  json golden_ = json::parse(read_file(kFolder / (name() + ".json")));
-  TinyModel tiny_{parse_config(golden_.at("config")), compute(),
+  json golden_ = json::parse(read_file(kGoldenFolder / (name() + ".json")));
+  TinyModel tiny_{golden_config(golden_.at("config")), compute(),
                   kernels_named(std::get<1>(GetParam()))};
 
   // The mean loss of a step's tokens; leaves the gradients of the mean.
@@ -70,11 +37,11 @@ class GoldenTest : public testing::TestWithParam<std::tuple<std::string, std::st
 };
 
 TEST_P(GoldenTest, LossAndGradients) {
-  const Tolerance allowed = tolerance(compute());
+  const GoldenTolerance allowed = golden_tolerance(compute());
   const double loss = forward_backward(0);
   EXPECT_NEAR(loss, golden_.at("loss"), allowed.loss * golden_.at("loss").get<double>());
 
-  const std::string file = read_file(kFolder / (name() + ".gradients.f32"));
+  const std::string file = read_file(kGoldenFolder / (name() + ".gradients.f32"));
   ASSERT_EQ(golden_.at("parameters").size(), static_cast<std::size_t>(tiny_.store.count()));
   const auto* expected = reinterpret_cast<const float*>(file.data());
   double all_difference = 0;
@@ -105,19 +72,19 @@ TEST_P(GoldenTest, LossAndGradients) {
 
 TEST_P(GoldenTest, TenStepsOfAdamWWithClippingAndDecay) {
   const json& o = golden_.at("optimizer");
-  AdamWOptimizer optimizer(*tiny_.masters,
-                           {o.at("beta1"), o.at("beta2"), o.at("eps"), o.at("weight_decay")});
+  Optimizer optimizer(*tiny_.masters,
+                      {o.at("beta1"), o.at("beta2"), o.at("eps"), o.at("weight_decay")});
   const Kernels& kernels = tiny_.run.kernels;
   for (std::size_t step = 0; step < golden_.at("losses").size(); ++step) {
     const double expected = golden_.at("losses")[step];
     const double expected_norm = golden_.at("gradient_norms")[step];
     EXPECT_NEAR(forward_backward(static_cast<std::int64_t>(step)), expected,
-                tolerance(compute()).loss * expected)
+                golden_tolerance(compute()).loss * expected)
         << "step " << step;
     const double norm = gradient_norm(tiny_.store, tiny_.gradients.view(), kernels, tiny_.stream);
     // In bf16 the paths part slowly: Adam turns small gradients' rounding into whole steps.
     if (compute() == DType::f32 || step == 0) {
-      EXPECT_NEAR(norm, expected_norm, tolerance(compute()).gradient * expected_norm);
+      EXPECT_NEAR(norm, expected_norm, golden_tolerance(compute()).gradient * expected_norm);
     }
     const double scale = clip_factor(norm, o.at("clip"));
     EXPECT_LT(scale, 1);
@@ -144,7 +111,7 @@ TEST_P(GoldenTest, LogitsOfADecodedSequence) {
     difference += std::pow(as<float>(logits.view())[i] - expected, 2);
     norm += std::pow(expected, 2);
   }
-  EXPECT_LE(std::sqrt(difference / norm), tolerance(compute()).gradient);
+  EXPECT_LE(std::sqrt(difference / norm), golden_tolerance(compute()).gradient);
 }
 
 INSTANTIATE_TEST_SUITE_P(

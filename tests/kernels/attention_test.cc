@@ -18,9 +18,10 @@ using testing::Array;
 struct Case {
   std::int64_t batch, time, kv_time, heads, kv_heads, depth;
   DType type;
+  float dropout = 0;
   std::string name() const {
-    return fmt::format("B{} T{} of {} H{}/{} D{} {}", batch, time, kv_time, heads, kv_heads, depth,
-                       dtype_name(type));
+    return fmt::format("B{} T{} of {} H{}/{} D{} {} dropout {}", batch, time, kv_time, heads,
+                       kv_heads, depth, dtype_name(type), dropout);
   }
 };
 
@@ -52,6 +53,7 @@ struct Pass {
     p.kv_batch_rows = cache_rows;
     p.out = out.view();
     p.lse = lse.view();
+    p.dropout = {shape.dropout, 0x123456789ABCDEF, 7, 3, 5, 11};
     return p;
   }
   void run(const Kernels& kernels, int threads) {
@@ -138,6 +140,16 @@ TEST(Attention, AgreesForGroupedHeads) {
   for (const DType type : {DType::f32, DType::bf16}) {
     expect_near_reference({2, 90, 90, 6, 2, 24, type});
     expect_near_reference({1, 90, 90, 4, 1, 32, type});
+  }
+}
+
+TEST(Attention, DropsTheSameWeightsEverywhere) {
+  for (const DType type : {DType::f32, DType::bf16}) {
+    for (const std::int64_t time : {3, 7, 8, 63, 64, 65, 130, 257, 320}) {
+      expect_near_reference({2, time, time, 4, 2, 16, type, 0.3F});
+    }
+    expect_near_reference({1, 70, 70, 3, 3, 20, type, 0.9F});
+    expect_near_reference({1, 300, 300, 2, 1, 64, type, 1e-3F});
   }
 }
 

@@ -70,6 +70,25 @@ Results run_adamw(std::int64_t n, bool compute, std::int64_t step, const Kernels
   return {{"value", value}, {"m", m}, {"v", v}, {"compute", copy}};
 }
 
+Results run_sgd(std::int64_t n, bool compute, bool nesterov, const Kernels& kernels,
+                Stream& stream) {
+  Array value = Array::random(n, DType::f32, 1);
+  Array buffer = Array::random(n, DType::f32, 2, 0.1);
+  const Array gradient = Array::random(n, DType::f32, 4);
+  Array copy(n, DType::bf16);
+  kernels.sgd(stream, {.value = value,
+                       .buffer = buffer,
+                       .gradient = gradient,
+                       .compute = compute ? copy.view() : View{},
+                       .lr = 0.01F,
+                       .nesterov = nesterov,
+                       .weight_decay = 0.1F,
+                       .gradient_scale = 0.37F});
+  Array average = Array::random(n, DType::f32, 5);
+  kernels.moving_average(stream, {.average = average, .value = value, .decay = 0.99F});
+  return {{"value", value}, {"buffer", buffer}, {"compute", copy}, {"average", average}};
+}
+
 Results run_plain(std::int64_t n, const Kernels& kernels, Stream& stream) {
   const Array x = with_extremes(n, DType::f32, 1);
   Array half(n, DType::bf16);
@@ -228,6 +247,13 @@ void add_counted(std::vector<Case>& cases, std::int64_t n) {
     }
   }
   for (const bool compute : {true, false}) {
+    for (const bool nesterov : {true, false}) {
+      cases.push_back(
+          {fmt::format("sgd_{}{}{}", n, nesterov ? "_nesterov" : "", compute ? "_copy" : ""),
+           [=](const Kernels& kernels, Stream& stream) {
+             return run_sgd(n, compute, nesterov, kernels, stream);
+           }});
+    }
     for (const std::int64_t step : {1, 1000}) {
       cases.push_back({fmt::format("adamw_{}_step{}{}", n, step, compute ? "_copy" : ""),
                        [=](const Kernels& kernels, Stream& stream) {

@@ -69,7 +69,7 @@ Results run_norm_backward(const RowShape& s, DType dtype, bool centred, bool res
 
 // Logits of a given spread around `centre`: large ones must not overflow.
 Results run_cross_entropy(const RowShape& s, DType dtype, double centre, bool forward_only,
-                          const Kernels& kernels, Stream& stream) {
+                          const LossTerms& terms, const Kernels& kernels, Stream& stream) {
   Array logits = Array::random(s.rows * s.columns, dtype, 1, 4);
   for (std::int64_t i = 0; i < logits.count(); ++i) {
     logits.set(i, logits[i] + centre);
@@ -82,26 +82,30 @@ Results run_cross_entropy(const RowShape& s, DType dtype, double centre, bool fo
                                  .targets = targets,
                                  .losses = losses,
                                  .scale = 0.125F,
-                                 .forward_only = forward_only});
+                                 .forward_only = forward_only,
+                                 .terms = terms});
   return {{"losses", losses}, {"logits", logits}};
 }
 
 // The vocabulary spread over `parts` ranks, whose statistics come together: the losses that every
 // rank finds, and the gradients of all parts side by side.
 Results run_cross_entropy_of_parts(const RowShape& s, DType dtype, std::int64_t parts,
-                                   bool forward_only, const Kernels& kernels, Stream& stream) {
+                                   bool forward_only, const LossTerms& terms,
+                                   const Kernels& kernels, Stream& stream) {
   const Array targets = Array::ids(s.rows, s.columns * parts, 2);
-  Array statistics(parts * s.rows * 3, DType::f64);
+  const std::int64_t statistics_a_part = s.rows * kRowStatistics;
+  Array statistics(parts * statistics_a_part, DType::f64);
   std::vector<Array> logits;
   for (std::int64_t p = 0; p < parts; ++p) {
     logits.push_back(Array::random(s.rows * s.columns, dtype, static_cast<std::uint32_t>(p), 4));
-    kernels.softmax_part(stream,
-                         {.rows = s.rows,
-                          .vocabulary = s.columns,
-                          .first_id = p * s.columns,
-                          .logits = logits.back(),
-                          .targets = targets,
-                          .statistics = statistics.view().slice(p * s.rows * 3, s.rows * 3)});
+    kernels.softmax_part(
+        stream, {.rows = s.rows,
+                 .vocabulary = s.columns,
+                 .first_id = p * s.columns,
+                 .logits = logits.back(),
+                 .targets = targets,
+                 .statistics = statistics.view().slice(p * statistics_a_part, statistics_a_part),
+                 .sum_logits = terms.label_smoothing > 0});
   }
   Results results;
   for (std::int64_t p = 0; p < parts; ++p) {
@@ -113,10 +117,12 @@ Results run_cross_entropy_of_parts(const RowShape& s, DType dtype, std::int64_t 
                                                     .targets = targets,
                                                     .losses = losses,
                                                     .scale = 0.125F,
-                                                    .forward_only = forward_only},
+                                                    .forward_only = forward_only,
+                                                    .terms = terms},
                                             .first_id = p * s.columns,
                                             .parts = parts,
-                                            .statistics = statistics});
+                                            .statistics = statistics,
+                                            .whole_vocabulary = parts * s.columns});
     results.push_back({fmt::format("losses_{}", p), losses});
     results.push_back({fmt::format("logits_{}", p), own});
   }
@@ -142,6 +148,34 @@ void add_norms(std::vector<Case>& cases, const RowShape& s, DType dtype) {
   }
 }
 
+// The plain cross entropy, each term alone, and both.
+constexpr std::pair<const char*, LossTerms> kTerms[] = {
+    {"", {}}, {"_smooth", {0.1F, 0}}, {"_z", {0, 0.01F}}, {"_smooth_z", {0.3F, 0.05F}}};
+
+void add_losses_with_terms(std::vector<Case>& cases, DType dtype) {
+  constexpr RowShape kLosses[] = {{1, 1}, {7, 257}, {3, 5003}};
+  for (const auto& [name, terms] : kTerms) {
+    for (const RowShape& s : kLosses) {
+      for (const bool forward_only : {true, false}) {
+        const std::string what = fmt::format("{}{}_{}x{}_{}", name, forward_only ? "_forward" : "",
+                                             s.rows, s.columns, dtype_word(dtype));
+        cases.push_back({"cross_entropy_terms" + what,
+                         [=, terms = terms](const Kernels& kernels, Stream& stream) {
+                           return run_cross_entropy(s, dtype, 3, forward_only, terms, kernels,
+                                                    stream);
+                         },
+                         {1e-5, 2e-6}});
+        cases.push_back({"cross_entropy_of_parts_terms" + what,
+                         [=, terms = terms](const Kernels& kernels, Stream& stream) {
+                           return run_cross_entropy_of_parts(s, dtype, 2, forward_only, terms,
+                                                             kernels, stream);
+                         },
+                         {1e-5, 2e-6}});
+      }
+    }
+  }
+}
+
 void add_losses_of_parts(std::vector<Case>& cases, DType dtype) {
   constexpr RowShape kLosses[] = {{1, 1}, {7, 257}, {3, 5003}};
   for (const RowShape& s : kLosses) {
@@ -151,7 +185,8 @@ void add_losses_of_parts(std::vector<Case>& cases, DType dtype) {
             {fmt::format("cross_entropy_of_{}_parts{}_{}x{}_{}", parts,
                          forward_only ? "_forward" : "", s.rows, s.columns, dtype_word(dtype)),
              [=](const Kernels& kernels, Stream& stream) {
-               return run_cross_entropy_of_parts(s, dtype, parts, forward_only, kernels, stream);
+               return run_cross_entropy_of_parts(s, dtype, parts, forward_only, {}, kernels,
+                                                 stream);
              },
              {1e-5, 2e-6}});
       }
@@ -167,7 +202,7 @@ void add_losses(std::vector<Case>& cases, DType dtype) {
         cases.push_back({fmt::format("cross_entropy{}{}_{}x{}_{}", forward_only ? "_forward" : "",
                                      place, s.rows, s.columns, dtype_word(dtype)),
                          [=, centre = centre](const Kernels& kernels, Stream& stream) {
-                           return run_cross_entropy(s, dtype, centre, forward_only, kernels,
+                           return run_cross_entropy(s, dtype, centre, forward_only, {}, kernels,
                                                     stream);
                          },
                          {1e-5, 2e-6}});
@@ -190,6 +225,7 @@ std::vector<Case> row_cases() {
     }
     add_losses(cases, dtype);
     add_losses_of_parts(cases, dtype);
+    add_losses_with_terms(cases, dtype);
   }
   return cases;
 }

@@ -232,7 +232,7 @@ TEST_F(Gradient, Rope) {
   expect_gradient("x", x, dx, loss);
 }
 
-TEST_F(Gradient, AttentionWithGroupedQueries) {
+void check_attention(Stream& stream, const AttentionDropout& dropout) {
   const std::int64_t rows = 2 * 5;
   Array q = f32(rows * 4 * 3, 1);
   Array k = f32(rows * 2 * 3, 2);
@@ -253,19 +253,25 @@ TEST_F(Gradient, AttentionWithGroupedQueries) {
                            .kv_stride = 6,
                            .kv_batch_rows = 5,
                            .out = out,
-                           .lse = lse};
+                           .lse = lse,
+                           .dropout = dropout};
   const auto loss = [&] {
-    reference().attention_forward(stream_, p);
+    reference().attention_forward(stream, p);
     return dot(w, out);
   };
   loss();
   Array dq(q.count(), DType::f32);
   Array dk(k.count(), DType::f32);
   Array dv(v.count(), DType::f32);
-  reference().attention_backward(stream_, {.forward = p, .dout = w, .dq = dq, .dk = dk, .dv = dv});
+  reference().attention_backward(stream, {.forward = p, .dout = w, .dq = dq, .dk = dk, .dv = dv});
   expect_gradient("q", q, dq, loss);
   expect_gradient("k", k, dk, loss);
   expect_gradient("v", v, dv, loss);
+}
+
+TEST_F(Gradient, AttentionWithGroupedQueries) { check_attention(stream_, {}); }
+TEST_F(Gradient, AttentionWithDropout) {
+  check_attention(stream_, {.probability = 0.4F, .seed = 3, .step = 4, .layer = 2});
 }
 
 TEST_F(Gradient, GeluAndSwiglu) {
@@ -313,26 +319,32 @@ TEST_F(Gradient, DropoutIsItsOwnBackward) {
   });
 }
 
-TEST_F(Gradient, CrossEntropy) {
+void check_cross_entropy(Stream& stream, const LossTerms& terms) {
   const std::int64_t rows = 4;
   const std::int64_t vocabulary = 11;
   Array logits = f32(rows * vocabulary, 1);
   const Array targets = Array::ids(rows, vocabulary, 2);
   const auto run = [&](View at, bool forward_only) {
     Array losses(rows, DType::f32);
-    reference().cross_entropy(stream_, {.rows = rows,
-                                        .vocabulary = vocabulary,
-                                        .logits = at,
-                                        .targets = targets,
-                                        .losses = losses,
-                                        .scale = 0.25F,
-                                        .forward_only = forward_only});
+    reference().cross_entropy(stream, {.rows = rows,
+                                       .vocabulary = vocabulary,
+                                       .logits = at,
+                                       .targets = targets,
+                                       .losses = losses,
+                                       .scale = 0.25F,
+                                       .forward_only = forward_only,
+                                       .terms = terms});
     return 0.25 * (losses[0] + losses[1] + losses[2] + losses[3]);
   };
   Array dlogits = logits;
   run(dlogits, false);
   expect_gradient("logits", logits, dlogits, [&] { return run(logits, true); });
 }
+
+TEST_F(Gradient, CrossEntropy) { check_cross_entropy(stream_, {}); }
+TEST_F(Gradient, CrossEntropyWithLabelSmoothing) { check_cross_entropy(stream_, {0.2F, 0}); }
+TEST_F(Gradient, CrossEntropyWithZLoss) { check_cross_entropy(stream_, {0, 0.1F}); }
+TEST_F(Gradient, CrossEntropyWithBothTerms) { check_cross_entropy(stream_, {0.2F, 0.1F}); }
 
 }  // namespace
 }  // namespace trireme::testing

@@ -30,7 +30,7 @@ TEST_F(OptimizerStateTest, PiecesAreThePartsOfParametersThatAreHeld) {
   MasterWeights masters(store_, {{40, computes.slice(40, 80)},
                                  {p2, computes.slice(p2, 0)},
                                  {p2 + 4000, computes.slice(p2 + 4000, 1000)}});
-  const AdamWOptimizer optimizer(masters, {});
+  const Optimizer optimizer(masters, {});
   const std::vector<StatePiece> pieces = pieces_of(optimizer);
   ASSERT_EQ(pieces.size(), 4U);
   const auto expect = [&](std::size_t i, ParameterId id, std::int64_t first, std::int64_t count) {
@@ -43,13 +43,13 @@ TEST_F(OptimizerStateTest, PiecesAreThePartsOfParametersThatAreHeld) {
   expect(1, 1, 0, 20);
   expect(2, 2, 4000, 96);
   expect(3, 3, 0, 7);
-  EXPECT_EQ(pieces[1].m.data, optimizer.m(0).slice(60, 20).data);
-  EXPECT_EQ(pieces[3].v.data, optimizer.v(2).slice(96, 7).data);
+  EXPECT_EQ(pieces[1].states[0].data, optimizer.state(0, 0).slice(60, 20).data);
+  EXPECT_EQ(pieces[3].states[1].data, optimizer.state(1, 2).slice(96, 7).data);
 }
 
 TEST_F(OptimizerStateTest, SharesTileWhatIsPrimaryEvenly) {
   MasterWeights masters(store_);
-  const AdamWOptimizer optimizer(masters, {});
+  const Optimizer optimizer(masters, {});
   const std::vector<StatePiece> all = pieces_of(optimizer);
   for (const int ranks : {1, 2, 3, 7, 64}) {
     std::vector<int> times(static_cast<std::size_t>(store_.flat_elements()), 0);
@@ -59,8 +59,8 @@ TEST_F(OptimizerStateTest, SharesTileWhatIsPrimaryEvenly) {
         count += piece.count();
         const std::int64_t at = store_[piece.id].offset + piece.first;
         EXPECT_EQ(piece.value.data, masters.values(0).slice(at, piece.count()).data);
-        EXPECT_EQ(piece.m.data, optimizer.m(0).slice(at, piece.count()).data);
-        EXPECT_EQ(piece.v.data, optimizer.v(0).slice(at, piece.count()).data);
+        EXPECT_EQ(piece.states[0].data, optimizer.state(0, 0).slice(at, piece.count()).data);
+        EXPECT_EQ(piece.states[1].data, optimizer.state(1, 0).slice(at, piece.count()).data);
         for (std::int64_t i = 0; i < piece.count(); ++i) {
           ++times[static_cast<std::size_t>(at + i)];
         }

@@ -1,5 +1,7 @@
 #include "src/optim/schedule.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,13 +23,14 @@ Schedule schedule(ScheduleKind kind) {
 
 TEST(ScheduleTest, AllWarmUpLinearlyToThePeak) {
   for (const auto kind : {ScheduleKind::constant, ScheduleKind::linear, ScheduleKind::cosine,
-                          ScheduleKind::warmup_stable_decay}) {
+                          ScheduleKind::warmup_stable_decay, ScheduleKind::inverse_sqrt}) {
     const Schedule s = schedule(kind);
     s.validate();
     EXPECT_DOUBLE_EQ(learning_rate(s, 0), 0.25);
     EXPECT_DOUBLE_EQ(learning_rate(s, 2), 0.75);
     EXPECT_DOUBLE_EQ(learning_rate(s, 3), 1.0);
-    EXPECT_DOUBLE_EQ(learning_rate(s, 4), 1.0);
+    EXPECT_DOUBLE_EQ(learning_rate(s, 4),
+                     kind == ScheduleKind::inverse_sqrt ? std::sqrt(4.0 / 5) : 1.0);
     Schedule cold = s;
     cold.warmup = 0;
     EXPECT_DOUBLE_EQ(learning_rate(cold, 0), 1.0);
@@ -36,6 +39,9 @@ TEST(ScheduleTest, AllWarmUpLinearlyToThePeak) {
 }
 
 TEST(ScheduleTest, DecaysAsItsNameSays) {
+  EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::inverse_sqrt), 15), 0.5);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::inverse_sqrt), 99), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::inverse_sqrt), 100000), 0.1);  // min_lr
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::constant), 19), 1.0);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::constant), 1000), 1.0);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::linear), 12), 0.55);

@@ -89,7 +89,7 @@ class ZeroRun {
                              .reproducibility = plan.reproducibility,
                              .bucket_bytes = plan.bucket_bytes,
                              .borders = plan.borders ? chunk->layers : std::vector<ParameterId>{},
-                             .adamw = {}});
+                             .optimizer = {}});
       chunk->state->initialize(7);
     }
   }
@@ -227,7 +227,7 @@ class ZeroRun {
     for (const StatePiece& piece : chunk.state->pieces_to_save()) {
       const auto at = static_cast<std::size_t>(store[piece.id].offset + piece.first);
       std::size_t part = 0;
-      for (const View& view : {piece.value, piece.m, piece.v}) {
+      for (const View& view : {piece.value, piece.states.at(0), piece.states.at(1)}) {
         std::memcpy(bits.data() + part++ * n + at, view.data,
                     static_cast<std::size_t>(view.bytes()));
       }

@@ -99,7 +99,7 @@ TEST(ZeroMemory, LevelsHoldWhatTheyPromise) {
                        .micro_batches = 4,
                        .bucket_bytes = kLayer * 4,
                        .borders = {},
-                       .adamw = {}});
+                       .optimizer = {}});
       state.initialize(1);
       EXPECT_EQ(state.masters().elements(), level == 0 ? kAll : kAll / 4);
       EXPECT_EQ(state.layout().owned_elements(), state.masters().elements());
@@ -126,7 +126,7 @@ TEST(ZeroParameters, AreThereOnlyWhileNeeded) {
     const auto store = declare_parameters(pool, {5000, 10, 5000});
     ZeroState state(
         *store, {dp, kernels_for({}), stream, pool, pool},
-        {.level = 3, .micro_batches = 2, .bucket_bytes = 4, .borders = {}, .adamw = {}});
+        {.level = 3, .micro_batches = 2, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
     ZeroParameters& parameters = state.parameters();
     EXPECT_THROW((void)store->compute(0), InternalError);
     parameters.need(0, 2);
@@ -161,7 +161,7 @@ TEST(ZeroState, ErrorsEndTheStepOnAllRanks) {
       const auto store = declare_parameters(pool, {50000, 10, 50000});
       ZeroState state(
           *store, {dp, kernels_for({}), stream, pool, pool},
-          {.level = level, .micro_batches = 2, .bucket_bytes = 4, .borders = {}, .adamw = {}});
+          {.level = level, .micro_batches = 2, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
       state.initialize(1);
       state.parameters().prefetch(0, 1);
       if (dp.rank() == 1) {
@@ -182,7 +182,7 @@ TEST(ZeroState, AloneThereIsNothingToShare) {
   Stream stream(Device{}, 1);
   const auto store = declare_parameters(pool, {5000});
   ZeroState state(*store, {alone, kernels_for({}), stream, pool, pool},
-                  {.level = 3, .borders = {}, .adamw = {}});
+                  {.level = 3, .borders = {}, .optimizer = {}});
   EXPECT_EQ(state.layout().level(), 0);
   EXPECT_EQ(store->compute(0).count, 5000);
 }

@@ -104,7 +104,7 @@ void expect_predicted(const Choice& choice) {
     const StepMemory& real = taken[static_cast<std::size_t>(rank)];
     EXPECT_EQ(predicted.computes, real.computes);
     EXPECT_EQ(predicted.masters, real.masters);
-    EXPECT_EQ(predicted.moments, real.moments);
+    EXPECT_EQ(predicted.states, real.states);
     EXPECT_EQ(predicted.gathered, real.gathered);
     EXPECT_LE(std::abs(predicted.snapshot - real.snapshot), 12 * 4);
     // From ZeRO 1 on, how many buckets are under way at one time is a matter of speed.

@@ -14,6 +14,9 @@ struct Query {
   std::int64_t lse = 0;   // index in lse
   std::int64_t kv = 0;    // first element of key 0 of its kv head in k and v
   std::int64_t keys = 0;  // causal: positions 0 .. keys-1
+  std::int64_t batch = 0;
+  std::int64_t head = 0;
+  std::int64_t time = 0;
 };
 
 Query query(const AttentionForward& p, std::int64_t batch, std::int64_t head, std::int64_t time) {
@@ -23,7 +26,10 @@ Query query(const AttentionForward& p, std::int64_t batch, std::int64_t head, st
           .out = (row * p.heads + head) * p.head_dim,
           .lse = (batch * p.heads + head) * p.time + time,
           .kv = batch * p.kv_batch_rows * p.kv_stride + kv_head * p.head_dim,
-          .keys = p.kv_time - p.time + time + 1};
+          .keys = p.kv_time - p.time + time + 1,
+          .batch = batch,
+          .head = head,
+          .time = time};
 }
 
 template <class F>
@@ -47,6 +53,19 @@ double dot(const ConstView& a, std::int64_t i, const ConstView& b, std::int64_t 
 
 double scale(const AttentionForward& p) { return 1 / std::sqrt(static_cast<double>(p.head_dim)); }
 
+// What dropout multiplies the weight of a key with.
+double kept(const AttentionDropout& dropout, const Query& q, std::int64_t key) {
+  if (dropout.probability <= 0) {
+    return 1;
+  }
+  const PhiloxCounter words = philox({static_cast<std::uint32_t>(q.time), dropout.step,
+                                      static_cast<std::uint32_t>(dropout.first_sample + q.batch),
+                                      static_cast<std::uint32_t>(key / 4)},
+                                     philox_key(dropout.seed_of(q.head)));
+  const float drawn = uniform_float(words[static_cast<std::size_t>(key % 4)]);
+  return drawn >= dropout.probability ? 1 / (1 - static_cast<double>(dropout.probability)) : 0;
+}
+
 void forward_query(const AttentionForward& p, const Query& q) {
   std::vector<double> scores(static_cast<std::size_t>(q.keys));
   double most = -std::numeric_limits<double>::infinity();
@@ -60,10 +79,14 @@ void forward_query(const AttentionForward& p, const Query& q) {
     score = std::exp(score - most);
     sum += score;
   }
+  std::vector<double> weights(scores);
+  for (std::int64_t key = 0; key < q.keys; ++key) {
+    weights[static_cast<std::size_t>(key)] *= kept(p.dropout, q, key);
+  }
   for (std::int64_t d = 0; d < p.head_dim; ++d) {
     double mixed = 0;
     for (std::int64_t key = 0; key < q.keys; ++key) {
-      mixed += scores[static_cast<std::size_t>(key)] * at(p.v, q.kv + key * p.kv_stride + d);
+      mixed += weights[static_cast<std::size_t>(key)] * at(p.v, q.kv + key * p.kv_stride + d);
     }
     put(p.out, q.out + d, mixed / sum);
   }
@@ -79,8 +102,8 @@ struct Sums {
   std::vector<double> dv;
 };
 
-// With P = exp(scale q k - lse) and D = dout out: dv += P dout; dS = P (dout v - D);
-// dq += scale dS k; dk += scale dS q (Dao et al., 2022, appendix B).
+// With P = exp(scale q k - lse), dropout's factors Z and D = dout out: dv += P Z dout;
+// dS = P (Z dout v - D); dq += scale dS k; dk += scale dS q (Dao et al., 2022, appendix B).
 void backward_query(const AttentionBackward& b, const Query& q, Sums& sums) {
   const AttentionForward& p = b.forward;
   const double delta = dot(b.dout, q.out, p.out, q.out, p.head_dim);
@@ -88,9 +111,11 @@ void backward_query(const AttentionBackward& b, const Query& q, Sums& sums) {
     const std::int64_t kv = q.kv + key * p.kv_stride;
     const double weight =
         std::exp(scale(p) * dot(p.q, q.q, p.k, kv, p.head_dim) - at(p.lse, q.lse));
-    const double ds = scale(p) * weight * (dot(b.dout, q.out, p.v, kv, p.head_dim) - delta);
+    const double factor = kept(p.dropout, q, key);
+    const double ds =
+        scale(p) * weight * (factor * dot(b.dout, q.out, p.v, kv, p.head_dim) - delta);
     for (std::int64_t d = 0; d < p.head_dim; ++d) {
-      sums.dv[static_cast<std::size_t>(kv + d)] += weight * at(b.dout, q.out + d);
+      sums.dv[static_cast<std::size_t>(kv + d)] += weight * factor * at(b.dout, q.out + d);
       sums.dq[static_cast<std::size_t>(q.q + d)] += ds * at(p.k, kv + d);
       sums.dk[static_cast<std::size_t>(kv + d)] += ds * at(p.q, q.q + d);
     }

@@ -26,6 +26,28 @@ void adamw(Stream&, const AdamW& p) {
   }
 }
 
+void sgd(Stream&, const Sgd& p) {
+  const auto lr = static_cast<double>(p.lr);
+  const auto momentum = static_cast<double>(p.momentum);
+  for (std::int64_t i = 0; i < p.value.count; ++i) {
+    const double g = at(p.gradient, i) * static_cast<double>(p.gradient_scale);
+    const double buffer = momentum * at(p.buffer, i) + g;
+    const double step = p.nesterov ? g + momentum * buffer : buffer;
+    put(p.buffer, i, buffer);
+    put(p.value, i, at(p.value, i) * (1 - lr * static_cast<double>(p.weight_decay)) - lr * step);
+    if (!p.compute.empty()) {
+      put(p.compute, i, at(p.value, i));
+    }
+  }
+}
+
+void moving_average(Stream&, const MovingAverage& p) {
+  const double fresh = 1 - static_cast<double>(p.decay);
+  for (std::int64_t i = 0; i < p.average.count; ++i) {
+    put(p.average, i, at(p.average, i) + fresh * (at(p.value, i) - at(p.average, i)));
+  }
+}
+
 void sums_of_squares(Stream&, double* sums, ConstView x) {
   for (std::int64_t block = 0; block < x.count; block += kSumBlock) {
     double sum = 0;

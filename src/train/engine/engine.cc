@@ -37,7 +37,6 @@ std::unique_ptr<Communicator> Engine::group_along(int color, int key, const char
 }
 
 ModelChunks Engine::make_chunks() {
-  const OptimizerConfig& o = config_.optimizer;
   const ZeroTools tools{*dp_,        tools_.kernels,     tools_.stream,
                         state_pool_, shared_state_pool_, tools_.spans};
   const ZeroState::Options options{.level = layout_.zero,
@@ -45,10 +44,7 @@ ModelChunks Engine::make_chunks() {
                                    .reproducibility = layout_.reproducibility,
                                    .bucket_bytes = config_.parallel.bucket_bytes,
                                    .borders = {},
-                                   .adamw = {.beta1 = static_cast<float>(o.betas[0]),
-                                             .beta2 = static_cast<float>(o.betas[1]),
-                                             .epsilon = o.eps,
-                                             .weight_decay = o.weight_decay}};
+                                   .optimizer = config_.optimizer.options()};
   ModelChunks chunks;
   for (int chunk = 0; chunk < layout_.shape.chunks; ++chunk) {
     chunks.push_back(std::make_unique<ModelChunk>(config_.model,

@@ -115,6 +115,7 @@ class Replica::Work : public StageWork {
     if (is_training()) {
       run.training = true;
       run.dropout = {parts_.config.train.seed, static_cast<std::uint32_t>(step_)};
+      run.loss_terms = {parts_.config.train.label_smoothing, parts_.config.train.z_loss};
       run.first_sample = number_of(m) * parts_.config.train.micro_batch;
     }
     return run;

@@ -170,7 +170,7 @@ void TrainStep::update(TrainingCounters& counters, StepResult& result) {
   if (!result.judgement.updates()) {
     return;
   }
-  const AdamWUpdate step{
+  const OptimizerUpdate step{
       .step = ++counters.updates,
       .lr = static_cast<float>(result.lr),
       .gradient_scale = static_cast<float>(

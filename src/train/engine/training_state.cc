@@ -27,8 +27,10 @@ std::vector<NamedPiece> name_pieces(const ParameterStore& parameters,
   for (const StatePiece& piece : pieces) {
     const std::string& name = parameters[piece.id].name;
     named.push_back({name, piece.id, piece.first, piece.value});
-    named.push_back({"optimizer.m." + name, piece.id, piece.first, piece.m});
-    named.push_back({"optimizer.v." + name, piece.id, piece.first, piece.v});
+    for (std::size_t i = 0; i < piece.states.size(); ++i) {
+      named.push_back({fmt::format("{}.{}", piece.state_names[i], name), piece.id, piece.first,
+                       piece.states[i]});
+    }
   }
   return named;
 }
@@ -97,11 +99,13 @@ std::vector<BlockRequest> blocks_to_load(const ParameterStore& parameters,
   return requests;
 }
 
-std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters) {
+std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters, Weights which) {
+  const std::string prefix = which == Weights::average ? fmt::format("{}.", kAverageName) : "";
   std::vector<BlockRequest> requests;
   for (ParameterId id = 0; id < masters.store().count(); ++id) {
     const Parameter& p = masters.store()[id];
-    requests.push_back({p.name, p.place.whole, Extent::whole(p.place.whole), masters.value(id)});
+    requests.push_back(
+        {prefix + p.name, p.place.whole, Extent::whole(p.place.whole), masters.value(id)});
   }
   return requests;
 }

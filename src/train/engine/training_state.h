@@ -1,5 +1,5 @@
-// The state of a training run as logical tensors: every parameter under its name, AdamW's moments
-// as optimizer.m.<name> and optimizer.v.<name>; and the counters.
+// The state of a training run as logical tensors: every parameter under its name, the optimizer's
+// state as optimizer.m.<name> and the like; and the counters.
 #pragma once
 
 #include <vector>
@@ -36,7 +36,7 @@ struct LossWindow {
 // fields below the line are missing in older ones, and then empty.
 struct TrainingCounters {
   std::int64_t step = 0;           // steps done, skipped ones included
-  std::int64_t updates = 0;        // AdamW updates done
+  std::int64_t updates = 0;        // optimizer updates done
   std::int64_t skipped_steps = 0;  // of the whole run
   std::int64_t skipped_in_a_row = 0;
   // ----
@@ -61,8 +61,10 @@ std::vector<TensorBlock> blocks_to_save(const ParameterStore& parameters,
                                         const std::vector<StatePiece>& pieces);
 std::vector<BlockRequest> blocks_to_load(const ParameterStore& parameters,
                                          const std::vector<StatePiece>& pieces);
-// What generating and evaluating need: the parameters alone, all of them.
-std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters);
+// What generating and evaluating need: the parameters alone, all of them, as the last step left
+// them or as the optimizer's moving average has them.
+enum class Weights : std::uint8_t { latest, average };
+std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters, Weights which);
 
 nlohmann::json to_json(const TrainingCounters& counters);
 // Writes the counters into the part of a manifest that is free for the run: "counters", and

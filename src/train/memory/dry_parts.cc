@@ -28,6 +28,8 @@ const Kernels& no_kernels() {
       .softmax_part = [](Stream&, const SoftmaxPart&) {},
       .cross_entropy_of_parts = [](Stream&, const CrossEntropyOfParts&) {},
       .adamw = [](Stream&, const AdamW&) {},
+      .sgd = [](Stream&, const Sgd&) {},
+      .moving_average = [](Stream&, const MovingAverage&) {},
       .sums_of_squares = [](Stream&, double*, ConstView) {},
       .add = [](Stream&, View, ConstView) {},
       .add_chain = [](Stream&, View, const ConstView*, int) {},

@@ -70,12 +70,14 @@ std::int64_t elements_to_save(const ParameterStore& store, const ZeroLayout& lay
 }
 
 // Adds what does not change from step to step.
-void add_state(const ParameterStore& store, const ZeroLayout& layout, StepMemory& memory) {
+void add_state(const ParameterStore& store, const ZeroLayout& layout,
+               const OptimizerOptions& optimizer, StepMemory& memory) {
+  const int states = optimizer.states();
   const bool narrow = store.compute_dtype() != DType::f32;
   memory.computes += elements_at_home(store, layout) * size_of(store.compute_dtype());
   memory.masters += narrow ? layout.owned_elements() * kF32 : 0;
-  memory.moments += 2 * layout.owned_elements() * kF32;
-  memory.snapshot += 3 * elements_to_save(store, layout) * kF32;
+  memory.states += (states * layout.owned_elements() + optimizer.workspace(store)) * kF32;
+  memory.snapshot += (1 + states) * elements_to_save(store, layout) * kF32;
 }
 
 class DryStep : public StageWork {
@@ -105,7 +107,7 @@ class DryStep : public StageWork {
       chunk->reducer.finish_step();
       memory.gradients += chunk->reducer.peak_buffer_bytes();
       memory.gathered += chunk->parameters.peak_gathered_bytes();
-      add_state(chunk->store, chunk->layout, memory);
+      add_state(chunk->store, chunk->layout, config_.optimizer.options(), memory);
     }
     memory.activations = activations_.reserved_bytes();
     memory.exchanged = exchanged_.reserved_bytes();
@@ -238,10 +240,13 @@ StepMemory taken_memory(const Engine& engine) {
     taken.gathered += state.parameters().peak_bytes() - home;
     taken.masters +=
         chunk->parameters.compute_dtype() == DType::f32 ? 0 : state.masters().elements() * kF32;
-    taken.moments += 2 * state.masters().elements() * kF32;
+    const OptimizerOptions& optimizer = state.optimizer().options();
+    taken.states +=
+        (optimizer.states() * state.masters().elements() + optimizer.workspace(chunk->parameters)) *
+        kF32;
     taken.gradients += state.reducer().peak_buffer_bytes();
     for (const StatePiece& piece : state.pieces_to_save()) {
-      taken.snapshot += 3 * piece.count() * kF32;
+      taken.snapshot += (1 + static_cast<std::int64_t>(piece.states.size())) * piece.count() * kF32;
     }
   }
   taken.activations = engine.activation_pool().reserved_bytes();

@@ -11,7 +11,7 @@ namespace trireme {
 struct StepMemory {
   std::int64_t computes = 0;     // as the layers multiply with them, at home
   std::int64_t masters = 0;      // 0 where the computes are f32
-  std::int64_t moments = 0;      // AdamW's two
+  std::int64_t states = 0;       // the optimizer's, and Muon's workspace
   std::int64_t gradients = 0;    // the most at one time
   std::int64_t gathered = 0;     // ZeRO 3: computes that are not at home, the most at one time
   std::int64_t activations = 0;  // what the pool of activations takes from the system

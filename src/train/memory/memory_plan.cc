@@ -76,7 +76,7 @@ MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
   MemoryPlan plan;
   plan.parameters = step.computes + step.masters;
   plan.gradients = step.gradients;
-  plan.optimizer = step.moments;
+  plan.optimizer = step.states;
   plan.activations = step.activations;
   plan.communication = step.exchanged + step.gathered;
   plan.snapshot = step.snapshot * snapshot_copies(config.checkpoint);

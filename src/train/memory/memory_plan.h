@@ -16,7 +16,7 @@ namespace trireme {
 struct MemoryPlan {
   std::int64_t parameters = 0;     // computes and masters
   std::int64_t gradients = 0;      // the most at one time, as all below
-  std::int64_t optimizer = 0;      // moments
+  std::int64_t optimizer = 0;      // its state: moments, averages
   std::int64_t activations = 0;    // what forward keeps for backward, and the layers' workspace
   std::int64_t communication = 0;  // activations between ranks; ZeRO 3: gathered computes
   std::int64_t snapshot = 0;       // of checkpoints: on the way to disk, and in memory

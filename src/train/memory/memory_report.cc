@@ -137,7 +137,7 @@ void MemoryReport::log_measured(const Engine& engine, const SnapshotMemory& snap
   MemoryPlan own;
   own.parameters = step.computes + step.masters;
   own.gradients = step.gradients;
-  own.optimizer = step.moments;
+  own.optimizer = step.states;
   own.activations = step.activations;
   own.communication = step.exchanged + step.gathered;
   own.snapshot = snapshots.bytes;

@@ -159,10 +159,10 @@ Tensor loss_and_gradient(CheckBench& bench, const Kernels& table, const Tensor& 
     return logits;
   }
   Pool pool{Device{}};
-  const Tensor statistics(pool, {rows, 3}, DType::f64);
+  const Tensor statistics(pool, {rows, kRowStatistics}, DType::f64);
   table.softmax_part(bench.stream,
                      {rows, s.vocabulary, 0, logits.view(), targets.view(), statistics.view()});
-  table.cross_entropy_of_parts(bench.stream, {p, 0, 1, statistics.view()});
+  table.cross_entropy_of_parts(bench.stream, {p, 0, 1, statistics.view(), s.vocabulary});
   return logits;
 }
 

@@ -28,10 +28,41 @@ nlohmann::json model_fields(const ModelConfig& m) {
           {"rope_high_frequency", m.rope_scaling.high_freq_factor},
           {"rope_original_context", m.rope_scaling.original_context},
           {"dropout", m.dropout},
+          {"attention_dropout", m.attention_dropout},
           {"initializer_range", m.initializer_range}};
 }
 
+// Fields that older versions did not write, with the values that those versions trained with.
+nlohmann::json later_fields() {
+  return {{"train.label_smoothing", 0.0},   {"train.z_loss", 0.0},
+          {"model.attention_dropout", 0.0}, {"optimizer.momentum", OptimizerConfig().momentum},
+          {"optimizer.nesterov", false},    {"optimizer.ema", 0.0}};
+}
+
 }  // namespace
+
+nlohmann::json with_later_fields(const nlohmann::json& fingerprint) {
+  nlohmann::json complete = later_fields();
+  complete.update(fingerprint);
+  return complete;
+}
+
+void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run) {
+  const OptimizerConfig& own = run.optimizer;
+  const std::string saved = checkpoint.value("optimizer.name", own.name);
+  if (saved != own.name) {
+    throw ConfigError(fmt::format(
+        "the checkpoint holds the state of optimizer {}, and optimizer.name is {}: neither can go "
+        "on from the other's state; take {} again, or begin a new run",
+        saved, own.name, saved));
+  }
+  if (own.ema > 0 && checkpoint.value("optimizer.ema", 0.0) == 0) {
+    throw ConfigError(fmt::format(
+        "optimizer.ema is {}, and the checkpoint holds no average of the weights: an average "
+        "begins with its run; go on without it, or begin a new run",
+        own.ema));
+  }
+}
 
 nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset_digest,
                                   const std::string& tokenizer) {
@@ -50,11 +81,16 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
   fields["train.micro_batch"] = c.train.micro_batch;
   fields["train.precision"] = c.train.precision;
   fields["train.seed"] = c.train.seed;
+  fields["train.label_smoothing"] = c.train.label_smoothing;
+  fields["train.z_loss"] = c.train.z_loss;
   fields["optimizer.name"] = o.name;
   fields["optimizer.lr"] = o.lr;
   fields["optimizer.betas"] = o.betas;
   fields["optimizer.eps"] = o.eps;
   fields["optimizer.weight_decay"] = o.weight_decay;
+  fields["optimizer.momentum"] = o.momentum;
+  fields["optimizer.nesterov"] = o.nesterov;
+  fields["optimizer.ema"] = o.ema;
   fields["optimizer.clip"] = o.clip;
   fields["optimizer.schedule.kind"] = schedule_name(o.schedule.kind);
   fields["optimizer.schedule.warmup"] = o.schedule.warmup;
@@ -140,6 +176,9 @@ ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint) {
   m.rope_scaling.high_freq_factor = fields.real("rope_high_frequency");
   m.rope_scaling.original_context = fields.count("rope_original_context");
   m.dropout = fields.real("dropout");
+  if (fingerprint.contains("model.attention_dropout")) {  // not so in checkpoints of version 0.1
+    m.attention_dropout = fields.real("attention_dropout");
+  }
   m.initializer_range = fields.real("initializer_range");
   try {
     m.family = parse_family(fields.text("family"));

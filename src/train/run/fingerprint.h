@@ -21,6 +21,14 @@ nlohmann::json config_fingerprint(const RunConfig& config, const std::string& da
 std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
                                                const nlohmann::json& run);
 
+// A config fingerprint out of a checkpoint, with the fields that versions before this one did not
+// write at the values that they trained with.
+nlohmann::json with_later_fields(const nlohmann::json& fingerprint);
+
+// ConfigError if the checkpoint lacks state of the run's optimizer: another optimizer's, or no
+// average of the weights. No checkpoint.allow_change can make up for that.
+void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run);
+
 // What decides the bits of the same computation: kernels and their instructions, promise, layout.
 nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp,
                                     int tp, bool sequence_parallel);

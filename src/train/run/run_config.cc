@@ -38,6 +38,13 @@ void bind(ConfigBinder& b, TrainConfig& c) {
   b.integer("train.micro_batch", c.micro_batch, "sequences a rank computes at a time").at_least(1);
   b.text("train.precision", c.precision, "of activations and products; sums and masters are fp32")
       .one_of({"bf16", "fp32"});
+  b.real("train.label_smoothing", c.label_smoothing,
+         "share of each target that is spread over the vocabulary")
+      .at_least(0)
+      .below(1);
+  b.real("train.z_loss", c.z_loss,
+         "weight of the squared logarithm of the softmax's denominator in the loss; 0: none")
+      .at_least(0);
   b.integer("train.seed", c.seed, "seed of initial weights and dropout");
   b.integer("train.log_every", c.log_every, "steps between logged steps").at_least(1);
   b.integer("train.eval_every", c.eval_every, "steps between evaluations; 0: only at the end")
@@ -74,31 +81,6 @@ void bind(ConfigBinder& b, TrainConfig& c) {
        "steps after which ranks compare how long they computed; one that is slower three times "
        "in a row is named; 0: never")
       .at_least(0);
-}
-
-void bind(ConfigBinder& b, OptimizerConfig& c) {
-  b.text("optimizer.name", c.name, "the optimizer").one_of({"adamw"});
-  b.real("optimizer.lr", c.lr, "peak learning rate").above(0);
-  b.real_pair("optimizer.betas", c.betas, "decay rates of the two moments").at_least(0).below(1);
-  b.real("optimizer.eps", c.eps, "added to the root of the second moment").above(0);
-  b.real("optimizer.weight_decay", c.weight_decay, "decoupled, on matrices only").at_least(0);
-  b.real("optimizer.clip", c.clip, "largest norm of the global gradient; 0: no clipping")
-      .at_least(0);
-  std::string kind(schedule_name(c.schedule.kind));
-  b.text("optimizer.schedule.kind", kind, "how the rate changes after warmup")
-      .one_of({"cosine", "linear", "constant", "wsd"});
-  c.schedule.kind = parse_schedule(kind);
-  b.integer("optimizer.schedule.warmup", c.schedule.warmup, "steps of linear growth")
-      .at_least(0)
-      .at_most(kMostSteps);
-  b.real("optimizer.schedule.min_lr", c.schedule.min_lr, "where the decay ends").at_least(0);
-  b.integer("optimizer.schedule.decay", c.schedule.decay, "wsd: steps of decay at the end")
-      .at_least(0)
-      .at_most(kMostSteps);
-  b.integer("optimizer.schedule.steps", c.schedule.steps,
-            "length of the schedule in steps; 0: train.steps")
-      .at_least(0)
-      .at_most(kMostSteps);
 }
 
 void bind(ConfigBinder& b, ParallelConfig& c) {
@@ -287,6 +269,10 @@ void bind(ConfigBinder& b, ModelConfig& c) {
             "context before scaling")
       .at_least(1);
   b.real("model.dropout", c.dropout, "of embedding and residual branches").at_least(0).below(1);
+  b.real("model.attention_dropout", c.attention_dropout,
+         "of attention's weights, after the softmax")
+      .at_least(0)
+      .below(1);
   b.real("model.initializer_range", c.initializer_range, "deviation of initial weights").above(0);
 }
 
@@ -328,6 +314,7 @@ LoadedConfig load_run_config(const ConfigSources& sources) {
   b.finish();
   c.model.complete();
   c.model.validate();
+  c.optimizer.options().validate();
   c.optimizer.schedule.validate();
   return loaded;
 }

@@ -13,6 +13,7 @@
 #include "src/base/config_binder.h"
 #include "src/device/dtype.h"
 #include "src/nn/model_config.h"
+#include "src/optim/optimizer.h"
 #include "src/optim/schedule.h"
 
 namespace trireme {
@@ -30,6 +31,8 @@ struct TrainConfig {
   std::int64_t global_batch = 0;  // sequences
   std::int64_t micro_batch = 1;   // sequences
   std::string precision = "bf16";
+  float label_smoothing = 0;
+  float z_loss = 0;  // weight of the squared log-sum-exp
   std::uint64_t seed = 1;
   std::int64_t log_every = 10;           // steps
   std::int64_t eval_every = 0;           // steps; 0: only at the end
@@ -50,8 +53,13 @@ struct OptimizerConfig {
   std::array<double, 2> betas = {0.9, 0.95};
   float eps = 1e-8F;
   float weight_decay = 0.1F;
+  float momentum = 0.9F;
+  bool nesterov = false;
+  float ema = 0;      // decay of the moving average of the weights; 0: none
   float clip = 1.0F;  // of the global gradient norm; 0: none
   Schedule schedule;  // lr and steps are filled in from above
+
+  OptimizerOptions options() const;
 };
 
 struct ParallelConfig {
@@ -156,5 +164,7 @@ std::vector<ResolvedKey> run_config_keys();
 
 // Binds the keys of the section `model`; also completes a preset, if one is named.
 void bind(ConfigBinder& binder, ModelConfig& model);
+// Binds the keys of the section `optimizer`.
+void bind(ConfigBinder& binder, OptimizerConfig& optimizer);
 
 }  // namespace trireme

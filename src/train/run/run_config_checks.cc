@@ -88,6 +88,16 @@ void check_evaluations(ConfigBinder& b, const RunConfig& c) {
   }
 }
 
+// Muon's matrices have to be whole on the rank that updates them.
+void check_optimizer(ConfigBinder& b, const RunConfig& c) {
+  const ParallelConfig& p = c.parallel;
+  if (c.optimizer.name == "muon" && (p.zero > 0 || p.tp.integer != 1)) {
+    b.refuse("optimizer.name",
+             "muon needs parallel.zero 0 and parallel.tp 1: it works on whole matrices, which ZeRO "
+             "and tensor parallelism cut");
+  }
+}
+
 }  // namespace
 
 void check_together(ConfigBinder& b, RunConfig& c) {
@@ -117,6 +127,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   }
   check_rewinds(b, c);
   check_evaluations(b, c);
+  check_optimizer(b, c);
   c.optimizer.schedule.lr = c.optimizer.lr;
   if (c.optimizer.schedule.steps == 0) {
     c.optimizer.schedule.steps = t.steps;

@@ -48,8 +48,9 @@ void name_what_is_held(ModelChunk& chunk, std::vector<NamedDigest>& named,
   if (level == 0) {
     for (const StatePiece& piece : chunk.state.pieces_to_load()) {
       add("", piece.id, piece.value);
-      add("optimizer.m.", piece.id, piece.m);
-      add("optimizer.v.", piece.id, piece.v);
+      for (std::size_t i = 0; i < piece.states.size(); ++i) {
+        add(std::string(piece.state_names[i]) + ".", piece.id, piece.states[i]);
+      }
     }
   }
 }

@@ -30,7 +30,7 @@ void flip_bit(Engine& engine, const Flip& flip) {
     const ParameterStore& store = chunk->parameters;
     for (const StatePiece& piece : chunk->state.pieces_to_load()) {
       if (flip.moment && store[piece.id].name == flip.parameter) {
-        flip_bit(piece.v);
+        flip_bit(piece.states.at(1));
         done = true;
       }
     }

@@ -14,13 +14,14 @@ void check_shape(const AttentionForward& p) {
         "each key/value head serves as many query heads");
   check(p.kv_time >= p.time && p.kv_batch_rows >= p.kv_time,
         "queries are the last of the keys' times");
+  check(p.dropout.probability == 0 || p.kv_time == p.time, "dropout is for training");
 }
 
 }  // namespace
 
 void attention_forward(Stream& stream, const AttentionForward& p) {
   check_shape(p);
-  if (p.time < kFewQueries) {
+  if (p.time < kFewQueries && p.dropout.probability == 0) {
     attention_decode(stream, p);
   } else if (p.q.dtype == DType::f32) {
     attention_forward_blocks<FloatUnit, float>(stream, p);

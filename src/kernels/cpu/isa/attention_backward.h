@@ -1,6 +1,7 @@
 // Attention backward (FlashAttention, Dao et al., 2022, algorithm 4): with the log-sum-exp L of
 // forward and D_i = sum_d dO_id O_id,
 //   P = exp(S - L)   dV = P^T dO   dP = dO V^T   dS = P * (dP - D)   dQ = dS K   dK = dS^T Q
+// Dropout's factors Z (0 or 1/(1-p)) make dV = (P * Z)^T dO and dS = P * (Z * dP - D),
 // tile by tile over blocks of queries and keys (S carries the factor 1/sqrt(D); dQ and dK are
 // multiplied with it at the end). Each element of dQ, dK and dV is one chain of sums, over its keys
 // or over heads and queries in order, so that neither blocks nor threads show in the bits.
@@ -9,6 +10,7 @@
 // than that, dQ and then dK, dV are made by blocks: seven products, but many more tasks.
 #pragma once
 
+#include "src/kernels/cpu/isa/attention_dropout.h"
 #include "src/kernels/cpu/isa/attention_tiles.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/vector_math.h"
@@ -100,20 +102,30 @@ struct RowTerms {
   const float* dp;
   float lse;
   float delta;
-  std::int64_t seen;  // keys of the tile that the query sees
+  std::int64_t seen;           // keys of the tile that the query sees
+  const std::uint32_t* words;  // of dropout, a key each
+  std::uint32_t least;
+  float kept_scale;
 
-  template <bool diagonal>
+  // The weight that is used for dV is left without dropout's scale.
+  template <bool diagonal, bool drops>
   TRIREME_INLINE void at(std::int64_t i, float scale, Floats& weight, Floats& ds) const {
     weight = exp2(load(scores + i) * scale - lse);
     if constexpr (diagonal) {
       weight = lane_numbers() < static_cast<std::int32_t>(seen - i) ? weight : Floats{};
     }
-    ds = weight * (load(dp + i) - delta);
+    if constexpr (drops) {
+      const Ints stays = keeps(words + i, least);
+      ds = weight * ((stays ? load(dp + i) * kept_scale : Floats{}) - delta);
+      weight = stays ? weight : Floats{};
+    } else {
+      ds = weight * (load(dp + i) - delta);
+    }
   }
 };
 
 // P and dS of rows r and, where a word holds two, r + 1.
-template <class Unit, bool diagonal>
+template <class Unit, bool diagonal, bool drops>
 TRIREME_INLINE void weigh_rows(const BackwardTile<Unit>& tile, const RowTerms* rows, std::int64_t r,
                                float scale) {
   const std::int64_t word_row = r / Unit::kElements * kBlock;
@@ -121,12 +133,12 @@ TRIREME_INLINE void weigh_rows(const BackwardTile<Unit>& tile, const RowTerms* r
   for (std::int64_t i = 0; i < kBlock; i += kLanes) {
     Floats weight[Unit::kElements];
     Floats ds[Unit::kElements];
-    rows[0].at<diagonal>(i, scale, weight[0], ds[0]);
+    rows[0].at<diagonal, drops>(i, scale, weight[0], ds[0]);
     if constexpr (Unit::kElements == 1) {
       store(tile.scores + word_row + i, weight[0]);
       store(tile.dp + word_row + i, ds[0]);
     } else {
-      rows[1].at<diagonal>(i, scale, weight[1], ds[1]);
+      rows[1].at<diagonal, drops>(i, scale, weight[1], ds[1]);
       store_words(tile.weights + word_row + i, Unit::interleaved(weight[0], weight[1]));
       store_words(tile.ds + word_row + i, Unit::interleaved(ds[0], ds[1]));
       auto* const along_keys = reinterpret_cast<typename Unit::Element*>(tile.ds_rows);
@@ -137,25 +149,42 @@ TRIREME_INLINE void weigh_rows(const BackwardTile<Unit>& tile, const RowTerms* r
 }
 
 // P and dS of the tile at queries q0 and keys k0; diagonal: some keys are later than some queries.
-template <class Unit, bool diagonal>
+template <class Unit, bool diagonal, bool drops>
 void weigh_tile(const QueryWork<Unit>& query, const BackwardTile<Unit>& tile, std::int64_t q0,
-                std::int64_t k0, float scale) {
+                std::int64_t k0, float scale, const HeadDropout& dropout) {
+  std::uint32_t words[Unit::kElements][drops ? kBlock : 1];
   for (std::int64_t r = 0; r < kBlock; r += Unit::kElements) {
     RowTerms rows[Unit::kElements];
     for (std::int64_t j = 0; j < Unit::kElements; ++j) {
       const std::int64_t t = r + j;
-      rows[j] = {tile.scores + t * kBlock, tile.dp + t * kBlock, query.lse[q0 + t],
-                 query.delta[q0 + t], q0 + t + 1 - k0};
+      rows[j] = {tile.scores + t * kBlock,
+                 tile.dp + t * kBlock,
+                 query.lse[q0 + t],
+                 query.delta[q0 + t],
+                 q0 + t + 1 - k0,
+                 words[j],
+                 dropout.least,
+                 dropout.scale};
+      if constexpr (drops) {
+        dropout.words_of(q0 + t, k0, kBlock, words[j]);
+      }
     }
-    weigh_rows<Unit, diagonal>(tile, rows, r, scale);
+    weigh_rows<Unit, diagonal, drops>(tile, rows, r, scale);
   }
 }
+
+// What the tiles of a head have in common.
+struct HeadTerms {
+  float scale;
+  const HeadDropout& dropout;
+  bool drops;
+};
 
 // Queries [q0, q0 + kBlock) against keys [k0, k0 + kBlock).
 template <class Unit>
 void backward_tile(const BackwardSizes<Unit>& z, const KeyWork<Unit>& key,
                    const QueryWork<Unit>& query, const BackwardTile<Unit>& tile, std::int64_t q0,
-                   std::int64_t k0, float scale, Wanted wanted) {
+                   std::int64_t k0, const HeadTerms& head, Wanted wanted) {
   const std::int64_t across = z.steps * kPanel;
   const std::int64_t along = z.time / Unit::kElements * kPanel;
   constexpr std::int64_t kSteps = kBlock / Unit::kElements;
@@ -163,10 +192,15 @@ void backward_tile(const BackwardSizes<Unit>& z, const KeyWork<Unit>& key,
                  key.keys_across + k0 * z.steps, across, z.steps, false);
   multiply<Unit>(tile.dp, kBlock, kBlock, kBlock, {query.dout_rows + q0 * z.steps, z.steps, 1},
                  key.values_across + k0 * z.steps, across, z.steps, false);
-  if (q0 == k0) {
-    weigh_tile<Unit, true>(query, tile, q0, k0, scale * kLog2OfE);
+  const float scale = head.scale * kLog2OfE;
+  if (head.drops && q0 == k0) {
+    weigh_tile<Unit, true, true>(query, tile, q0, k0, scale, head.dropout);
+  } else if (head.drops) {
+    weigh_tile<Unit, false, true>(query, tile, q0, k0, scale, head.dropout);
+  } else if (q0 == k0) {
+    weigh_tile<Unit, true, false>(query, tile, q0, k0, scale, head.dropout);
   } else {
-    weigh_tile<Unit, false>(query, tile, q0, k0, scale * kLog2OfE);
+    weigh_tile<Unit, false, false>(query, tile, q0, k0, scale, head.dropout);
   }
   if (wanted != Wanted::queries) {
     multiply<Unit>(key.dv + k0 * z.columns, z.columns, kBlock, z.columns, {tile.weights, 1, kBlock},
@@ -189,7 +223,9 @@ struct Backward {
         p(arguments.forward),
         z(p),
         group(p.heads / p.kv_heads),
-        scale(1.0F / __builtin_sqrtf(static_cast<float>(p.head_dim))) {}
+        scale(1.0F / __builtin_sqrtf(static_cast<float>(p.head_dim))),
+        drops(p.dropout.probability > 0),
+        value_scale(drops ? 1 / (1 - p.dropout.probability) : 1.0F) {}
 
   // Element (b, t = 0, h) of what is laid out like q, like k, and like out.
   std::int64_t at_query(std::int64_t b, std::int64_t h) const {
@@ -246,6 +282,8 @@ struct Backward {
   BackwardSizes<Unit> z;
   std::int64_t group;  // query heads a key/value head
   float scale;
+  bool drops;
+  float value_scale;  // of dV's sums: dropout's
 };
 
 // Task: a key/value head with its query heads.
@@ -267,15 +305,16 @@ void backward_by_heads(const Backward<Unit, T>& w, int threads) {
       w.pack_keys(key, b, kv, tile.spare);
       for (std::int64_t h = kv * w.group; h < (kv + 1) * w.group; ++h) {
         w.pack_queries(query, b, h);
+        const HeadDropout dropout(w.p.dropout, b, h);
         for (std::int64_t k0 = 0; k0 < w.p.time; k0 += kBlock) {
           for (std::int64_t q0 = k0; q0 < w.p.time; q0 += kBlock) {
-            backward_tile(w.z, key, query, tile, q0, k0, w.scale, Wanted::all);
+            backward_tile(w.z, key, query, tile, q0, k0, {w.scale, dropout, w.drops}, Wanted::all);
           }
         }
         w.put(as<T>(w.a.dq) + w.at_query(b, h), w.p.q_stride, query.dq, w.scale, 0, w.p.time);
       }
       w.put(as<T>(w.a.dk) + w.at_key(b, kv), w.p.kv_stride, key.dk, w.scale, 0, w.p.time);
-      w.put(as<T>(w.a.dv) + w.at_key(b, kv), w.p.kv_stride, key.dv, 1.0F, 0, w.p.time);
+      w.put(as<T>(w.a.dv) + w.at_key(b, kv), w.p.kv_stride, key.dv, w.value_scale, 0, w.p.time);
     }
   }
 }
@@ -309,8 +348,10 @@ void backward_by_blocks(const Backward<Unit, T>& w, int threads) {
     for (std::int64_t i = 0; i < heads * blocks; ++i) {
       const std::int64_t head = i % heads;
       const std::int64_t q0 = (blocks - 1 - i / heads) * kBlock;
+      const HeadDropout dropout(w.p.dropout, head / w.p.heads, head % w.p.heads);
       for (std::int64_t k0 = 0; k0 <= q0; k0 += kBlock) {
-        backward_tile(z, key(head / w.group), query(head), tile, q0, k0, w.scale, Wanted::queries);
+        backward_tile(z, key(head / w.group), query(head), tile, q0, k0,
+                      {w.scale, dropout, w.drops}, Wanted::queries);
       }
       w.put(as<T>(w.a.dq) + w.at_query(head / w.p.heads, head % w.p.heads), w.p.q_stride,
             query(head).dq, w.scale, q0, q0 + kBlock);
@@ -320,13 +361,15 @@ void backward_by_blocks(const Backward<Unit, T>& w, int threads) {
       const std::int64_t pair = i % pairs;
       const std::int64_t k0 = i / pairs * kBlock;
       for (std::int64_t head = pair * w.group; head < (pair + 1) * w.group; ++head) {
+        const HeadDropout dropout(w.p.dropout, head / w.p.heads, head % w.p.heads);
         for (std::int64_t q0 = k0; q0 < w.p.time; q0 += kBlock) {
-          backward_tile(z, key(pair), query(head), tile, q0, k0, w.scale, Wanted::keys);
+          backward_tile(z, key(pair), query(head), tile, q0, k0, {w.scale, dropout, w.drops},
+                        Wanted::keys);
         }
       }
       const std::int64_t at = w.at_key(pair / w.p.kv_heads, pair % w.p.kv_heads);
       w.put(as<T>(w.a.dk) + at, w.p.kv_stride, key(pair).dk, w.scale, k0, k0 + kBlock);
-      w.put(as<T>(w.a.dv) + at, w.p.kv_stride, key(pair).dv, 1.0F, k0, k0 + kBlock);
+      w.put(as<T>(w.a.dv) + at, w.p.kv_stride, key(pair).dv, w.value_scale, k0, k0 + kBlock);
     }
   }
 }

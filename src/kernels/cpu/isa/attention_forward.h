@@ -4,6 +4,7 @@
 // the causal mask hides whole are never visited. Keys and values are packed once for all queries.
 #pragma once
 
+#include "src/kernels/cpu/isa/attention_dropout.h"
 #include "src/kernels/cpu/isa/attention_tiles.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/vector_math.h"
@@ -56,10 +57,11 @@ struct ForwardTile {
 
 // Weights of one query over a block of keys: weights[i] = 2^(scale scores[i] - most) for i < seen,
 // zero up to columns. Updates most; adds to the lanes of sum, after making the earlier part smaller
-// by the factor that is returned.
-template <class Unit>
+// by the factor that is returned. `kept(i, w)` is what dropout leaves of the weights from key i on;
+// the sum is that of all.
+template <class Unit, class Kept>
 TRIREME_INLINE float weigh(const float* scores, typename Unit::Element* weights, std::int64_t seen,
-                           std::int64_t columns, float scale, float& most, float* sum) {
+                           std::int64_t columns, float scale, float& most, float* sum, Kept kept) {
   const std::int64_t whole = seen / kLanes * kLanes;
   const auto visible = lane_numbers() < static_cast<std::int32_t>(seen - whole);
   const Floats last = load(scores + least(whole, kKeys - kLanes));
@@ -74,12 +76,12 @@ TRIREME_INLINE float weigh(const float* scores, typename Unit::Element* weights,
   for (std::int64_t i = 0; i < whole; i += kLanes) {
     const Floats w = exp2(load(scores + i) * scale - most);
     total += w;
-    Unit::put(weights + i, w);
+    Unit::put(weights + i, kept(i, w));
   }
   if (whole < columns) {
     const Floats w = visible ? exp2(last * scale - most) : Floats{};
     total += w;
-    Unit::put(weights + whole, w);
+    Unit::put(weights + whole, kept(whole, w));
   }
   for (std::int64_t i = whole + kLanes; i < columns; i += kLanes) {
     Unit::put(weights + i, Floats{});
@@ -95,15 +97,27 @@ struct QueryBlock {
   std::int64_t position;
 };
 
+// dropout: null where all weights stay.
 template <class Unit>
 void weigh_block(const ForwardTile<Unit>& tile, const QueryBlock& block, std::int64_t first_key,
-                 std::int64_t columns, float scale) {
+                 std::int64_t columns, float scale, const HeadDropout* dropout) {
   auto* const weights = reinterpret_cast<typename Unit::Element*>(tile.weights);
+  std::uint32_t words[kKeys];
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const std::int64_t ahead = block.position + r + 1 - first_key;
     const std::int64_t seen = ahead < 0 ? 0 : least(ahead, columns);
-    tile.fade[r] = weigh<Unit>(tile.scores + r * kKeys, weights + r * kKeys, seen, columns, scale,
-                               tile.most[r], tile.sum + r * kLanes);
+    const auto weigh_row = [&](auto kept) {
+      tile.fade[r] = weigh<Unit>(tile.scores + r * kKeys, weights + r * kKeys, seen, columns, scale,
+                                 tile.most[r], tile.sum + r * kLanes, kept);
+    };
+    if (dropout == nullptr) {
+      weigh_row([](std::int64_t, Floats w) { return w; });
+    } else {
+      dropout->words_of(block.position + r, first_key, seen, words);
+      weigh_row([&, kept_from = dropout->least](std::int64_t i, Floats w) {
+        return keeps(words + i, kept_from) ? w : Floats{};
+      });
+    }
   }
 }
 
@@ -126,6 +140,8 @@ void attend(const AttentionForward& p, const ForwardSizes<Unit>& z, const Word* 
   const QueryBlock block{least(kQueries, p.time - first), p.kv_time - p.time + first};
   const std::int64_t rows = rounded_up(block.rows, kTileRows);
   const float scale = kLog2OfE / __builtin_sqrtf(static_cast<float>(p.head_dim));
+  const bool drops = p.dropout.probability > 0;
+  const HeadDropout dropout(p.dropout, b, h);
   const Word* const values = keys + z.packed_keys;
   const T* const q = as<T>(p.q) + (b * p.time + first) * p.q_stride + h * p.head_dim;
   pack_rows<Unit>(tile.q, q, p.q_stride, block.rows, rows, p.head_dim);
@@ -138,7 +154,7 @@ void attend(const AttentionForward& p, const ForwardSizes<Unit>& z, const Word* 
     const std::int64_t columns = rounded_up(least(kKeys, end - k0), kPanel);
     multiply<Unit>(tile.scores, kKeys, rows, columns, {tile.q, z.steps, 1}, keys + k0 * z.steps,
                    z.steps * kPanel, z.steps, false);
-    weigh_block(tile, block, k0, columns, scale);
+    weigh_block(tile, block, k0, columns, scale, drops ? &dropout : nullptr);
     if (k0 > 0) {
       fade_block(tile, block.rows, z.columns);
     }
@@ -149,7 +165,7 @@ void attend(const AttentionForward& p, const ForwardSizes<Unit>& z, const Word* 
   for (std::int64_t r = 0; r < block.rows; ++r) {
     T* const out = as<T>(p.out) + ((b * p.time + first + r) * p.heads + h) * p.head_dim;
     const float sum = sum_of_lanes(load(tile.sum + r * kLanes));
-    const float inverse = 1.0F / sum;
+    const float inverse = (drops ? dropout.scale : 1.0F) / sum;
     each_vector(p.head_dim, [&](std::int64_t i, auto part) {
       store(out + i, load(tile.out + r * z.columns + i) * inverse, part);
     });

@@ -47,79 +47,123 @@ Softmax softmax_of(const T* x, std::int64_t vocabulary) {
   return s;
 }
 
-// x = softmax(x) * scale.
 template <class T>
-void scale_to_softmax(T* x, std::int64_t vocabulary, const Softmax& s, float scale) {
-  const auto factor = static_cast<float>(static_cast<double>(scale) / s.sum);
-  each_vector(vocabulary, [=](std::int64_t i, auto part) {
-    store(x + i, weight(load(x + i, part) - s.maximum) * factor, part);
+double sum_of_logits(const T* x, std::int64_t vocabulary) {
+  double sum = 0;
+  for (std::int64_t first = 0; first < vocabulary; first += kChunk) {
+    const std::int64_t n = vocabulary - first < kChunk ? vocabulary - first : kChunk;
+    sum += static_cast<double>(sum_of_vectors(
+        n, [=](std::int64_t i, auto part) { return kept(load(x + first + i, part), part); }));
+  }
+  return sum;
+}
+
+// What the loss of a row and its gradient are made from.
+struct Row {
+  Softmax softmax;
+  double chosen = 0;      // the target's logit
+  double sum = 0;         // of all logits; 0 without label smoothing
+  double vocabulary = 1;  // ids of all parts
+
+  double log_sum() const {
+    return static_cast<double>(softmax.maximum) + __builtin_log(softmax.sum);
+  }
+  // The logarithm of the target's probability.
+  double log_chosen() const {
+    return chosen - static_cast<double>(softmax.maximum) - __builtin_log(softmax.sum);
+  }
+};
+
+float loss_of(const LossTerms& terms, const Row& row) {
+  double loss = -row.log_chosen();
+  if (terms.label_smoothing > 0) {
+    const auto smoothing = static_cast<double>(terms.label_smoothing);
+    loss += smoothing * (row.chosen - row.sum / row.vocabulary);
+  }
+  if (terms.z_loss > 0) {
+    loss += static_cast<double>(terms.z_loss) * row.log_sum() * row.log_sum();
+  }
+  return static_cast<float>(loss);
+}
+
+// Puts the gradients of the logits x[vocabulary] in their place; target: the target's index among
+// them, or beyond.
+template <class T>
+void put_gradients(const CrossEntropy& p, T* x, std::int64_t target, const Row& row) {
+  const auto scale = static_cast<double>(p.scale);
+  const auto smoothing = static_cast<double>(p.terms.label_smoothing);
+  // The z-loss makes the whole softmax larger.
+  const double more = 1 + 2 * static_cast<double>(p.terms.z_loss) * row.log_sum();
+  const bool plain = p.terms.z_loss == 0;
+  const double softmax_scale = plain ? scale : scale * more;
+  const double shift = scale * smoothing / row.vocabulary;
+  const auto factor = static_cast<float>(softmax_scale / row.softmax.sum);
+  const auto less = static_cast<float>(shift);
+  const float maximum = row.softmax.maximum;
+  each_vector(p.vocabulary, [=](std::int64_t i, auto part) {
+    store(x + i, weight(load(x + i, part) - maximum) * factor - less, part);
   });
+  if (target >= 0 && target < p.vocabulary) {
+    const double probability = __builtin_exp(row.log_chosen());
+    const double slope =
+        ((plain ? probability : more * probability) - (1 - smoothing)) * scale - shift;
+    store(x + target, splat(static_cast<float>(slope)), Part{1});
+  }
+}
+
+template <class T>
+double logit(const T& x) {
+  const T first[kLanes] = {x};
+  return static_cast<double>(load(first)[0]);
 }
 
 template <class T>
 float row_loss(const CrossEntropy& p, T* x, std::int64_t target) {
-  const Softmax s = softmax_of(x, p.vocabulary);
-  const T chosen[kLanes] = {x[target]};
-  // The logit of the target less the logarithm of the sum.
-  const double log_chosen =
-      static_cast<double>(load(chosen)[0]) - static_cast<double>(s.maximum) - __builtin_log(s.sum);
+  const Row row{softmax_of(x, p.vocabulary), logit(x[target]),
+                p.terms.label_smoothing > 0 ? sum_of_logits(x, p.vocabulary) : 0,
+                static_cast<double>(p.vocabulary)};
   if (!p.forward_only) {
-    scale_to_softmax(x, p.vocabulary, s, p.scale);
-    const double slope = (__builtin_exp(log_chosen) - 1) * static_cast<double>(p.scale);
-    store(x + target, splat(static_cast<float>(slope)), Part{1});
+    put_gradients(p, x, target, row);
   }
-  return static_cast<float>(-log_chosen);
+  return loss_of(p.terms, row);
 }
-
-// A part's three numbers in SoftmaxPart::statistics.
-constexpr std::int64_t kStatistics = 3;
 
 template <class T>
 void row_statistics(const SoftmaxPart& p, const T* x, std::int64_t target, double* statistics) {
   const Softmax s = softmax_of(x, p.vocabulary);
+  const bool here = target >= p.first_id && target < p.first_id + p.vocabulary;
   statistics[0] = static_cast<double>(s.maximum);
   statistics[1] = s.sum;
-  statistics[2] = 0;
-  if (target >= p.first_id && target < p.first_id + p.vocabulary) {
-    const T chosen[kLanes] = {x[target - p.first_id]};
-    statistics[2] = static_cast<double>(load(chosen)[0]);
-  }
+  statistics[2] = here ? logit(x[target - p.first_id]) : 0;
+  statistics[3] = p.sum_logits ? sum_of_logits(x, p.vocabulary) : 0;
 }
 
-// The softmax over all parts, and the target's logit, of row r.
-struct Joined {
-  Softmax softmax;
-  double chosen = 0;
-};
-Joined join(const double* statistics, std::int64_t parts, std::int64_t rows, std::int64_t r) {
-  Joined joined;
-  double most = statistics[r * kStatistics];
-  for (std::int64_t p = 1; p < parts; ++p) {
-    const double maximum = statistics[(p * rows + r) * kStatistics];
+// Row r over all parts.
+Row join(const CrossEntropyOfParts& p, const double* statistics, std::int64_t r) {
+  const std::int64_t rows = p.own.rows;
+  Row row;
+  double most = statistics[r * kRowStatistics];
+  for (std::int64_t i = 1; i < p.parts; ++i) {
+    const double maximum = statistics[(i * rows + r) * kRowStatistics];
     most = maximum > most ? maximum : most;
   }
-  joined.softmax.maximum = static_cast<float>(most);
-  for (std::int64_t p = 0; p < parts; ++p) {
-    const double* part = statistics + (p * rows + r) * kStatistics;
-    joined.softmax.sum += part[1] * __builtin_exp(part[0] - most);
-    joined.chosen += part[2];
+  row.softmax.maximum = static_cast<float>(most);
+  row.vocabulary = static_cast<double>(p.whole_vocabulary > 0 ? p.whole_vocabulary : 1);
+  for (std::int64_t i = 0; i < p.parts; ++i) {
+    const double* part = statistics + (i * rows + r) * kRowStatistics;
+    row.softmax.sum += part[1] * __builtin_exp(part[0] - most);
+    row.chosen += part[2];
+    row.sum += part[3];
   }
-  return joined;
+  return row;
 }
 
 template <class T>
-float row_loss_of_parts(const CrossEntropyOfParts& p, T* x, std::int64_t target, const Joined& j) {
-  const double log_chosen =
-      j.chosen - static_cast<double>(j.softmax.maximum) - __builtin_log(j.softmax.sum);
+float row_loss_of_parts(const CrossEntropyOfParts& p, T* x, std::int64_t target, const Row& row) {
   if (!p.own.forward_only) {
-    scale_to_softmax(x, p.own.vocabulary, j.softmax, p.own.scale);
-    const std::int64_t own = target - p.first_id;
-    if (own >= 0 && own < p.own.vocabulary) {
-      const double slope = (__builtin_exp(log_chosen) - 1) * static_cast<double>(p.own.scale);
-      store(x + own, splat(static_cast<float>(slope)), Part{1});
-    }
+    put_gradients(p.own, x, target - p.first_id, row);
   }
-  return static_cast<float>(-log_chosen);
+  return loss_of(p.own.terms, row);
 }
 
 }  // namespace
@@ -129,12 +173,13 @@ void softmax_part(Stream& stream, const SoftmaxPart& p) {
     const T* logits = as<T>(p.logits);
     const std::int32_t* targets = as<std::int32_t>(p.targets);
     double* statistics = as<double>(p.statistics);
-    each_range(
-        stream, p.rows, 1, p.rows * p.vocabulary, [=, &p](std::int64_t first, std::int64_t last) {
-          for (std::int64_t r = first; r < last; ++r) {
-            row_statistics(p, logits + r * p.vocabulary, targets[r], statistics + r * kStatistics);
-          }
-        });
+    each_range(stream, p.rows, 1, p.rows * p.vocabulary,
+               [=, &p](std::int64_t first, std::int64_t last) {
+                 for (std::int64_t r = first; r < last; ++r) {
+                   row_statistics(p, logits + r * p.vocabulary, targets[r],
+                                  statistics + r * kRowStatistics);
+                 }
+               });
   });
 }
 
@@ -148,7 +193,7 @@ void cross_entropy_of_parts(Stream& stream, const CrossEntropyOfParts& p) {
                [=, &p](std::int64_t first, std::int64_t last) {
                  for (std::int64_t r = first; r < last; ++r) {
                    losses[r] = row_loss_of_parts(p, logits + r * p.own.vocabulary, targets[r],
-                                                 join(statistics, p.parts, p.own.rows, r));
+                                                 join(p, statistics, r));
                  }
                });
   });

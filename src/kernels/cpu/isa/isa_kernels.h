@@ -29,6 +29,8 @@ void cross_entropy(Stream&, const CrossEntropy&);
 void softmax_part(Stream&, const SoftmaxPart&);
 void cross_entropy_of_parts(Stream&, const CrossEntropyOfParts&);
 void adamw(Stream&, const AdamW&);
+void sgd(Stream&, const Sgd&);
+void moving_average(Stream&, const MovingAverage&);
 void sums_of_squares(Stream&, double* sums, ConstView x);
 void add(Stream&, View y, ConstView x);
 void add_chain(Stream&, View y, const ConstView* x, int n);

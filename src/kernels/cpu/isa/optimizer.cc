@@ -57,4 +57,40 @@ void adamw(Stream& stream, const AdamW& p) {
   });
 }
 
+void sgd(Stream& stream, const Sgd& p) {
+  const auto keep =
+      static_cast<float>(1 - static_cast<double>(p.lr) * static_cast<double>(p.weight_decay));
+  const float momentum = p.momentum;
+  // The step is own * g + of_buffer * b.
+  const float own = p.nesterov ? 1.0F : 0.0F;
+  const float of_buffer = p.nesterov ? momentum : 1.0F;
+  const float lr = p.lr;
+  const float scale = p.gradient_scale;
+  float* value = as<float>(p.value);
+  float* buffers = as<float>(p.buffer);
+  const float* gradient = as<float>(p.gradient);
+  bf16* compute = as<bf16>(p.compute);
+  each_vector(stream, p.value.count, [=](std::int64_t i, auto part) {
+    const Floats g = load(gradient + i, part) * scale;
+    const Floats buffer = momentum * load(buffers + i, part) + g;
+    const Floats step = own * g + of_buffer * buffer;
+    const Floats x = keep * load(value + i, part) - lr * step;
+    store(buffers + i, buffer, part);
+    store(value + i, x, part);
+    if (compute != nullptr) {
+      store(compute + i, x, part);
+    }
+  });
+}
+
+void moving_average(Stream& stream, const MovingAverage& p) {
+  const auto fresh = static_cast<float>(1 - static_cast<double>(p.decay));
+  float* average = as<float>(p.average);
+  const float* value = as<float>(p.value);
+  each_vector(stream, p.average.count, [=](std::int64_t i, auto part) {
+    const Floats before = load(average + i, part);
+    store(average + i, before + fresh * (load(value + i, part) - before), part);
+  });
+}
+
 }  // namespace trireme::cpu::TRIREME_ISA

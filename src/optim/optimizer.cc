@@ -1,0 +1,221 @@
+#include "src/optim/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/error.h"
+#include "src/optim/muon.h"
+
+namespace trireme {
+
+OptimizerKind parse_optimizer(std::string_view name) {
+  if (name == "adamw") {
+    return OptimizerKind::adamw;
+  }
+  if (name == "sgd") {
+    return OptimizerKind::sgd;
+  }
+  if (name == "muon") {
+    return OptimizerKind::muon;
+  }
+  throw ConfigError(fmt::format("optimizer.name is '{}': adamw, sgd and muon are known", name));
+}
+
+void OptimizerOptions::validate() const {
+  const auto is_rate = [](float beta) { return beta >= 0 && beta < 1; };
+  if (!is_rate(beta1) || !is_rate(beta2)) {
+    throw ConfigError(
+        fmt::format("optimizer.betas are {} and {}: 0 <= beta < 1 for each", beta1, beta2));
+  }
+  if (!(epsilon > 0) || !std::isfinite(epsilon)) {
+    throw ConfigError(fmt::format("optimizer.eps is {}: it has to be above 0", epsilon));
+  }
+  if (!(weight_decay >= 0) || !std::isfinite(weight_decay)) {
+    throw ConfigError(
+        fmt::format("optimizer.weight_decay is {}: it has to be 0 or more", weight_decay));
+  }
+  if (!is_rate(momentum)) {
+    throw ConfigError(fmt::format("optimizer.momentum is {}: 0 <= momentum < 1", momentum));
+  }
+  if (!is_rate(ema)) {
+    throw ConfigError(fmt::format("optimizer.ema is {}: 0 <= ema < 1", ema));
+  }
+  if (nesterov && momentum == 0) {
+    throw ConfigError("optimizer.nesterov needs optimizer.momentum above 0");
+  }
+}
+
+std::int64_t OptimizerOptions::workspace(const ParameterStore& store) const {
+  std::int64_t most = 0;
+  for (const Parameter& parameter : store.all()) {
+    if (kind == OptimizerKind::muon && parameter.hidden) {
+      most = std::max(most, muon_workspace(parameter.shape()[0], parameter.shape()[1]));
+    }
+  }
+  return most;
+}
+
+Optimizer::Optimizer(MasterWeights& masters, const OptimizerOptions& options)
+    : masters_(masters), options_(options) {
+  std::int64_t at = 0;
+  for (int range = 0; range < masters.ranges(); ++range) {
+    starts_.push_back(at);
+    at += masters.held(range).computes.count;
+  }
+  for (int state = 0; state < options.states(); ++state) {
+    states_.emplace_back(masters.store().pool(), Shape{at}, DType::f32);
+    std::fill_n(as<float>(states_.back().view()), at, 0.0F);
+  }
+  if (const std::int64_t elements = options.workspace(masters.store()); elements > 0) {
+    workspace_ = Tensor(masters.store().pool(), {elements}, DType::f32);
+  }
+}
+
+std::string_view Optimizer::state_name(int state, const Parameter& parameter) const {
+  if (options_.ema > 0 && state == options_.states() - 1) {
+    return kAverageName;
+  }
+  if (options_.kind == OptimizerKind::sgd) {
+    return "optimizer.momentum";
+  }
+  if (options_.kind == OptimizerKind::muon && parameter.hidden) {
+    return state == 0 ? "optimizer.momentum" : "";
+  }
+  return state == 0 ? "optimizer.m" : "optimizer.v";
+}
+
+void Optimizer::start_average() {
+  for (int range = 0; options_.ema > 0 && range < masters_.ranges(); ++range) {
+    const View values = masters_.values(range);
+    std::copy_n(as<float>(values), values.count, as<float>(state(options_.states() - 1, range)));
+  }
+}
+
+namespace {
+
+// The first parameter behind `id` that is not updated as this one is: which does not decay where
+// this one does or the other way round, or which is Muon's.
+ParameterId end_of_alike(const ParameterStore& store, ParameterId id, bool muon) {
+  const bool decays = store[id].decays;
+  do {
+    ++id;
+  } while (id < store.count() && store[id].decays == decays && !(muon && store[id].hidden));
+  return id;
+}
+
+// What one call of a kernel updates.
+struct Stretch {
+  View value;
+  ConstView gradient;
+  View compute;  // empty where the computes are the masters
+  float weight_decay;
+};
+
+void run_adamw(const Stretch& at, const View& m, const View& v, const OptimizerOptions& options,
+               const OptimizerUpdate& update, const Kernels& kernels, Stream& stream) {
+  AdamW call;
+  call.value = at.value;
+  call.m = m;
+  call.v = v;
+  call.gradient = at.gradient;
+  call.compute = at.compute;
+  call.step = update.step;
+  call.lr = update.lr;
+  call.beta1 = options.beta1;
+  call.beta2 = options.beta2;
+  call.epsilon = options.epsilon;
+  call.weight_decay = at.weight_decay;
+  call.gradient_scale = update.gradient_scale;
+  kernels.adamw(stream, call);
+}
+
+void run_sgd(const Stretch& at, const View& buffer, const OptimizerOptions& options,
+             const OptimizerUpdate& update, const Kernels& kernels, Stream& stream) {
+  Sgd call;
+  call.value = at.value;
+  call.buffer = buffer;
+  call.gradient = at.gradient;
+  call.compute = at.compute;
+  call.lr = update.lr;
+  call.momentum = options.momentum;
+  call.nesterov = options.nesterov;
+  call.weight_decay = at.weight_decay;
+  call.gradient_scale = update.gradient_scale;
+  kernels.sgd(stream, call);
+}
+
+}  // namespace
+
+void Optimizer::step(int range, const ConstView& gradients, const OptimizerUpdate& update,
+                     const Kernels& kernels, Stream& stream) {
+  const ParameterStore& store = masters_.store();
+  const HeldRange& held = masters_.held(range);
+  check(gradients.count == held.computes.count, "gradients are laid out like their range");
+  const bool muon = options_.kind == OptimizerKind::muon;
+  for (ParameterId id = 0; id < store.count();) {
+    if (muon && store[id].hidden) {
+      step_of_muon(range, id++, gradients, update, kernels, stream);
+      continue;
+    }
+    const ParameterId next = end_of_alike(store, id, muon);
+    const std::int64_t end = next < store.count() ? store[next].offset : store.flat_elements();
+    const std::int64_t from = std::max<std::int64_t>(store[id].offset - held.first, 0);
+    const std::int64_t n = std::min(end - held.first, gradients.count) - from;
+    const float weight_decay = store[id].decays ? options_.weight_decay : 0;
+    id = next;
+    if (n <= 0) {
+      continue;
+    }
+    const bool narrow = store.compute_dtype() != DType::f32;
+    const Stretch at{masters_.values(range).slice(from, n), gradients.slice(from, n),
+                     narrow ? held.computes.slice(from, n) : View{}, weight_decay};
+    if (options_.kind != OptimizerKind::sgd) {
+      run_adamw(at, state(0, range).slice(from, n), state(1, range).slice(from, n), options_,
+                update, kernels, stream);
+    } else {
+      run_sgd(at, state(0, range).slice(from, n), options_, update, kernels, stream);
+    }
+  }
+  average(range, update, kernels, stream);
+}
+
+void Optimizer::step_of_muon(int range, ParameterId id, const ConstView& gradients,
+                             const OptimizerUpdate& update, const Kernels& kernels,
+                             Stream& stream) {
+  const Parameter& parameter = masters_.store()[id];
+  const HeldRange& held = masters_.held(range);
+  const std::int64_t from = parameter.offset - held.first;
+  const std::int64_t n = parameter.elements();
+  if (from >= gradients.count || from + n <= 0) {
+    return;
+  }
+  check(from >= 0 && from + n <= gradients.count, "Muon's matrices are held whole");
+  Muon call;
+  call.rows = parameter.shape()[0];
+  call.columns = parameter.shape()[1];
+  call.value = masters_.values(range).slice(from, n);
+  call.buffer = state(0, range).slice(from, n);
+  call.gradient = gradients.slice(from, n);
+  call.workspace = workspace_.view();
+  call.lr = update.lr;
+  call.momentum = options_.momentum;
+  call.nesterov = options_.nesterov;
+  call.weight_decay = parameter.decays ? options_.weight_decay : 0;
+  call.gradient_scale = update.gradient_scale;
+  muon_step(call, kernels, stream);
+  if (masters_.store().compute_dtype() != DType::f32) {
+    kernels.cast(stream, held.computes.slice(from, n), call.value);
+  }
+}
+
+void Optimizer::average(int range, const OptimizerUpdate& update, const Kernels& kernels,
+                        Stream& stream) const {
+  if (options_.ema > 0) {
+    const auto t = static_cast<double>(update.step);
+    const double decay = std::min(static_cast<double>(options_.ema), (1 + t) / (10 + t));
+    kernels.moving_average(stream, {state(options_.states() - 1, range), masters_.values(range),
+                                    static_cast<float>(decay)});
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,47 @@
+// What the tests against PyTorch's values share.
+#pragma once
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "src/device/dtype.h"
+#include "src/nn/model_config.h"
+
+namespace trireme {
+
+inline const std::filesystem::path kGoldenFolder =
+    std::filesystem::path(TRIREME_SOURCE_DIR) / "tests/golden";
+
+struct GoldenTolerance {
+  double loss;      // relative
+  double gradient;  // of the difference's norm over the norm
+};
+inline GoldenTolerance golden_tolerance(DType compute) {
+  return compute == DType::f32 ? GoldenTolerance{1e-5, 1e-4} : GoldenTolerance{2e-2, 2e-2};
+}
+
+inline ModelConfig golden_config(const nlohmann::json& j) {
+  ModelConfig c;
+  c.family = parse_family(j.at("family").get<std::string>());
+  c.layers = j.at("layers");
+  c.hidden = j.at("hidden");
+  c.heads = j.at("heads");
+  c.kv_heads = j.at("kv_heads");
+  c.head_dim = j.at("head_dim");
+  c.ffn = j.at("ffn");
+  c.vocab = j.at("vocab");
+  c.context = j.at("context");
+  c.tie_embeddings = j.at("tie_embeddings");
+  c.norm_epsilon = j.at("norm_epsilon");
+  c.rope_theta = j.value("rope_theta", c.rope_theta);
+  if (j.contains("rope_scaling")) {
+    const nlohmann::json& s = j["rope_scaling"];
+    c.rope_scaling = {s.at("factor"), s.at("low_freq_factor"), s.at("high_freq_factor"),
+                      s.at("original_context")};
+  }
+  c.validate();
+  return c;
+}
+
+}  // namespace trireme

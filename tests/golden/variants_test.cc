@@ -1,0 +1,99 @@
+// Ten steps each of SGD, of label smoothing and z-loss, of a moving average of the weights and of
+// attention's dropout against variants.json, which make_variants.py made with PyTorch in float64;
+// every table of kernels, in f32 and bf16.
+#include <gtest/gtest.h>
+
+#include "src/base/file.h"
+#include "src/optim/gradient_norm.h"
+#include "src/optim/optimizer.h"
+#include "tests/golden/golden_case.h"
+#include "tests/nn/tiny_model.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kBatch = 2;
+constexpr std::int64_t kTime = 17;
+
+class VariantsTest : public testing::TestWithParam<std::tuple<std::string, std::string, DType>> {
+ protected:
+  DType compute() const { return std::get<2>(GetParam()); }
+
+  static ModelConfig model_of(const json& variant) {
+    const std::string file = variant.at("case").get<std::string>() + ".json";
+    ModelConfig config = golden_config(json::parse(read_file(kGoldenFolder / file)).at("config"));
+    config.attention_dropout = variant.value("attention_dropout", 0.0);
+    return config;
+  }
+
+  OptimizerOptions optimizer_options() const {
+    OptimizerOptions options;
+    options.beta2 = 0.95F;
+    options.kind = parse_optimizer(variant_.value("optimizer", "adamw"));
+    options.weight_decay = variant_.value("weight_decay", 0.1F);
+    options.momentum = variant_.value("momentum", 0.9F);
+    options.nesterov = variant_.value("nesterov", false);
+    options.ema = variant_.value("ema", 0.0F);
+    return options;
+  }
+
+  json variant_ =
+      json::parse(read_file(kGoldenFolder / "variants.json")).at(std::get<0>(GetParam()));
+  TinyModel tiny_{model_of(variant_), compute(), kernels_named(std::get<1>(GetParam()))};
+};
+
+TEST_P(VariantsTest, TenSteps) {
+  const double loss_room = golden_tolerance(compute()).loss;
+  const double norm_room = golden_tolerance(compute()).gradient;
+  Optimizer optimizer(*tiny_.masters, optimizer_options());
+  optimizer.start_average();
+  trireme::Run& run = tiny_.run;
+  run.training = true;
+  run.loss_terms = {variant_.value("label_smoothing", 0.0F), variant_.value("z_loss", 0.0F)};
+  const double count = kBatch * kTime;
+  for (std::size_t step = 0; step < variant_.at("losses").size(); ++step) {
+    const double expected = variant_["losses"][step];
+    const double expected_norm = variant_.at("gradient_norms")[step];
+    const Tokens tokens(kBatch, kTime, tiny_.model.config().vocab, static_cast<std::int64_t>(step));
+    run.dropout = {variant_.value("seed", std::uint64_t{0}), static_cast<std::uint32_t>(step)};
+    const double loss =
+        tiny_.model.forward_backward(tokens.micro_batch, static_cast<float>(1 / count), run);
+    EXPECT_NEAR(loss / count, expected, loss_room * expected) << "step " << step;
+    const double norm = gradient_norm(tiny_.store, tiny_.gradients.view(), run.kernels, run.stream);
+    // In bf16 the paths part slowly.
+    if (compute() == DType::f32 || step == 0) {
+      EXPECT_NEAR(norm, expected_norm, norm_room * expected_norm) << "step " << step;
+    }
+    optimizer.step(0, tiny_.gradients.view(),
+                   {static_cast<std::int64_t>(step) + 1, variant_.value("lr", 0.01F),
+                    static_cast<float>(clip_factor(norm, variant_.at("clip")))},
+                   run.kernels, run.stream);
+  }
+  if (variant_.contains("average_loss")) {
+    const View average = optimizer.state(optimizer.options().states() - 1, 0);
+    std::copy_n(as<float>(average), average.count, as<float>(tiny_.masters->values(0)));
+    tiny_.masters->refresh_computes();
+    run.training = false;
+    const Tokens tokens(kBatch, kTime, tiny_.model.config().vocab, 0);
+    const double expected = variant_["average_loss"];
+    EXPECT_NEAR(tiny_.model.evaluate(tokens.micro_batch, run) / count, expected,
+                loss_room * expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VariantsTest,
+                         testing::Combine(testing::Values("terms", "terms_llama", "sgd",
+                                                          "sgd_nesterov", "muon", "muon_gpt2",
+                                                          "average", "attention_dropout",
+                                                          "attention_dropout_llama"),
+                                          testing::ValuesIn(kernel_tables()),
+                                          testing::Values(DType::f32, DType::bf16)),
+                         [](const auto& instance) {
+                           return std::get<0>(instance.param) + "_" + std::get<1>(instance.param) +
+                                  (std::get<2>(instance.param) == DType::f32 ? "_f32" : "_bf16");
+                         });
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,221 @@
+#include "src/optim/optimizer.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/optim/gradient_norm.h"
+#include "tests/nn/tiny_model.h"
+
+namespace trireme {
+namespace {
+
+std::vector<float> contents(const View& view) {
+  const auto* x = as<float>(view);
+  return {x, x + view.count};
+}
+
+// A hashed gradient for every parameter, zeros in the gaps.
+void fill_gradients(const TinyModel& tiny) {
+  auto* flat = as<float>(tiny.gradients.view());
+  std::fill_n(flat, tiny.gradients.elements(), 0.0F);
+  for (ParameterId id = 0; id < tiny.store.count(); ++id) {
+    for (std::int64_t i = 0; i < tiny.store[id].elements(); ++i) {
+      flat[tiny.store[id].offset + i] = hashed_weight(tiny.store[id], i + 1000000);
+    }
+  }
+}
+
+class OptimizerTest : public testing::TestWithParam<std::string> {
+ protected:
+  const Kernels& kernels() const { return kernels_named(GetParam()); }
+};
+
+TEST_P(OptimizerTest, FollowsTheFormulaAndDecaysMatricesAlone) {
+  TinyModel tiny(tiny_gpt2(), DType::bf16, kernels());
+  fill_gradients(tiny);
+  const std::vector<float> before = contents(tiny.masters->values(0));
+  const std::vector<float> g = contents(tiny.gradients.view());
+  Optimizer optimizer(*tiny.masters, {0.9F, 0.95F, 1e-8F, 0.1F});
+  optimizer.step(0, tiny.gradients.view(), {1, 0.01F, 0.5F}, kernels(), tiny.stream);
+  const std::vector<float> after = contents(tiny.masters->values(0));
+  for (ParameterId id = 0; id < tiny.store.count(); ++id) {
+    const Parameter& p = tiny.store[id];
+    EXPECT_EQ(p.decays, p.shape().rank() == 2) << p.name;
+    for (std::int64_t i = 0; i < p.elements(); i += 7) {
+      const auto at = static_cast<std::size_t>(p.offset + i);
+      // The first step's m / (1 - beta1) is g, v / (1 - beta2) is g^2.
+      const double decayed = static_cast<double>(before[at]) * (p.decays ? 1 - 0.01 * 0.1 : 1);
+      const double scaled = 0.5 * static_cast<double>(g[at]);
+      const double expected = decayed - 0.01 * scaled / (std::abs(scaled) + 1e-8);
+      EXPECT_NEAR(after[at], expected, 1e-6) << p.name << " " << i;
+      EXPECT_NEAR(as<float>(optimizer.state(0, 0))[at], 0.1 * scaled, 1e-7);
+      EXPECT_NEAR(as<float>(optimizer.state(1, 0))[at], 0.05 * scaled * scaled, 1e-7);
+      EXPECT_EQ(as<bf16>(tiny.store.compute(id))[i].bits, to_bf16(after[at]).bits);
+    }
+  }
+}
+
+TEST_P(OptimizerTest, GapsStayZero) {
+  TinyModel tiny(tiny_llama(), DType::bf16, kernels());
+  fill_gradients(tiny);
+  Optimizer optimizer(*tiny.masters, {});
+  optimizer.step(0, tiny.gradients.view(), {1, 0.01F, 1}, kernels(), tiny.stream);
+  std::vector<float> values = contents(tiny.masters->values(0));
+  for (const Parameter& p : tiny.store.all()) {
+    std::fill_n(values.begin() + p.offset, p.elements(), 0.0F);
+  }
+  EXPECT_EQ(values, std::vector<float>(values.size(), 0.0F));
+}
+
+// Ranges of any size, cut anywhere.
+void check_ranges(const OptimizerOptions& options, const Kernels& kernels) {
+  for (const DType compute : {DType::f32, DType::bf16}) {
+    TinyModel whole(tiny_gpt2(), compute, kernels);
+    TinyModel cut(tiny_gpt2(), compute, kernels);
+    fill_gradients(whole);
+    fill_gradients(cut);
+    std::vector<HeldRange> ranges;
+    for (std::int64_t first = 0; first < cut.store.flat_elements();) {
+      const std::int64_t n =
+          std::min<std::int64_t>(100 + 37 * std::ssize(ranges), cut.store.flat_elements() - first);
+      ranges.push_back({first, cut.store.computes().slice(first, n)});
+      first += n;
+    }
+    MasterWeights parts(cut.store, ranges);
+    Optimizer optimize_whole(*whole.masters, options);
+    Optimizer optimize_cut(parts, options);
+    for (int range = 0; range < parts.ranges(); ++range) {
+      const std::vector<float> start = contents(cut.masters->values(0).slice(
+          ranges[static_cast<std::size_t>(range)].first, parts.values(range).count));
+      std::copy(start.begin(), start.end(), as<float>(parts.values(range)));
+    }
+    optimize_whole.start_average();
+    optimize_cut.start_average();
+    for (std::int64_t step = 1; step <= 3; ++step) {
+      const OptimizerUpdate update{step, 0.01F, 1};
+      optimize_whole.step(0, whole.gradients.view(), update, kernels, whole.stream);
+      for (int range = 0; range < parts.ranges(); ++range) {
+        const HeldRange& held = parts.held(range);
+        optimize_cut.step(range, cut.gradients.view().slice(held.first, held.computes.count),
+                          update, kernels, cut.stream);
+      }
+    }
+    for (int range = 0; range < parts.ranges(); ++range) {
+      const HeldRange& held = parts.held(range);
+      const auto same_part = [&](const View& view) {
+        return contents(view.slice(held.first, held.computes.count));
+      };
+      EXPECT_EQ(contents(parts.values(range)), same_part(whole.masters->values(0)));
+      for (int state = 0; state < options.states(); ++state) {
+        EXPECT_EQ(contents(optimize_cut.state(state, range)),
+                  same_part(optimize_whole.state(state, 0)));
+      }
+    }
+    EXPECT_EQ(std::memcmp(whole.store.computes().data, cut.store.computes().data,
+                          static_cast<std::size_t>(whole.store.computes().bytes())),
+              0);
+  }
+}
+
+TEST_P(OptimizerTest, RangesAddUpToTheWhole) {
+  check_ranges({}, kernels());
+  check_ranges({.kind = OptimizerKind::sgd, .nesterov = true}, kernels());
+  check_ranges({.kind = OptimizerKind::adamw, .ema = 0.9F}, kernels());
+  check_ranges({.kind = OptimizerKind::sgd, .ema = 0.2F}, kernels());
+}
+
+// Three steps with the formula written out in double.
+TEST_P(OptimizerTest, SgdFollowsItsFormula) {
+  for (const bool nesterov : {false, true}) {
+    TinyModel tiny(tiny_gpt2(), DType::bf16, kernels());
+    fill_gradients(tiny);
+    const std::vector<float> g = contents(tiny.gradients.view());
+    const std::vector<float> before = contents(tiny.masters->values(0));
+    Optimizer optimizer(
+        *tiny.masters,
+        {.weight_decay = 0.1F, .kind = OptimizerKind::sgd, .momentum = 0.8F, .nesterov = nesterov});
+    EXPECT_EQ(optimizer.options().states(), 1);
+    EXPECT_EQ(optimizer.state_name(0, tiny.store[0]), "optimizer.momentum");
+    for (std::int64_t step = 1; step <= 3; ++step) {
+      optimizer.step(0, tiny.gradients.view(), {step, 0.01F, 0.5F}, kernels(), tiny.stream);
+    }
+    const std::vector<float> after = contents(tiny.masters->values(0));
+    for (const Parameter& p : tiny.store.all()) {
+      for (std::int64_t i = 0; i < p.elements(); i += 7) {
+        const auto at = static_cast<std::size_t>(p.offset + i);
+        double x = before[at];
+        double buffer = 0;
+        for (int step = 0; step < 3; ++step) {
+          const double scaled = 0.5 * static_cast<double>(g[at]);
+          buffer = 0.8 * buffer + scaled;
+          x *= p.decays ? 1 - 0.01 * 0.1 : 1;
+          x -= 0.01 * (nesterov ? scaled + 0.8 * buffer : buffer);
+        }
+        EXPECT_NEAR(after[at], x, 1e-6) << p.name << " " << i;
+        EXPECT_NEAR(as<float>(optimizer.state(0, 0))[at], buffer, 1e-6);
+      }
+    }
+  }
+}
+
+TEST_P(OptimizerTest, TheAverageFollowsTheWeights) {
+  TinyModel tiny(tiny_llama(), DType::bf16, kernels());
+  fill_gradients(tiny);
+  Optimizer optimizer(*tiny.masters, {.ema = 0.25F});
+  EXPECT_EQ(optimizer.options().states(), 3);
+  EXPECT_EQ(optimizer.state_name(2, tiny.store[0]), kAverageName);
+  optimizer.start_average();
+  std::vector<float> average = contents(tiny.masters->values(0));
+  EXPECT_EQ(contents(optimizer.state(2, 0)), average);
+  for (std::int64_t step = 1; step <= 4; ++step) {
+    optimizer.step(0, tiny.gradients.view(), {step, 0.01F, 1}, kernels(), tiny.stream);
+    const std::vector<float> now = contents(tiny.masters->values(0));
+    // 2/11, 3/12, and 0.25 from then on.
+    const double decay =
+        std::min(0.25, (1.0 + static_cast<double>(step)) / (10.0 + static_cast<double>(step)));
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      average[i] = static_cast<float>(decay * static_cast<double>(average[i]) +
+                                      (1 - decay) * static_cast<double>(now[i]));
+      ASSERT_NEAR(as<float>(optimizer.state(2, 0))[i], average[i], 1e-6) << i;
+    }
+  }
+}
+
+TEST_P(OptimizerTest, GradientNormIsThatOfAllParameters) {
+  TinyModel tiny(tiny_llama(), DType::f32, kernels());
+  fill_gradients(tiny);
+  double squares = 0;
+  for (const float g : contents(tiny.gradients.view())) {
+    squares += std::pow(g, 2);
+  }
+  EXPECT_NEAR(gradient_norm(tiny.store, tiny.gradients.view(), kernels(), tiny.stream),
+              std::sqrt(squares), 1e-9);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, OptimizerTest, testing::ValuesIn(kernel_tables()),
+                         [](const auto& instance) { return instance.param; });
+
+TEST(OptimizerOptions, RefusesWhatMeansNothing) {
+  EXPECT_THROW((OptimizerOptions{.momentum = 1.0F}).validate(), ConfigError);
+  EXPECT_THROW((OptimizerOptions{.ema = 1.0F}).validate(), ConfigError);
+  EXPECT_THROW((OptimizerOptions{.ema = -0.1F}).validate(), ConfigError);
+  EXPECT_THROW((OptimizerOptions{.momentum = 0, .nesterov = true}).validate(), ConfigError);
+  EXPECT_THROW((void)parse_optimizer("adam"), ConfigError);
+  EXPECT_NO_THROW(OptimizerOptions{}.validate());
+  EXPECT_THROW((OptimizerOptions{1.0F, 0.95F, 1e-8F, 0}).validate(), ConfigError);
+  EXPECT_THROW((OptimizerOptions{0.9F, -0.1F, 1e-8F, 0}).validate(), ConfigError);
+  EXPECT_THROW((OptimizerOptions{0.9F, 0.95F, 0, 0}).validate(), ConfigError);
+  EXPECT_THROW((OptimizerOptions{0.9F, 0.95F, 1e-8F, -1}).validate(), ConfigError);
+}
+
+TEST(ClipFactor, ShrinksLongGradientsAlone) {
+  EXPECT_DOUBLE_EQ(clip_factor(0.5, 1), 1);
+  EXPECT_NEAR(clip_factor(4, 1), 0.25, 1e-6);
+  EXPECT_DOUBLE_EQ(clip_factor(4, 0), 1);
+}
+
+}  // namespace
+}  // namespace trireme

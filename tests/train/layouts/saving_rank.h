@@ -1,0 +1,97 @@
+// A rank that trains, saves and resumes, and worlds of them. Ranks are threads.
+#pragma once
+
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint/logical_digest.h"
+#include "io/checkpoint/memory/resume.h"
+#include "io/checkpoint/store.h"
+#include "io/checkpoint/writer.h"
+#include "tests/train/layouts/tiny_runs.h"
+
+namespace trireme {
+
+// One rank of a run.
+struct Rank {
+  Communicator& world;
+  const RunConfig& config;
+  Stream stream{{}, 1};
+  Pool pool{Device{}};
+  Pool shared_pool;
+  Engine engine;
+
+  Rank(Communicator& comm, FlightRecorder& recorder, const RunConfig& run_config)
+      : world(comm),
+        config(run_config),
+        shared_pool({}, comm.memory()),
+        engine(config, make_layout(config, comm.size(), comm.size()),
+               {comm, recorder, kernels_for({}), stream, pool, shared_pool}) {
+    engine.set_deadline(std::chrono::seconds(120));
+  }
+
+  std::vector<double> train(TrainingCounters& counters, std::int64_t steps) {
+    HashedTokens tokens(config, engine.micro_batches(), counters.step);
+    TrainStep step(engine, [&] { return tokens.next(); });
+    std::vector<double> losses;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      losses.push_back(step.run(counters, 0).loss);
+    }
+    return losses;
+  }
+
+  void save(const std::filesystem::path& folder, const TrainingCounters& counters) {
+    std::vector<TensorBlock> blocks;
+    for (const auto& chunk : engine.chunks()) {
+      const auto more = blocks_to_save(chunk->parameters, chunk->state.pieces_to_save());
+      blocks.insert(blocks.end(), more.begin(), more.end());
+    }
+    CheckpointMeta meta;
+    meta.step = counters.step;
+    (*meta.extra)["counters"] = to_json(counters);
+    CheckpointWriter writer(world, {.folder = folder, .copy_threads = 1});
+    writer.save(meta, blocks);
+    EXPECT_TRUE(writer.finish()->durable);
+  }
+
+  TrainingCounters load(const std::filesystem::path& folder) {
+    std::vector<BlockRequest> requests;
+    for (const auto& chunk : engine.chunks()) {
+      const auto more = blocks_to_load(chunk->parameters, chunk->state.pieces_to_load());
+      requests.insert(requests.end(), more.begin(), more.end());
+    }
+    const auto resumed = resume(world, folder, requests, {});
+    engine.masters_changed();
+    // No block twice, for all ranks are on one host.
+    EXPECT_LE(all_reduce_value(world, resumed->load.read_bytes, ReduceOp::sum),
+              resumed->manifest.bytes());
+    return counters_from_json(resumed.value().manifest.meta.extra->at("counters"));
+  }
+};
+
+inline std::string digest_in(const std::filesystem::path& folder) {
+  std::vector<std::string> skipped;
+  const StepFolder step = find_step(folder, skipped);
+  return logical_digest(CheckpointReader(step.path, *step.manifest), DigestScope::all);
+}
+
+using RankWork = std::function<std::vector<double>(Rank&)>;
+
+// What the ranks' work returned, the same on all.
+inline std::vector<double> run_world(const RunConfig& config, int ranks, const std::string& what,
+                                     const RankWork& work) {
+  ThreadWorld world(ranks, std::vector<std::string>(static_cast<std::size_t>(ranks), "host"));
+  std::vector<std::vector<double>> results(static_cast<std::size_t>(ranks));
+  world.run([&](Communicator& comm) {
+    Rank rank(comm, world.recorder(comm.rank()), config);
+    results[static_cast<std::size_t>(comm.rank())] = work(rank);
+  });
+  for (const auto& result : results) {
+    EXPECT_EQ(result, results.front()) << what;
+  }
+  return results.front();
+}
+
+}  // namespace trireme
