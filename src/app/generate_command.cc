@@ -263,7 +263,7 @@ void add_generate_command(CommandLine& app, AppContext& context) {
   command.add_option("--stop", options->stop, "End a text before this string; can be repeated")
       .one_value_a_use();
   command.add_flag("--ema", options->ema,
-                   "take the moving average of the weights that optimizer.ema has kept");
+                   "Use the moving average of the weights that optimizer.ema has kept");
   add_sampling_options(command, *options);
   command.add_flag("--json", options->json, "Print each text as one line of JSON");
   command

@@ -23,11 +23,13 @@ struct Choice {
   std::string recompute = "none";
   std::string precision = "fp32";
   std::string sequence = "auto";
+  std::string optimizer = "adamw";
+  float ema = 0;
 
   std::string text() const {
-    return fmt::format("{} dp {} tp {} pp {} zero {} {} recompute {} {} sequence {}",
+    return fmt::format("{} dp {} tp {} pp {} zero {} {} recompute {} {} sequence {} {} ema {}",
                        family_name(family), dp, tp, pp, zero, schedule, recompute, precision,
-                       sequence);
+                       sequence, optimizer, ema);
   }
 };
 
@@ -49,6 +51,8 @@ RunConfig config_of(const Choice& choice) {
   c.train.micro_batch = 2;
   c.train.precision = choice.precision;
   c.train.recompute = choice.recompute;
+  c.optimizer.name = choice.optimizer;
+  c.optimizer.ema = choice.ema;
   c.optimizer.schedule.lr = c.optimizer.lr;
   c.optimizer.schedule.steps = 3;
   c.parallel.dp = {choice.dp, ""};
@@ -136,6 +140,20 @@ TEST(StepMemory, OfOneRank) {
         expect_predicted({.family = family, .recompute = recompute, .precision = precision});
       }
     }
+  }
+}
+
+TEST(StepMemory, OfEveryOptimizer) {
+  for (const Family family : {Family::gpt2, Family::llama}) {
+    for (const char* optimizer : {"adamw", "sgd", "muon"}) {
+      for (const float ema : {0.0F, 0.9F}) {
+        expect_predicted({.family = family, .optimizer = optimizer, .ema = ema});
+        expect_predicted({.family = family, .pp = 2, .optimizer = optimizer, .ema = ema});
+      }
+    }
+  }
+  for (const int zero : {1, 2, 3}) {
+    expect_predicted({.dp = 2, .zero = zero, .optimizer = "sgd", .ema = 0.9F});
   }
 }
 

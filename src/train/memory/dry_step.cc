@@ -53,11 +53,13 @@ std::int64_t elements_at_home(const ParameterStore& store, const ZeroLayout& lay
 }
 
 // Elements that this rank owns and that are primary, which are those that it saves; replicas that
-// hold the same share them.
-std::int64_t elements_to_save(const ParameterStore& store, const ZeroLayout& layout) {
+// hold the same share them. Of all parameters, or of the hidden matrices alone.
+enum class Which : std::uint8_t { all, hidden };
+std::int64_t elements_to_save(const ParameterStore& store, const ZeroLayout& layout, Which which) {
   std::int64_t primary = 0;
   for (ParameterId id = 0; id < store.count(); ++id) {
-    if (const int b = layout.bucket_of(id); b >= 0 && store[id].place.primary) {
+    const bool counts = which == Which::all || store[id].hidden;
+    if (const int b = layout.bucket_of(id); counts && b >= 0 && store[id].place.primary) {
       const IndexRange owned = layout.owned(b);
       const std::int64_t from = std::max(owned.first, store[id].offset);
       const std::int64_t to =
@@ -77,7 +79,10 @@ void add_state(const ParameterStore& store, const ZeroLayout& layout,
   memory.computes += elements_at_home(store, layout) * size_of(store.compute_dtype());
   memory.masters += narrow ? layout.owned_elements() * kF32 : 0;
   memory.states += (states * layout.owned_elements() + optimizer.workspace(store)) * kF32;
-  memory.snapshot += (1 + states) * elements_to_save(store, layout) * kF32;
+  memory.snapshot += (1 + states) * elements_to_save(store, layout, Which::all) * kF32;
+  if (optimizer.kind == OptimizerKind::muon) {  // its matrices have a state fewer
+    memory.snapshot -= elements_to_save(store, layout, Which::hidden) * kF32;
+  }
 }
 
 class DryStep : public StageWork {
