@@ -134,7 +134,6 @@ def texts():
     put("packing_notes_fuzz", "note",
         '{\n "version": 1,\n "fingerprint": "f",\n "files": 1,\n "binary_files": 0,\n'
         ' "empty_documents": 0,\n "shard": null')
-    put("packing_notes_fuzz", "inputs", b"a/b.txt\0b.txt\0005\0001\0002\0003\0")
     put("tuning_fuzz", "table", json.dumps(
         {"schema": 1, "ranks": 4, "hosts": 2, "ranks_per_host": 2, "entries": [
             {"op": "all_reduce", "max_bytes": 65536, "backend": "mpi"},

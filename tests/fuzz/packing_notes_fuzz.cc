@@ -1,7 +1,6 @@
-// Any bytes as what an interrupted `data pack` left: the note of a shard and the list of inputs.
+// Any bytes as what an interrupted `data pack` left: the note of a shard.
 #include <nlohmann/json.hpp>
 
-#include "io/data/input_files.h"
 #include "io/data/shard_note.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -10,11 +9,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   trireme::refuses_only_with<trireme::DataError>([&] {
     const trireme::ShardNote note = trireme::parse_note(text, 2);
     (void)trireme::parse_note(trireme::note_text(note), 2);
-  });
-  trireme::refuses_only_with<trireme::DataError>([&] {
-    const auto files = trireme::parse_input_files(text);
-    trireme::require(trireme::parse_input_files(trireme::input_files_text(files)).size() ==
-                     files.size());
   });
   return 0;
 }

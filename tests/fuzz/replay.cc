@@ -179,7 +179,12 @@ std::vector<std::string> read_corpus(const fs::path& folder) {
 int replay(const std::vector<std::string>& arguments) {
   Effort effort;
   if (arguments.size() > 1) {
-    (arguments[1].ends_with('s') ? effort.seconds : effort.rounds) = std::stoi(arguments[1]);
+    const int number = std::stoi(arguments[1]);
+    if (arguments[1].ends_with('s')) {
+      effort.seconds = number;
+    } else {
+      effort.rounds = number;
+    }
   }
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     ::signal(signal, keep_input);

@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     const std::string resolved = loaded.binder.to_yaml();
     const trireme::MemoryFile again(resolved);
     const trireme::LoadedConfig reloaded =
-        trireme::load_run_config({.file = again.path(), .site = "/nonexistent"});
+        trireme::load_run_config({.file = again.path(), .arguments = {}, .site = "/nonexistent"});
     trireme::require(reloaded.config.model == loaded.config.model);
     trireme::require(reloaded.config.run_dir == loaded.config.run_dir);
   });

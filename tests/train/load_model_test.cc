@@ -45,13 +45,13 @@ std::filesystem::path save(const TempFolder& folder) {
   MasterWeights masters(store);
   masters.initialize(1);
   std::vector<TensorBlock> blocks;
-  for (const BlockRequest& request : parameters_to_load(masters)) {
+  for (const BlockRequest& request : parameters_to_load(masters, Weights::latest)) {
     blocks.push_back({request.name, DType::f32, request.shape, request.extent, request.data});
   }
   ThreadWorld(1).run([&](Communicator& comm) {
     CheckpointWriter writer(comm, {.folder = folder.path()});
     CheckpointMeta meta;
-    meta.config = JsonValue(config_fingerprint(config, "digest"));
+    meta.config = JsonValue(config_fingerprint(config, "digest", "bytes"));
     writer.save(meta, blocks);
     EXPECT_TRUE(writer.finish()->durable);
   });
