@@ -60,7 +60,7 @@ void add_launch_command(CommandLine& app, int& exit_code) {
                   "File of bad nodes: nodes listed in it are left out, nodes that fail are "
                   "added to it")
       .type_name("FILE");
-  command.add_option("RUN", o->run, "After '--': train CONFIG [KEY=VALUE]...");
+  command.add_option("RUN", o->run, "After '--': the run to start, as for trireme train");
   command.footer(
       "Examples:\n"
       "  trireme launch --ranks-per-node 4 -- train run.yaml\n"

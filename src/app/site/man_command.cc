@@ -1,5 +1,6 @@
 #include "src/app/site/man_command.h"
 
+#include <cctype>
 #include <memory>
 
 #include <fmt/core.h>
@@ -88,10 +89,11 @@ std::string synopsis(const CommandLine& command) {
   return text;
 }
 
-std::string options_text(const CommandLine& command) {
+// --help is described once on a page.
+std::string options_text(const CommandLine& command, bool with_help = true) {
   std::string text;
   for (const OptionSummary& option : command.options()) {
-    text += option_text(option);
+    text += with_help || option.names != "-h, --help" ? option_text(option) : "";
   }
   return text;
 }
@@ -109,7 +111,7 @@ std::string commands_text(const CommandLine& command) {
   std::string text;
   for (const auto& below : command.commands()) {
     text += fmt::format(".SS {}\n{}.\n", roff(below->path()), roff(below->description()));
-    text += notes_text(*below) + options_text(*below) + commands_text(*below);
+    text += notes_text(*below) + options_text(*below, false) + commands_text(*below);
   }
   return text;
 }
@@ -170,6 +172,14 @@ std::string command_page(const CommandLine& command) {
   return text + ".SH SEE ALSO\n" + reference("trireme", 1, ",") + reference(kConfigPage, 5, "");
 }
 
+// With a capital letter, unless it begins with a value of the key: "auto: ...".
+std::string sentence(std::string text) {
+  if (text.substr(0, text.find(' ')).back() != ':') {
+    text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  }
+  return text;
+}
+
 std::string config_page() {
   std::string text =
       head(kConfigPage, 5, "configuration of a training run") +
@@ -185,10 +195,11 @@ std::string config_page() {
       text += fmt::format(".SH {}\n", roff(group));
     }
     const std::string fallback = key.value.to_yaml();
-    text += entry(key.key, fmt::format("{}. Allowed: {}. {}", key.doc, key.allowed,
-                                       key.required       ? "Required."
-                                       : fallback.empty() ? "No default."
-                                                          : "Default: " + fallback + "."));
+    text += entry(key.key, fmt::format("{}. Allowed: {}. {}", sentence(key.doc), key.allowed,
+                                       key.required ? "Required."
+                                       : fallback.empty() || fallback == "\"\""
+                                           ? "No default."
+                                           : "Default: " + fallback + "."));
   }
   text += examples_section(
       "model: {preset: small-gpt2}\n"

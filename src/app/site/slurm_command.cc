@@ -252,8 +252,8 @@ void add_slurm_command(CommandLine& app) {
   to_text.footer(
       "Examples:\n"
       "  trireme slurm render run.yaml --cluster cpu.yaml --nodes 8 -o run.sbatch\n"
-      "  trireme slurm render run.yaml --cluster cpu.yaml --array optimizer.lr=1e-3,3e-4 \\\n"
-      "    --array train.seed=1,2,3");
+      "  trireme slurm render run.yaml --cluster cpu.yaml \\\n"
+      "    --array optimizer.lr=1e-3,3e-4 --array train.seed=1,2,3");
   to_text.callback([options] { render(*options); });
   CommandLine& to_slurm = slurm.add_command("submit", "Submit the job script; prints the job ID");
   add_options(to_slurm, *options);
