@@ -33,10 +33,16 @@ fs::path existing_folder(const fs::path& folder) {
 
 // What is left of one quota; nothing without one. File systems that keep their quotas elsewhere
 // (NFS, Lustre) answer with an error.
-std::optional<std::int64_t> quota_left(const File& folder, int type, unsigned id) {
+std::optional<std::int64_t> quota_left(const fs::path& folder, int type, unsigned id) {
 #ifdef SYS_quotactl_fd
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    return std::nullopt;
+  }
   dqblk quota{};
-  if (::syscall(SYS_quotactl_fd, folder.fd(), QCMD(Q_GETQUOTA, type), id, &quota) != 0) {
+  const bool has_quota = ::syscall(SYS_quotactl_fd, fd, QCMD(Q_GETQUOTA, type), id, &quota) == 0;
+  ::close(fd);
+  if (!has_quota) {
     return std::nullopt;
   }
   const std::uint64_t limit =
@@ -107,9 +113,8 @@ SpaceForecast measured_space(const RunConfig& config) {
   SpaceForecast forecast = forecast_space(config);
   try {
     const fs::path folder = existing_folder(config.checkpoint_dir());
-    const File opened = File::open_to_read(folder);
     forecast.quota_bytes =
-        least(quota_left(opened, USRQUOTA, ::geteuid()), quota_left(opened, GRPQUOTA, ::getegid()));
+        least(quota_left(folder, USRQUOTA, ::geteuid()), quota_left(folder, GRPQUOTA, ::getegid()));
     forecast.free_bytes = free_bytes(folder);
     forecast.stored_bytes = bytes_of_steps(config.checkpoint_dir());
   } catch (const Error&) {
