@@ -8,7 +8,7 @@ namespace trireme {
 namespace {
 
 void check_counts(std::span<const std::int64_t> counts, std::int64_t total, int size) {
-  check(static_cast<int>(counts.size()) == size, "all_to_all takes one count a rank");
+  check(static_cast<int>(counts.size()) == size, "all_to_all takes one count per rank");
   const bool negative = std::any_of(counts.begin(), counts.end(), [](auto n) { return n < 0; });
   check(!negative && std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == total,
         "the counts of an all_to_all add up to its buffer");
@@ -29,7 +29,8 @@ void check_blocks(const ConstView& send, std::span<const std::int64_t> send_coun
   check_counts(send_counts, send.count, size);
   check_counts(recv_counts, recv.count, size);
   const auto own = static_cast<std::size_t>(rank);
-  check(send_counts[own] == recv_counts[own], "what a rank gives itself it gets");
+  check(send_counts[own] == recv_counts[own],
+        "a rank receives from itself what it sends to itself");
   check(!overlap(send, recv), "the buffers of an all_to_all do not overlap");
 }
 

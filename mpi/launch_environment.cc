@@ -27,17 +27,17 @@ Launcher detect_launcher(const EnvironmentLookup& environment) {
     return environment("OMPI_COMM_WORLD_SIZE") ? Launcher::mpirun : Launcher::srun;
   }
   if (environment("SLURM_STEP_ID") && is_several(environment("SLURM_STEP_NUM_TASKS"))) {
-    throw ConfigError(fmt::format(
-        "srun started {} tasks without PMIx, so each would run alone as rank 0 of 1: start with "
-        "'srun --mpi=pmix ...' ('srun --mpi=list' shows whether this Slurm has it), or with "
-        "'mpirun ...' inside the allocation",
-        *environment("SLURM_STEP_NUM_TASKS")));
+    throw ConfigError(
+        fmt::format("srun started {} tasks without PMIx, so each would run alone as rank 0 of 1: "
+                    "start them with 'srun --mpi=pmix ...' ('srun --mpi=list' shows whether this "
+                    "Slurm supports it), or with 'mpirun ...' inside the allocation",
+                    *environment("SLURM_STEP_NUM_TASKS")));
   }
   if (is_several(environment("PMI_SIZE"))) {
     throw ConfigError(fmt::format(
-        "another MPI's launcher (PMI_SIZE={}) started this program, which is built with Open MPI, "
-        "so each process would run alone as rank 0 of 1: start with Open MPI's mpirun ('mpirun "
-        "--version' says whose it is), or with 'srun --mpi=pmix'",
+        "the launcher of another MPI (PMI_SIZE={}) started this program, which is built with Open "
+        "MPI, so each process would run alone as rank 0 of 1: start it with Open MPI's mpirun "
+        "('mpirun --version' shows which MPI it belongs to), or with 'srun --mpi=pmix'",
         *environment("PMI_SIZE")));
   }
   return Launcher::alone;

@@ -23,8 +23,8 @@ train() { # RUN-DIRECTORY [KEY=VALUE ...]
   "$trireme" launch --ranks-per-node 2 -- train "$config" run.dir="$1" "${@:2}"
 }
 
-# The licences of free software, which Debian's base system brings: 180 KB of plain English. Writes
-# a file for each with its paragraphs as lines, and leaves out headings and tables.
+# Writes the licences of free software in Debian's base system, 180 KB of plain English, to one file
+# each: a paragraph per line, without headings and tables.
 # shellcheck disable=SC2016  # the fields are awk's, not the shell's
 write_prose() { # FOLDER
   local licence
@@ -88,7 +88,7 @@ compare() {
   printf 'The bits are the same.\n\nunigram entropy of the text  %.3f nats per byte\n' "$entropy"
   printf 'validation loss              %.3f nats per byte\n' "$loss"
   awk -v loss="$loss" -v entropy="$entropy" 'BEGIN { exit !(loss < 0.7 * entropy) }' ||
-    fail "the model learned too little"
+    fail "the validation loss is too high: the model has learned too little"
   "$trireme" plot "$demo/run" "$demo/killed" --title "The demo, and the part with a killed rank" \
     --event "$killed_at:rank 1 killed" --level "$entropy:unigram entropy" -o "$demo/loss.svg"
 }
@@ -99,7 +99,7 @@ write_text() {
     --temperature 0.6 --seed 1 | fold -s -w 78
   cat <<TEXT
 
-It has read 180 KB of licences, letter by letter, for a minute and a half.
+It has learned from 180 KB of licences, byte by byte, for a minute and a half.
 The losses are drawn in $demo/loss.svg. Next:
 
   $trireme generate --checkpoint $demo/run/checkpoints --prompt 'You may ' --temperature 0.6
@@ -110,7 +110,7 @@ TEXT
 }
 
 main() {
-  [[ -x $trireme ]] || fail "$trireme is not built: ./dev build"
+  [[ -x $trireme ]] || fail "$trireme does not exist: build it with ./dev build"
   steps=$(sed -n 's/^  steps: *\([0-9]*\).*/\1/p' "$config")
   pack_prose
   say "2/5 Training with 2 ranks (90 seconds)"

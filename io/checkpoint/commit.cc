@@ -18,8 +18,8 @@ void check_presence(const CommitPlan& plan) {
     const auto bytes = fs::file_size(plan.attempt / shard.file, code);
     if (code || static_cast<std::int64_t>(bytes) != shard.bytes) {
       throw IoError(
-          fmt::format("rank 0 does not see {} as it was written: the checkpoint folder has "
-                      "to be on a file system that all nodes share",
+          fmt::format("rank 0 does not see {} with the size that was written: the checkpoint "
+                      "folder must be on a file system that all nodes share",
                       (plan.attempt / shard.file).string()));
     }
   }

@@ -59,8 +59,8 @@ std::int64_t next_generation(const fs::path& folder) {
   }
   if (largest.generation >= kMostGeneration) {
     throw DataError(fmt::format(
-        "{} claims that at least {} runs have written to {}: no run wrote that, and none could "
-        "save after it. Remove it or move it out of the folder, and start again",
+        "{} claims that at least {} runs have written to {}: it is damaged or was planted, and no "
+        "run could save after it. Remove it or move it out of the folder, then start again",
         largest.source.string(), kMostGeneration, folder.string()));
   }
   write_file_durably(folder / kGenerationName, fmt::format("{}\n", largest.generation + 1));

@@ -11,6 +11,7 @@
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"
 #include "src/base/sealed_json.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -21,7 +22,7 @@ StoredShard parse_shard(const json& object) {
   StoredShard shard;
   shard.file = text_field(object, "file");
   if (!parse_shard_file_name(shard.file)) {
-    throw DataError(fmt::format("'{}' is not the name of a shard", shard.file));
+    throw DataError(fmt::format("'{}' is not a valid shard name", shard.file));
   }
   shard.bytes = count_field(object, "bytes");
   shard.digest = parse_hex64(text_field(object, "xxh3"));
@@ -29,7 +30,9 @@ StoredShard parse_shard(const json& object) {
   const std::int64_t count = round_up(shard.bytes, kDigestBlockBytes) / kDigestBlockBytes;
   if (static_cast<std::int64_t>(shard.block_digests.size()) != count) {
     throw DataError(
-        fmt::format("{} of {} bytes has not {} block digests", shard.file, shard.bytes, count));
+        fmt::format("{} has {}, but its {} bytes need {}", shard.file,
+                    counted(static_cast<std::int64_t>(shard.block_digests.size()), "block digest"),
+                    shard.bytes, count));
   }
   return shard;
 }
@@ -37,7 +40,7 @@ StoredShard parse_shard(const json& object) {
 // The product of hostile numbers must not overflow.
 Shape parse_shape(const std::vector<std::int64_t>& extents, DType dtype) {
   if (extents.size() > 4) {
-    throw DataError(fmt::format("a tensor has {} axes, at most 4 are known", extents.size()));
+    throw DataError(fmt::format("a tensor has {} axes; at most 4 are supported", extents.size()));
   }
   std::int64_t bytes = size_of(dtype);
   for (const std::int64_t extent : extents) {
@@ -56,7 +59,7 @@ StoredBlock parse_block(const json& object, const StoredTensor& tensor,
   block.offset = count_field(object, "offset");
   const std::string kind = text_field(object, "kind");
   if (kind != "box" && kind != "flat") {
-    throw DataError(fmt::format("'{}' is no kind of block", kind));
+    throw DataError(fmt::format("unknown block kind '{}': expected box or flat", kind));
   }
   block.extent = {kind == "box" ? Extent::Kind::box : Extent::Kind::flat,
                   counts_field(object, "start"), counts_field(object, "length")};
@@ -72,7 +75,7 @@ StoredTensor parse_tensor(const json& object, const std::vector<StoredShard>& sh
   StoredTensor tensor;
   tensor.name = text_field(object, "name");
   if (tensor.name.empty() || tensor.name.find('\0') != std::string::npos) {
-    throw DataError("a tensor's name is empty or holds a zero byte");
+    throw DataError("a tensor's name is empty or contains a zero byte");
   }
   try {
     tensor.dtype = parse_dtype(text_field(object, "dtype"));
@@ -92,13 +95,13 @@ void parse_tables(const json& object, std::vector<StoredShard>& shards,
     shards.push_back(parse_shard(shard));
     if (shards.size() > 1 && *parse_shard_file_name(shards[shards.size() - 2].file) >=
                                  *parse_shard_file_name(shards.back().file)) {
-      throw DataError("shards are not in the order of their numbers");
+      throw DataError("the shards are not sorted by number");
     }
   }
   for (const json& tensor : array_field(object, "tensors")) {
     tensors.push_back(parse_tensor(tensor, shards));
     if (tensors.size() > 1 && tensors[tensors.size() - 2].name >= tensors.back().name) {
-      throw DataError("tensors are not in the order of their names");
+      throw DataError("the tensors are not sorted by name");
     }
   }
 }
@@ -118,7 +121,7 @@ bool claims_to_be_dataset(std::string_view text) {
 
 Manifest parse_fields(const json& object) {
   if (text_field(object, "format") != kManifestFormat) {
-    throw DataError("it is not the manifest of a Trireme checkpoint");
+    throw DataError("not the manifest of a Trireme checkpoint");
   }
   Manifest manifest;
   manifest.software = text_field(object, "software");
@@ -144,10 +147,11 @@ Manifest parse_manifest(std::string_view text, const std::string& origin) {
   try {
     return parse_fields(unseal_json(text, kManifestVersion));
   } catch (const DataError& e) {
-    throw DataError(fmt::format("{}: {}", origin,
-                                claims_to_be_dataset(text)
-                                    ? "this is a dataset, not a checkpoint (trireme data info)"
-                                    : e.what()));
+    throw DataError(
+        fmt::format("{}: {}", origin,
+                    claims_to_be_dataset(text)
+                        ? "this is a dataset, not a checkpoint (`trireme data info` describes it)"
+                        : e.what()));
   }
 }
 
@@ -183,7 +187,7 @@ void merge_tables(std::vector<ShardTable> tables, Manifest& manifest) {
   for (auto& [name, tensor] : by_name) {
     if (const std::string fault = tiling_fault(tensor); !fault.empty()) {
       throw InternalError(
-          fmt::format("the blocks given for {} do not make it up: {}", name, fault));
+          fmt::format("the blocks saved for {} do not add up to the tensor: {}", name, fault));
     }
     manifest.tensors.push_back(std::move(tensor));
   }

@@ -71,10 +71,9 @@ std::set<std::int64_t> steps_to_keep(const std::vector<StepFolder>& steps) {
 std::vector<fs::path> plan_retention(const std::vector<StepFolder>& steps,
                                      const Retention& retention) {
   if (retention.keep < 2) {
-    throw ConfigError(
-        fmt::format("keep is {}: at least 2 checkpoints are kept, so that one bad one "
-                    "is never the only one",
-                    retention.keep));
+    throw ConfigError(fmt::format(
+        "keep is {}: it must be at least 2, so that a damaged checkpoint is never the only one",
+        retention.keep));
   }
   const std::set<std::int64_t> wanted = steps_to_keep(steps);
   std::vector<fs::path> doomed;

@@ -111,8 +111,8 @@ RunLock::RunLock(const fs::path& folder, bool force, LockTimes times)
   for (int attempt = 0; !try_to_take(); ++attempt) {
     if (attempt == 10) {
       throw PolicyError(
-          fmt::format("{} changes hands all the time: several runs fight for this "
-                      "folder; stop all but one",
+          fmt::format("{} keeps changing its owner: several runs are competing for this checkpoint "
+                      "folder. Stop all but one",
                       path_.string()));
     }
     break_stale_lock(force);
@@ -198,15 +198,15 @@ void RunLock::break_stale_lock(bool force) {
   const std::optional<LockOwner> standing = parse_lock(*text);
   const OwnerState state = standing ? state_of(*standing, owner_) : OwnerState::unknown;
   if (state == OwnerState::alive) {
-    throw PolicyError(fmt::format(
-        "another run writes to {}: {}, which is alive on this host. Stop it first, or choose "
-        "another checkpoint folder ({} goes with it)",
-        folder_.string(), standing->describe(), path_.string()));
+    throw PolicyError(
+        fmt::format("another run writes to {}: {}, which is alive on this host. Stop it first, or "
+                    "choose another checkpoint folder ({} is removed when that run ends)",
+                    folder_.string(), standing->describe(), path_.string()));
   }
   if (state == OwnerState::unknown && !lease_over && !force) {
     throw PolicyError(fmt::format(
-        "another run writes to {}: {}. Stop it, or choose another checkpoint folder; if it is "
-        "surely gone, start with checkpoint.force_lock=true or wait until {} has not been "
+        "another run writes to {}: {}. Stop it, or choose another checkpoint folder; if you are "
+        "sure that it is dead, start with checkpoint.force_lock=true or wait until {} has not been "
         "refreshed for {} s",
         folder_.string(),
         standing ? standing->describe() : "its lock is damaged or not a regular file",
@@ -227,15 +227,15 @@ void RunLock::check_still_mine() const {
       keeper_->lost || keeper_->given_back ? Holding::lost : holding(path_, owner_.nonce);
   if (now == Holding::lost) {
     throw PolicyError(
-        fmt::format("{} is no longer this run's: another run has taken over the "
-                    "folder, or the lock was removed or damaged; this run commits "
-                    "nothing more",
+        fmt::format("this run no longer holds {}: another run has taken over the folder, or the "
+                    "lock was removed or damaged. This run commits no more checkpoints; make sure "
+                    "that only one run uses the folder",
                     path_.string()));
   }
   if (now == Holding::unknown) {
     throw IoError(
-        fmt::format("{} can't be read now, so nobody knows whether the folder is still this run's: "
-                    "nothing is committed",
+        fmt::format("{} cannot be read at the moment, so it is unknown whether this run still owns "
+                    "the folder: the save is not committed",
                     path_.string()));
   }
 }

@@ -32,11 +32,11 @@ SafetensorsEntry parse_entry(const std::string& name, const json& object) {
   std::int64_t bytes = size_of(entry.dtype);
   for (const std::int64_t extent : entry.shape) {
     if (__builtin_mul_overflow(bytes, extent, &bytes)) {
-      throw DataError("its size overflows");
+      throw DataError("its size overflows 64 bits");
     }
   }
   if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
-    throw DataError(fmt::format("its offsets [{}, {}] do not hold its {} bytes", entry.begin,
+    throw DataError(fmt::format("its offsets [{}, {}] do not span its {} bytes", entry.begin,
                                 entry.end, bytes));
   }
   return entry;
@@ -46,13 +46,15 @@ void check_dense(const std::vector<SafetensorsEntry>& entries, std::int64_t data
   std::int64_t at = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (entry.begin != at) {
-      throw DataError(fmt::format("tensor {} starts at {}, not at {}: a hole or an overlap",
-                                  entry.name, entry.begin, at));
+      throw DataError(
+          fmt::format("tensor {} starts at byte {} instead of {}: there is a gap or an overlap",
+                      entry.name, entry.begin, at));
     }
     at = entry.end;
   }
   if (at != data_bytes) {
-    throw DataError(fmt::format("the tensors end at byte {} of {} bytes of data", at, data_bytes));
+    throw DataError(fmt::format("the tensors end at byte {}, but the file holds {} bytes of data",
+                                at, data_bytes));
   }
 }
 
@@ -79,13 +81,13 @@ std::string encode_safetensors_header(const std::map<std::string, std::string>& 
 
 std::int64_t safetensors_head_bytes(std::string_view first_8_bytes, std::int64_t file_bytes) {
   if (first_8_bytes.size() < 8 || file_bytes < 8) {
-    throw DataError("the file is shorter than a header's length");
+    throw DataError("the file is shorter than the 8 bytes of the header's length");
   }
   std::uint64_t n = 0;
   std::memcpy(&n, first_8_bytes.data(), 8);
   if (n > kMostHeaderBytes || static_cast<std::int64_t>(n) > file_bytes - 8) {
     throw DataError(
-        fmt::format("a header of {} bytes does not fit into a file of {}", n, file_bytes));
+        fmt::format("a header of {} bytes does not fit into a file of {} bytes", n, file_bytes));
   }
   return 8 + static_cast<std::int64_t>(n);
 }
@@ -94,7 +96,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view head, std::int64_t f
   SafetensorsHeader header;
   header.data_offset = safetensors_head_bytes(head.substr(0, 8), file_bytes);
   if (static_cast<std::int64_t>(head.size()) < header.data_offset || head.substr(8, 1) != "{") {
-    throw DataError("the header does not start with '{' or is cut off");
+    throw DataError("the header does not start with '{' or is truncated");
   }
   const json object = parse_json(head.substr(8, static_cast<std::size_t>(header.data_offset) - 8));
   for (const auto& [name, value] : object.items()) {

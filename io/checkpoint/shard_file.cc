@@ -38,7 +38,7 @@ void check_space(const std::filesystem::path& folder, std::int64_t bytes) {
   const std::int64_t free = free_bytes(folder);
   if (free < bytes + bytes / 10) {
     throw IoError(
-        fmt::format("{} has {} free, a shard of {} needs a tenth more than its size: free "
+        fmt::format("{} has {} free, but a shard of {} needs a tenth more than its size: free "
                     "space or keep fewer checkpoints",
                     folder.string(), format_bytes(free), format_bytes(bytes)));
   }
@@ -53,7 +53,7 @@ void write_image(File& file, const std::byte* image, std::int64_t bytes, bool di
     file.write_at(at, image + at, std::min(kTransferBytes, aligned - at));
   }
   if (is_direct && !set_direct(file, false)) {
-    throw_errno(errno, "leave direct writing of", file.path());
+    throw_errno(errno, "turn off direct I/O for", file.path());
   }
   file.write_at(aligned, image + aligned, bytes - aligned);
 }
@@ -62,10 +62,9 @@ void read_back(const std::filesystem::path& path, const StoredShard& shard, cons
   File::open_to_read(path).wont_need(0, shard.bytes);
   const std::vector<std::string> faults = verify_shard(path.parent_path(), shard, io);
   if (!faults.empty()) {
-    throw IoError(
-        fmt::format("what was written does not read back: {}: look at dmesg and the "
-                    "storage",
-                    faults.front()));
+    throw IoError(fmt::format(
+        "a shard reads back differently from what was written: {}. Check dmesg and the storage",
+        faults.front()));
   }
 }
 
@@ -110,8 +109,7 @@ ShardReader::ShardReader(const std::filesystem::path& folder, const StoredShard&
       has_direct_(direct && set_direct(direct_, true)) {
   if (plain_.size() != shard.bytes) {
     throw DataError(
-        fmt::format("{} has {} bytes, its manifest says {}: it is truncated or was "
-                    "replaced",
+        fmt::format("{} has {} bytes, but its manifest says {}: it was truncated or replaced",
                     plain_.path().string(), plain_.size(), shard.bytes));
   }
 }

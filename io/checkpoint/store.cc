@@ -33,7 +33,7 @@ void check_shards(const fs::path& folder, const Manifest& manifest) {
   for (const StoredShard& shard : manifest.shards) {
     const std::int64_t bytes = File::open_to_read(folder / shard.file).size();
     if (bytes != shard.bytes) {
-      throw DataError(fmt::format("{} has {} bytes, its manifest says {}",
+      throw DataError(fmt::format("{} has {} bytes, but its manifest says {}",
                                   (folder / shard.file).string(), bytes, shard.bytes));
     }
     listed.insert(shard.file);
@@ -51,8 +51,8 @@ Manifest read_whole_step(const fs::path& path, std::optional<std::int64_t> step)
   const fs::path file = path / kManifestName;
   Manifest manifest = parse_manifest(read_file(file), file.string());
   if (step && manifest.meta.step != *step) {
-    throw DataError(fmt::format("{} is of step {}: the folder was copied or renamed", file.string(),
-                                manifest.meta.step));
+    throw DataError(fmt::format("{} belongs to step {}: the folder was copied or renamed",
+                                file.string(), manifest.meta.step));
   }
   check_shards(path, manifest);
   return manifest;
@@ -96,7 +96,7 @@ StepFolder inspect_step(const fs::path& path) {
   const std::string name = path.filename().string();
   const auto step = parse_step_folder_name(name);
   if (!step && name.starts_with("step-")) {
-    folder.problem = fmt::format("{} is not the name of a step", path.string());
+    folder.problem = fmt::format("{} is not a valid name for a step folder", path.string());
     return folder;
   }
   folder.step = step.value_or(0);
@@ -115,7 +115,7 @@ StepFolder inspect_step(const fs::path& path) {
 void check_readable(const StepFolder& step) {
   if (step.unreadable) {
     throw PolicyError(
-        fmt::format("{}: that is no damage, so no other checkpoint is taken instead: make {} "
+        fmt::format("{}. The checkpoint may be intact, so no other one is used instead: make {} "
                     "readable for this user, or move it away",
                     step.problem, step.path.string()));
   }
@@ -138,7 +138,7 @@ NotFound no_checkpoint_in(const fs::path& folder) {
   const fs::path below = folder / "checkpoints";
   return NotFound(fmt::format(
       "{} holds no checkpoint (no step-* folder){}", folder.string(),
-      fs::is_directory(below, ignored) ? fmt::format("; is {} meant?", below.string()) : ""));
+      fs::is_directory(below, ignored) ? fmt::format("; did you mean {}?", below.string()) : ""));
 }
 
 StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
@@ -180,8 +180,8 @@ std::vector<std::string> shortened(std::vector<std::string> problems, const fs::
   if (problems.size() > kShown + 1) {
     const std::size_t more = problems.size() - kShown;
     problems.resize(kShown);
-    problems.push_back(
-        fmt::format("{} more steps of {}, which `trireme ckpt ls` lists", more, folder.string()));
+    problems.push_back(fmt::format("{} more steps in {}; `trireme ckpt ls` lists all of them", more,
+                                   folder.string()));
   }
   return problems;
 }

@@ -8,6 +8,7 @@
 #include "io/checkpoint/safetensors.h"
 #include "io/checkpoint/shard_plan.h"
 #include "io/checkpoint/tiling.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -49,8 +50,9 @@ void compare_header(const fs::path& path, const Entries& expected,
   try {
     SafetensorsHeader header = read_header(path);
     if (header.entries.size() != expected.size()) {
-      faults.push_back(fmt::format("{}: the header names {} tensors, the manifest {}",
-                                   path.string(), header.entries.size(), expected.size()));
+      faults.push_back(fmt::format(
+          "{}: the header lists {}, the manifest {}", path.string(),
+          counted(static_cast<std::int64_t>(header.entries.size()), "tensor"), expected.size()));
     }
     for (SafetensorsEntry& entry : header.entries) {
       entry.begin += header.data_offset;

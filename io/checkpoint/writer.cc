@@ -228,8 +228,8 @@ void CheckpointWriter::start_retention(std::string& message) {
     return;
   }
   if (retention_.state() == BackgroundJob::State::failed) {
-    message +=
-        fmt::format("{}old checkpoints stay: {}", message.empty() ? "" : "; ", retention_.error());
+    message += fmt::format("{}old checkpoints could not be deleted: {}",
+                           message.empty() ? "" : "; ", retention_.error());
   }
   retention_.start([this] {
     const std::vector<StepFolder> steps = list_steps(options_.folder);
@@ -257,9 +257,9 @@ std::optional<SaveOutcome> CheckpointWriter::finish() {
   while (in_flight()) {
     if (!job_.wait_for(options_.patience)) {
       throw Hang(fmt::format(
-          "step {}: writing into {} has not ended within {}: its file system hangs; look at its "
-          "servers and at dmesg. Older checkpoints stand; if saves take that long here, raise "
-          "comm.deadline.checkpoint",
+          "step {}: writing to {} did not finish within {}: the file system does not respond. "
+          "Check its servers and dmesg. Older checkpoints are intact; if saves normally take this "
+          "long, raise comm.deadline.checkpoint",
           meta_.step, attempt_folder().string(), format_seconds(options_.patience.count())));
     }
     outcome = poll();

@@ -31,8 +31,8 @@ std::string damage_text(const std::filesystem::path& path, std::int64_t block,
                         std::int64_t file_bytes, std::uint64_t expected, std::uint64_t found) {
   const std::int64_t begin = block * kBlockBytes;
   return fmt::format(
-      "{}: block {}, bytes [{}, {}): XXH3 expected {}, found {}: the data changed after it was "
-      "packed; restore the file from a copy (trireme data verify lists all damage)",
+      "{}: block {}, bytes [{}, {}): expected the XXH3 digest {}, but found {}: the data changed "
+      "after it was packed; restore the file from a copy (`trireme data verify` lists all damage)",
       path.string(), block, begin, begin + block_bytes(block, file_bytes), hex64(expected),
       hex64(found));
 }

@@ -48,9 +48,10 @@ class ForeignFile {
   // A file that is still being written, or is cut meanwhile, would lose tokens without an error.
   void check_unchanged() const {
     if (!is_unchanged(listed_)) {
-      throw DataError(fmt::format(
-          "{}: changed while it was converted; run the command again when the file is complete",
-          listed_.path));
+      throw DataError(
+          fmt::format("{}: the file changed while it was converted; run the command again when the "
+                      "file is complete",
+                      listed_.path));
     }
   }
 
@@ -58,10 +59,9 @@ class ForeignFile {
   H5Integers required(const std::string& name, const char* option) const {
     std::optional<H5Integers> found = file_.integers(name);
     if (!found) {
-      throw DataError(
-          fmt::format("{}: has no dataset {}: name another with {} (h5ls -r {} lists "
-                      "what there is)",
-                      listed_.path, name, option, listed_.path));
+      throw DataError(fmt::format(
+          "{}: there is no HDF5 dataset {}: name another one with {} (`h5ls -r {}` lists them)",
+          listed_.path, name, option, listed_.path));
     }
     return std::move(*found);
   }
@@ -174,7 +174,7 @@ DatasetJob empty_job(const ConvertOptions& options) {
 PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
   if (options.vocab < 1 || options.vocab >= std::int64_t{1} << 31 ||
       options.shard_bytes < std::int64_t{1} << 16) {
-    throw ConfigError("convert needs a vocabulary from 1 to 2^31 - 1 and shards of at least 64K");
+    throw ConfigError("--vocab must be from 1 to 2^31 - 1, and --shard-size at least 64K");
   }
   std::string listed;
   std::string counted;
@@ -183,7 +183,7 @@ PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
     std::vector<InputFile>& files = inputs.files;
     std::erase_if(files, [](const InputFile& file) { return !is_hdf5(file); });
     if (files.empty()) {
-      throw DataError("no HDF5 files among the inputs: their names end in .h5 or .hdf5");
+      throw DataError("none of the inputs is an HDF5 file: their names must end in .h5 or .hdf5");
     }
     listed = input_files_text(inputs);
     for (const InputFile& file : files) {

@@ -26,7 +26,7 @@ FoundDataset look_at(const fs::path& folder) {
   FoundDataset found{folder, {}, {}};
   std::error_code none;
   if (!fs::exists(folder / kDatasetManifestName, none)) {
-    found.problem = "unfinished: give the same pack or convert command again";
+    found.problem = "unfinished: run the same pack or convert command again";
     return found;
   }
   try {

@@ -26,14 +26,14 @@ void expect_text(const nlohmann::json& object, const char* key, const char* valu
   const std::string& found = text_field(object, key);
   if (found != value) {
     throw DataError(
-        fmt::format("'{}' is '{}', not '{}': not a dataset for this program", key, found, value));
+        fmt::format("'{}' is '{}', not '{}': this is not a dataset of Trireme", key, found, value));
   }
 }
 
 void expect_sum(const nlohmann::json& object, const char* key, std::int64_t sum) {
   const std::int64_t claimed = count_field(object, key);
   if (claimed != sum) {
-    throw DataError(fmt::format("'{}' is {}, the shards' sum is {}", key, claimed, sum));
+    throw DataError(fmt::format("'{}' is {}, but the shards add up to {}", key, claimed, sum));
   }
 }
 
@@ -60,14 +60,14 @@ void parse_shards(const nlohmann::json& list, DatasetManifest& manifest) {
     manifest.shards.push_back(parse_shard_entry(item, manifest.token_bytes));
     const ShardEntry& shard = manifest.shards.back();
     if (!paths.insert(shard.path).second) {
-      throw DataError(fmt::format("the shard '{}' stands there twice", shard.path));
+      throw DataError(fmt::format("the shard '{}' is listed twice", shard.path));
     }
     if (__builtin_add_overflow(total, shard.bytes, &total)) {
       throw DataError("the shards' sizes overflow 64 bits");
     }
   }
   if (manifest.shards.empty()) {
-    throw DataError("there are no shards in it");
+    throw DataError("it lists no shards");
   }
 }
 
@@ -87,23 +87,23 @@ bool holds_hdf5(const fs::path& folder) {
 [[noreturn]] void refuse_folder(const fs::path& folder) {
   std::error_code code;
   if (!fs::exists(folder, code)) {
-    throw NotFound(fmt::format("{}: there is no such dataset", folder.string()));
+    throw NotFound(fmt::format("{}: the dataset does not exist", folder.string()));
   }
   if (fs::is_directory(folder / ".pack", code)) {
     throw DataError(
-        fmt::format("{}: packing was not finished here: run the same trireme data pack "
-                    "again, it goes on where it stopped",
+        fmt::format("{}: this dataset is unfinished: run the same `trireme data pack` or `convert` "
+                    "command again, which continues where it stopped",
                     folder.string()));
   }
   if (!fs::is_directory(folder, code) || holds_hdf5(folder)) {
     throw DataError(
-        fmt::format("{}: not a dataset: a dataset is a folder with a {}. If this is "
-                    "HDF5 of another program: trireme data convert",
+        fmt::format("{}: not a dataset: a dataset is a folder with a {}. If this is an HDF5 file "
+                    "of another program, convert it with `trireme data convert`",
                     folder.string(), kDatasetManifestName));
   }
   throw DataError(
-      fmt::format("{}: this folder is not a dataset: it holds no {} (make one with "
-                  "trireme data pack; a packed folder may hold train/ and validation/)",
+      fmt::format("{}: this folder is not a dataset: it has no {}. Make a dataset with `trireme "
+                  "data pack`; a packed folder may contain the datasets train/ and validation/",
                   folder.string(), kDatasetManifestName));
 }
 

@@ -1,5 +1,10 @@
 #include "io/data/dataset_shard.h"
 
+#include <array>
+#include <cerrno>
+
+#include <sys/stat.h>
+
 #include "io/data/block_digests.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
@@ -16,10 +21,27 @@ namespace {
 
 [[noreturn]] void throw_size(const fs::path& path, std::int64_t found, std::int64_t expected) {
   throw DataError(
-      fmt::format("{}: has {} bytes, the manifest says {}: the shard is {}; restore it "
-                  "from a copy, or pack again",
+      fmt::format("{}: the file has {} bytes, but the manifest says {}: the shard is {}; restore "
+                  "it from a copy, or pack again",
                   path.string(), found, expected,
                   found < expected ? "truncated" : "not the one that was packed"));
+}
+
+// A file that changes more often than this while one sample is read is being written to.
+constexpr int kMostChanges = 1000;
+
+// A hash of what changes with every write to the file, as far as the clock of its times is fine
+// enough: its size and the times of the last change of its contents and of its inode. Programs can
+// set the former time, not the latter.
+std::uint64_t state_of(const File& file) {
+  struct stat status {};
+  if (::fstat(file.fd(), &status) != 0) {
+    throw_errno(errno, "read", file.path());
+  }
+  const std::array<std::int64_t, 5> state = {status.st_size, status.st_mtim.tv_sec,
+                                             status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
+                                             status.st_ctim.tv_nsec};
+  return xxh3(state.data(), sizeof state);
 }
 
 }  // namespace
@@ -52,8 +74,11 @@ const File& DatasetShard::opened() {
     if (!file_) {
       check_size();
       File file = File::open_to_read(path_);
+      const std::uint64_t state = state_of(file);
       std::vector<std::byte> scratch;
       verify(file, 0, scratch);
+      verified_[0].store(state_of(file) == state ? 1 : 0, std::memory_order_relaxed);
+      state_.store(state, std::memory_order_release);
       file_ = std::move(file);
       is_open_.store(true, std::memory_order_release);
     }
@@ -75,7 +100,8 @@ bool DatasetShard::are_verified(std::int64_t offset, std::int64_t bytes) const {
   return true;
 }
 
-void DatasetShard::verify(const File& file, std::int64_t block, std::vector<std::byte>& scratch) {
+void DatasetShard::verify(const File& file, std::int64_t block,
+                          std::vector<std::byte>& scratch) const {
   const std::int64_t bytes = block_bytes(block, entry_.bytes);
   scratch.resize(static_cast<std::size_t>(bytes));
   file.read_exactly_at(block * kBlockBytes, scratch.data(), bytes);
@@ -84,23 +110,67 @@ void DatasetShard::verify(const File& file, std::int64_t block, std::vector<std:
   if (found != expected) {
     throw DataError(damage_text(path_, block, entry_.bytes, expected, found));
   }
-  verified_[static_cast<std::size_t>(block / 64)].fetch_or(std::uint64_t{1} << (block % 64),
-                                                           std::memory_order_relaxed);
 }
 
+// A block counts as verified only if its bytes were read between two looks at the file that found
+// the same state, which is the one that verified_ belongs to.
+bool DatasetShard::verify_range(const File& file, std::uint64_t state, std::int64_t offset,
+                                std::int64_t bytes, std::vector<std::byte>& scratch) {
+  for (std::int64_t block = offset / kBlockBytes; block * kBlockBytes < offset + bytes; ++block) {
+    if (is_verified(block)) {
+      continue;
+    }
+    verify(file, block, scratch);
+    if (state_of(file) != state) {
+      return false;
+    }
+    const std::lock_guard lock(mutex_);
+    if (state_.load(std::memory_order_relaxed) != state) {
+      return false;
+    }
+    verified_[static_cast<std::size_t>(block / 64)].fetch_or(std::uint64_t{1} << (block % 64),
+                                                             std::memory_order_relaxed);
+  }
+  return true;
+}
+
+// Another thread may have seen the change first.
+void DatasetShard::forget_verified(const File& file, std::uint64_t state) {
+  const std::lock_guard lock(mutex_);
+  if (state_.load(std::memory_order_relaxed) != state) {
+    return;
+  }
+  const std::uint64_t now = state_of(file);
+  if (const std::int64_t size = file.size(); size != entry_.bytes) {
+    throw_size(path_, size, entry_.bytes);
+  }
+  for (std::atomic<std::uint64_t>& word : verified_) {
+    word.store(0, std::memory_order_relaxed);
+  }
+  state_.store(now, std::memory_order_release);
+}
+
+// The bytes are read before the look at the file that finds it unchanged: so they are those that
+// were verified.
 const std::byte* DatasetShard::read(std::int64_t offset, std::int64_t bytes,
                                     std::vector<std::byte>& scratch) {
   const File& file = opened();
-  for (std::int64_t block = offset / kBlockBytes; block * kBlockBytes < offset + bytes; ++block) {
-    if (!is_verified(block)) {
-      verify(file, block, scratch);
+  for (int changes = 0; changes < kMostChanges; ++changes) {
+    const std::uint64_t state = state_.load(std::memory_order_acquire);
+    if (verify_range(file, state, offset, bytes, scratch)) {
+      if (scratch.size() < static_cast<std::size_t>(bytes)) {
+        scratch.resize(static_cast<std::size_t>(bytes));
+      }
+      file.read_exactly_at(offset, scratch.data(), bytes);
+      if (state_of(file) == state) {
+        return scratch.data();
+      }
     }
+    forget_verified(file, state);
   }
-  if (scratch.size() < static_cast<std::size_t>(bytes)) {
-    scratch.resize(static_cast<std::size_t>(bytes));
-  }
-  file.read_exactly_at(offset, scratch.data(), bytes);
-  return scratch.data();
+  throw DataError(fmt::format(
+      "{}: the file changes all the time while it is read: a dataset must not be written to",
+      path_.string()));
 }
 
 void DatasetShard::will_need(std::int64_t offset, std::int64_t bytes) {

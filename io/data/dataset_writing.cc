@@ -34,7 +34,7 @@ void unpack_notes(std::string_view text, int token_bytes, std::vector<ShardNote>
     std::size_t used = 0;
     const std::size_t index = std::stoull(line, &used);
     const std::size_t length = std::stoull(line.substr(used));
-    check(index < notes.size(), "a note speaks of a planned shard");
+    check(index < notes.size(), "a note belongs to a planned shard");
     notes[index] = parse_note(text.substr(line_end + 1, length), token_bytes);
     text.remove_prefix(line_end + 1 + length);
   }
@@ -146,9 +146,10 @@ PackReport finish(const DatasetJob& job, const RankGroup& ranks,
     if (ranks.rank == 0) {
       abandon_folder(job.folder);
     }
-    throw DataError(fmt::format(
-        "{}: the inputs hold no text ({} files, {} more skipped as binary): nothing to pack",
-        job.folder.string(), report.counts.files, report.counts.binary_files));
+    throw DataError(
+        fmt::format("{}: there is nothing to pack, because the inputs contain no text (files read: "
+                    "{}, skipped as binary: {})",
+                    job.folder.string(), report.counts.files, report.counts.binary_files));
   }
   if (ranks.rank == 0) {
     write_file_durably(job.folder / kDatasetManifestName, manifest_text(manifest));

@@ -73,7 +73,7 @@ class Walk {
       }
     }
     if (code) {
-      throw_errno(code.value(), "walk through", root);
+      throw_errno(code.value(), "read", root);
     }
   }
 
@@ -87,10 +87,10 @@ class Walk {
   void add(const fs::path& path, std::string name) {
     const struct stat status = status_of(path);
     if (!S_ISREG(status.st_mode)) {
-      throw ConfigError(fmt::format(
-          "{} is not a regular file or a folder: inputs are read several times, so save what comes "
-          "from a pipe or device to a file first",
-          path.string()));
+      throw ConfigError(
+          fmt::format("{} is neither a regular file nor a folder: inputs are read several times, "
+                      "so save the data of a pipe or device to a file first",
+                      path.string()));
     }
     found_.files.push_back({path.lexically_normal(), std::move(name), status.st_size,
                             nanoseconds(status.st_mtim), status.st_ino,

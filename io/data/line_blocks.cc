@@ -11,8 +11,9 @@ constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxLineBytes = std::int64_t{1} << 30;
 
 [[noreturn]] void refuse_line(const File& file, std::int64_t at) {
-  throw DataError(fmt::format("{}: no line ends within 1 GiB of byte {}: is this jsonl?",
-                              file.path().string(), at));
+  throw DataError(fmt::format(
+      "{}: no line ends within 1 GiB after byte {}: the file is probably not JSON lines",
+      file.path().string(), at));
 }
 
 }  // namespace
@@ -57,8 +58,8 @@ void LineBlocks::read_more() {
   buffer_.resize(old + static_cast<std::size_t>(bytes));
   if (file_.read_at(read_, buffer_.data() + old, bytes) != bytes) {
     throw DataError(
-        fmt::format("{}: shorter than when it was listed: it changes while it is packed; "
-                    "run the command again when it is complete",
+        fmt::format("{}: the file is shorter than when it was listed: it changes while it is "
+                    "packed; run the command again when the file is complete",
                     file_.path().string()));
   }
   read_ += bytes;

@@ -12,15 +12,12 @@ namespace trireme {
 namespace {
 
 void check_plan(const LoaderPlan& plan) {
-  if (plan.micro_batch < 1 || plan.global_batch < plan.micro_batch ||
-      plan.global_batch % plan.micro_batch != 0) {
-    throw ConfigError(fmt::format("global_batch {} is not a multiple of micro_batch {}",
-                                  plan.global_batch, plan.micro_batch));
+  const auto odd = plan.micro_batch < 1 ? std::optional(std::int64_t{0})
+                                        : plan.batches.stage_not_multiple_of(plan.micro_batch);
+  if (odd) {
+    throw ConfigError(fmt::format("a batch of {} samples is not a multiple of micro_batch {}",
+                                  plan.batches.size_of_stage(*odd), plan.micro_batch));
   }
-  const std::int64_t micros = plan.global_batch / plan.micro_batch;
-  check(!plan.micros.empty() && std::all_of(plan.micros.begin(), plan.micros.end(),
-                                            [=](std::int64_t m) { return m >= 0 && m < micros; }),
-        "a rank's micro-batches lie within the step");
   check(plan.depth_steps > 0 && plan.threads > 0, "a loader reads ahead, on threads");
 }
 
@@ -48,15 +45,16 @@ Loader::Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan&
       sampler_(sampler),
       index_(dataset.manifest(), plan.sequence),
       plan_(plan),
-      first_sample_(first_sample) {
+      end_batch_(plan.steps < 0 ? std::numeric_limits<std::int64_t>::max()
+                                : plan.first_batch + plan.steps) {
   check_plan(plan);
   caller_ = std::make_unique<Worker>();
   check(sampler.samples() == index_.samples(), "the sampler was made for this dataset");
-  check(first_sample >= 0, "samples consumed are not negative");
-  const auto micros = static_cast<std::int64_t>(plan.micros.size());
-  tickets_ = plan.steps < 0 ? std::numeric_limits<std::int64_t>::max() : plan.steps * micros;
-  // One more than the depth: the one in the caller's hands.
-  slots_.resize(static_cast<std::size_t>(plan.depth_steps * micros + 1));
+  check(first_sample >= 0 && plan.first_batch >= 0, "samples consumed are not negative");
+  cursor_ = {plan.first_batch, first_sample, micros_of(plan.batches.size_of(plan.first_batch)), 0};
+  // As many as the largest steps need. One more than the depth: the one in the caller's hands.
+  const std::size_t micros = micros_of(plan.batches.full()).size();
+  slots_.resize(static_cast<std::size_t>(plan.depth_steps) * micros + 1);
   const std::int64_t elements = plan.micro_batch * plan.sequence;
   for (Slot& slot : slots_) {
     slot.ids.resize(static_cast<std::size_t>(elements));
@@ -85,7 +83,7 @@ Loader::~Loader() {
 
 bool Loader::may_claim() const {
   const std::int64_t in_use = std::max<std::int64_t>(handed_ - 1, 0);
-  return claimed_ < tickets_ && claimed_ - in_use < static_cast<std::int64_t>(slots_.size());
+  return !all_claimed() && claimed_ - in_use < static_cast<std::int64_t>(slots_.size());
 }
 
 // A thread that sleeps is woken for half of the slots, not for each.
@@ -101,9 +99,9 @@ void Loader::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
-    slot_free_.wait(lock, [this] { return stop_ || claimed_ == tickets_ || may_claim(); });
+    slot_free_.wait(lock, [this] { return stop_ || all_claimed() || may_claim(); });
     --idle_;
-    if (stop_ || claimed_ == tickets_) {
+    if (stop_ || all_claimed()) {
       return;
     }
     fill_next(lock, worker);
@@ -112,12 +110,12 @@ void Loader::work() {
 }
 
 void Loader::fill_next(std::unique_lock<std::mutex>& lock, Worker& worker) {
-  const std::int64_t ticket = claimed_++;
-  Slot& slot = slot_of(ticket);
+  Slot& slot = slot_of(claimed_++);
+  const std::int64_t first_sample = claim_micro_batch();
   lock.unlock();
   std::exception_ptr error;
   try {
-    fill(ticket, slot, worker);
+    fill(first_sample, slot, worker);
   } catch (...) {
     error = std::current_exception();
   }
@@ -126,11 +124,31 @@ void Loader::fill_next(std::unique_lock<std::mutex>& lock, Worker& worker) {
   slot.filled = true;
 }
 
-void Loader::fill(std::int64_t ticket, Slot& slot, Worker& worker) const {
-  const auto micros = static_cast<std::int64_t>(plan_.micros.size());
-  const std::int64_t step = ticket / micros;
-  const std::int64_t micro = plan_.micros[static_cast<std::size_t>(ticket % micros)];
-  const std::int64_t first = first_sample_ + step * plan_.global_batch + micro * plan_.micro_batch;
+std::int64_t Loader::claim_micro_batch() {
+  const std::int64_t first =
+      cursor_.first_sample + cursor_.micros[cursor_.micro] * plan_.micro_batch;
+  if (++cursor_.micro == cursor_.micros.size()) {
+    const std::int64_t size = plan_.batches.size_of(cursor_.batch);
+    const std::int64_t next = plan_.batches.size_of(++cursor_.batch);
+    cursor_.first_sample += size;
+    cursor_.micro = 0;
+    if (next != size) {
+      cursor_.micros = micros_of(next);
+    }
+  }
+  return first;
+}
+
+std::vector<std::int64_t> Loader::micros_of(std::int64_t batch_samples) const {
+  const std::int64_t count = batch_samples / plan_.micro_batch;
+  std::vector<std::int64_t> micros = plan_.micros(count);
+  check(!micros.empty() && std::all_of(micros.begin(), micros.end(),
+                                       [=](std::int64_t m) { return m >= 0 && m < count; }),
+        "a rank's micro-batches lie within the step");
+  return micros;
+}
+
+void Loader::fill(std::int64_t first, Slot& slot, Worker& worker) const {
   slot.batch.first_sample = first;
   BatchReads& batch = worker.reads;
   batch.samples.resize(static_cast<std::size_t>(plan_.micro_batch));
@@ -165,7 +183,8 @@ void Loader::fill(std::int64_t ticket, Slot& slot, Worker& worker) const {
 
 const LoadedMicroBatch& Loader::next() {
   std::unique_lock lock(mutex_);
-  check(handed_ < tickets_, "the loader was asked for no more steps than it was made for");
+  check(handed_ < claimed_ || !all_claimed(),
+        "the loader was asked for no more steps than it was made for");
   if (handed_ > 0) {
     slot_of(handed_ - 1).filled = false;
   }

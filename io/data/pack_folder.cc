@@ -18,8 +18,8 @@ void check_folder(const fs::path& folder) {
   }
   if (!fs::is_directory(folder, code) || !fs::is_empty(folder, code)) {
     throw PolicyError(
-        fmt::format("{}: not an empty folder, and not one that a pack had begun: "
-                    "choose another output or empty it",
+        fmt::format("{}: this folder is neither empty nor an unfinished dataset: choose another "
+                    "output, or empty it",
                     folder.string()));
   }
 }
@@ -65,8 +65,8 @@ bool is_complete(const DatasetJob& job) {
   }
   if (parse_dataset_manifest(read_file(path), path.string()).fingerprint != fingerprint_of(job)) {
     throw PolicyError(
-        fmt::format("{}: holds a dataset from other inputs or options: choose another "
-                    "output, or remove it",
+        fmt::format("{}: this folder holds a dataset made from other inputs or with other options: "
+                    "choose another output, or remove it",
                     job.folder.string()));
   }
   remove_notes(job.folder);
@@ -79,9 +79,10 @@ FileLock prepare_folder(const DatasetJob& job) {
   make_directories(job.folder / kShardsFolder);
   std::optional<FileLock> lock = FileLock::try_take(job.folder / kNotesFolder / "lock");
   if (!lock) {
-    throw PolicyError(fmt::format(
-        "{}: another trireme data pack is at work here: wait for it, or choose another output",
-        job.folder.string()));
+    throw PolicyError(
+        fmt::format("{}: another `trireme data pack` or `convert` is writing to this folder: wait "
+                    "for it to finish, or choose another output",
+                    job.folder.string()));
   }
   remove_strays(job);
   return std::move(*lock);

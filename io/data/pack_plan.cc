@@ -17,7 +17,7 @@ constexpr double kLeastShare = 1.0 / 64;
 class Planner {
  public:
   explicit Planner(std::int64_t capacity) : capacity_(capacity) {
-    check(capacity > 0, "a shard holds text");
+    check(capacity > 0, "the capacity of a shard is positive");
   }
 
   // weight: the part of the piece's bytes that will be taken.
@@ -66,13 +66,17 @@ class Planner {
 
 }  // namespace
 
+double Selection::position(std::string_view name, std::int64_t start) {
+  const std::uint64_t random = mix64(xxh3(name.data(), static_cast<std::int64_t>(name.size())) ^
+                                     mix64(static_cast<std::uint64_t>(start)));
+  return static_cast<double>(random >> 11) * 0x1p-53;
+}
+
 bool Selection::takes(std::string_view name, std::int64_t start) const {
   if (part == Part::all) {
     return true;
   }
-  const std::uint64_t random = mix64(xxh3(name.data(), static_cast<std::int64_t>(name.size())) ^
-                                     mix64(static_cast<std::uint64_t>(start)));
-  const bool validation = static_cast<double>(random >> 11) * 0x1p-53 < validation_fraction;
+  const bool validation = position(name, start) < validation_fraction;
   return validation == (part == Part::validation);
 }
 

@@ -26,7 +26,9 @@ struct Selection {
   Part part = Part::all;
   double validation_fraction = 0;
 
-  // Decided by the name of the file and the byte where the document starts.
+  // A document's place in [0, 1), from the name of its file and the byte where it starts.
+  static double position(std::string_view name, std::int64_t start);
+  // Validation takes the documents whose position is below its fraction.
   bool takes(std::string_view name, std::int64_t start) const;
   // About which part of the text is taken.
   double share() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "io/data/split_check.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 
@@ -13,17 +14,20 @@ constexpr std::int64_t kLeastShardBytes = std::int64_t{1} << 16;
 
 void check_options(const PackOptions& options) {
   if (options.shard_bytes < kLeastShardBytes) {
-    throw ConfigError(fmt::format("a shard size of {} bytes: at least 64K (1G to 4G suit training)",
-                                  options.shard_bytes));
+    throw ConfigError(
+        fmt::format("the shard size is {} bytes: it must be at least 64K (1G to 4G suit training)",
+                    options.shard_bytes));
   }
   if (!(options.validation_fraction >= 0 && options.validation_fraction < 1)) {
     throw ConfigError(
-        fmt::format("a validation fraction of {}: from 0 to below 1", options.validation_fraction));
+        fmt::format("the validation fraction is {}: it must be at least 0 and below 1",
+                    options.validation_fraction));
   }
   const auto alignment = static_cast<std::uint64_t>(options.alignment_bytes);
   if (options.alignment_bytes < 8 || (alignment & (alignment - 1)) != 0) {
-    throw ConfigError(
-        fmt::format("an alignment of {} bytes: a power of two, 4K or 1M", options.alignment_bytes));
+    throw ConfigError(fmt::format(
+        "the alignment is {} bytes: it must be a power of two and at least 8, for example 4K or 1M",
+        options.alignment_bytes));
   }
 }
 
@@ -90,16 +94,22 @@ std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks)
   const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(options.tokenizer);
   std::string listed;
   if (ranks.rank == 0) {
-    listed = input_files_text(find_input_files(options.inputs, options.exclude, options.out));
+    const InputFiles found = find_input_files(options.inputs, options.exclude, options.out);
+    if (options.validation_fraction > 0) {
+      check_split(found.files, options.validation_fraction);
+    }
+    listed = input_files_text(found);
   }
   const InputFiles inputs = parse_input_files(ranks.broadcast(listed));
   using Part = Selection::Part;
   const double fraction = options.validation_fraction;
   std::vector<PackReport> reports;
+  // Validation first: if no line of .jsonl falls to it, this fails before the long part is written.
   for (const Part part :
-       fraction > 0 ? std::vector{Part::train, Part::validation} : std::vector{Part::all}) {
-    reports.push_back(pack_part(options, *tokenizer, inputs.files, {part, fraction}, ranks));
-    reports.back().skipped_inputs = inputs.skipped;
+       fraction > 0 ? std::vector{Part::validation, Part::train} : std::vector{Part::all}) {
+    reports.insert(reports.begin(),
+                   pack_part(options, *tokenizer, inputs.files, {part, fraction}, ranks));
+    reports.front().skipped_inputs = inputs.skipped;
   }
   return reports;
 }

@@ -10,7 +10,7 @@ namespace trireme {
 SampleIndex::SampleIndex(const DatasetManifest& manifest, std::int64_t sequence)
     : sequence_(sequence) {
   if (sequence < 1) {
-    throw ConfigError(fmt::format("a sequence of {} tokens: at least 1", sequence));
+    throw ConfigError(fmt::format("the sequence length is {}: it must be at least 1", sequence));
   }
   std::int64_t longest = 0;
   first_sample_.push_back(0);

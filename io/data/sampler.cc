@@ -30,13 +30,14 @@ Shuffle parse_shuffle(std::string_view word) {
   if (word == "global") {
     return Shuffle::global;
   }
-  throw ConfigError(fmt::format("shuffle '{}': none, block or global", word));
+  throw ConfigError(fmt::format("unknown shuffle '{}': expected none, block or global", word));
 }
 
 Sampler::Sampler(std::int64_t samples, std::int64_t block_samples, Shuffle shuffle,
                  std::uint64_t seed)
     : samples_(samples), block_samples_(block_samples), shuffle_(shuffle), seed_(seed) {
-  check(samples > 0 && block_samples > 0, "a sampler has samples, in blocks");
+  check(samples > 0 && block_samples > 0,
+        "the numbers of samples and of samples per block are positive");
 }
 
 std::int64_t Sampler::at(std::int64_t epoch, std::int64_t position) const {
@@ -50,7 +51,7 @@ EpochOrder::EpochOrder(const Sampler& sampler, std::int64_t epoch)
       all_(sampler.shuffle_ == Shuffle::block ? blocks_of(sampler.samples_, sampler.block_samples_)
                                               : sampler.samples_,
            key_) {
-  check(epoch >= 0, "an epoch has a number");
+  check(epoch >= 0, "an epoch is not negative");
   if (sampler.shuffle_ == Shuffle::block) {
     const std::int64_t blocks = blocks_of(sampler.samples_, sampler.block_samples_);
     missing_ = blocks * sampler.block_samples_ - sampler.samples_;

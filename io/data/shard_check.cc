@@ -15,8 +15,8 @@ template <class Value>
 void expect(const std::filesystem::path& path, const char* what, const Value& found,
             const Value& wanted) {
   if (found != wanted) {
-    throw DataError(
-        fmt::format("{}: {} is '{}', the manifest says '{}'", path.string(), what, found, wanted));
+    throw DataError(fmt::format("{}: {} is '{}', but the manifest says '{}'", path.string(), what,
+                                found, wanted));
   }
 }
 
@@ -44,7 +44,7 @@ void check_doc_offsets(const std::filesystem::path& path, const ShardEntry& shar
   if (!rising || offsets.front() != 0 ||
       offsets.back() != static_cast<std::uint64_t>(shard.n_tokens)) {
     throw DataError(
-        fmt::format("{}: /doc_offsets do not rise from 0 to {}", path.string(), shard.n_tokens));
+        fmt::format("{}: /doc_offsets do not ascend from 0 to {}", path.string(), shard.n_tokens));
   }
 }
 

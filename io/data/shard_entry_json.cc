@@ -13,8 +13,8 @@ namespace {
 std::vector<std::uint64_t> parse_blocks(const std::string& text, std::int64_t bytes) {
   std::vector<std::uint64_t> blocks = split_hex64(text);
   if (static_cast<std::int64_t>(blocks.size()) != block_count(bytes)) {
-    throw DataError(fmt::format("'blocks' holds {} digests, {} bytes need {}", blocks.size(), bytes,
-                                block_count(bytes)));
+    throw DataError(fmt::format("'blocks' holds {} digests, but {} bytes need {}", blocks.size(),
+                                bytes, block_count(bytes)));
   }
   return blocks;
 }
@@ -33,7 +33,7 @@ void check_path(const std::string& path) {
     good = good && part != ".." && part != ".";
   }
   if (!good) {
-    throw DataError(fmt::format("the path {} does not stay in the dataset's folder", quoted(path)));
+    throw DataError(fmt::format("the path {} leads out of the dataset's folder", quoted(path)));
   }
 }
 
@@ -43,7 +43,7 @@ void check_places(const ShardEntry& shard, int token_bytes) {
     throw DataError(fmt::format("shard {}: {}", shard.path, what));
   };
   if (shard.n_docs > shard.n_tokens) {
-    fail("more documents than tokens");
+    fail("it has more documents than tokens");
   }
   if (shard.data_bytes != shard.n_tokens * token_bytes) {
     fail("data_bytes is not n_tokens times the size of a token");

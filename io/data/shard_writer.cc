@@ -33,8 +33,8 @@ void check_range(std::span<const std::int32_t> tokens, std::int64_t vocab) {
   for (const std::int32_t token : tokens) {
     if (token < 0 || token >= vocab) {
       throw DataError(
-          fmt::format("token {} does not lie in the vocabulary of {}: give the vocabulary that the "
-                      "tokens were made with",
+          fmt::format("token {} is outside the vocabulary of {}: give the size of the vocabulary "
+                      "with which the tokens were made",
                       token, vocab));
     }
   }

@@ -21,8 +21,8 @@ bool is_staged(const fs::path& to, const std::string& manifest_text) {
   const fs::path manifest = to / kDatasetManifestName;
   if (!fs::exists(manifest, code) || read_file(manifest) != manifest_text) {
     throw PolicyError(
-        fmt::format("{}: holds something else than this dataset: remove it, or stage "
-                    "to another folder",
+        fmt::format("{}: this folder contains something other than this dataset: remove it, or "
+                    "stage to another folder",
                     to.string()));
   }
   Dataset(to, manifest_text).check_sizes();
@@ -32,8 +32,9 @@ bool is_staged(const fs::path& to, const std::string& manifest_text) {
 void check_capacity(const fs::path& folder, std::int64_t needed) {
   const std::int64_t available = free_bytes(folder);
   if (available < needed) {
-    throw IoError(fmt::format("{}: {} are needed, {} are free: stage elsewhere, or free space",
-                              folder.string(), format_bytes(needed), format_bytes(available)));
+    throw IoError(fmt::format(
+        "{}: {} are needed, but {} are free: free space, or stage to another file system",
+        folder.string(), format_bytes(needed), format_bytes(available)));
   }
 }
 

@@ -1,12 +1,15 @@
 // TextField: takes the text of one field out of a JSON object while nlohmann::json parses it. No
-// tree is built, so a line takes no more memory than its longest string, however deep or wide it
-// is.
+// tree is built, so a line takes no more memory than its longest string, however wide it is. As
+// parse_json() does, it refuses what is nested too deep and the field where it stands twice; other
+// keys are not compared.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 namespace trireme {
@@ -15,9 +18,9 @@ class TextField : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit TextField(const std::string& name) : name_(name) {}
 
-  // The field's value: of an object that is not inside another, the last where there are several.
+  // The field's value: of an object that is not inside another.
   std::optional<std::string> text;
-  std::string error;  // what is wrong where parsing fails
+  std::string error;  // what is wrong where parsing fails or ends early
 
   bool string(std::string& value) override {
     return other([&] { text = std::move(value); });
@@ -34,21 +37,25 @@ class TextField : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return close(); }
   bool key(std::string& name) override {
     is_field_ = depth_ == 1 && in_object_ && name == name_;
-    return true;
+    if (is_field_ && std::exchange(found_, true)) {
+      error = fmt::format("the field '{}' occurs twice", name_);
+    }
+    return error.empty();
   }
   bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
                    const nlohmann::json::exception& what) override {
     constexpr std::size_t kMostWords = 200;  // it quotes what it read, which may be the whole line
-    error = std::string(what.what()).substr(0, kMostWords);
+    error = "not JSON: " + std::string(what.what()).substr(0, kMostWords);
     return false;
   }
 
  private:
-  // A value ends a key's wait for one; what the field held before counts no more.
+  static constexpr int kMostDepth = 32;  // parse_json()'s
+
+  // A value ends a key's wait for one.
   template <class Take>
   bool other(Take take) {
     if (is_field_ && depth_ == 1) {
-      text.reset();
       take();
       is_field_ = false;
     }
@@ -60,8 +67,10 @@ class TextField : public nlohmann::json_sax<nlohmann::json> {
   bool open(bool object) {
     other();
     in_object_ = depth_ == 0 ? object : in_object_;
-    ++depth_;
-    return true;
+    if (++depth_ > kMostDepth) {
+      error = fmt::format("nested deeper than {} levels", kMostDepth);
+    }
+    return error.empty();
   }
   bool close() {
     --depth_;
@@ -72,6 +81,7 @@ class TextField : public nlohmann::json_sax<nlohmann::json> {
   std::int64_t depth_ = 0;
   bool in_object_ = false;  // the outermost value is an object
   bool is_field_ = false;
+  bool found_ = false;
 };
 
 }  // namespace trireme

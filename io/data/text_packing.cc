@@ -11,14 +11,6 @@
 namespace trireme {
 namespace {
 
-// As git decides it.
-bool looks_binary(const File& file) {
-  std::string head(8192, '\0');
-  head.resize(static_cast<std::size_t>(
-      file.read_at(0, head.data(), static_cast<std::int64_t>(head.size()))));
-  return head.find('\0') != std::string::npos;
-}
-
 // Of the line that starts at byte `start`, counted from 1; reads all before it: for messages.
 std::int64_t line_number(const File& file, std::int64_t start) {
   std::int64_t number = 1;
@@ -39,8 +31,10 @@ std::string text_of_line(std::string_view line, std::int64_t start, const TextSo
   }
   throw DataError(fmt::format(
       "{}: line {}, at byte {}: {}", file.path().string(), line_number(file, start), start,
-      valid ? fmt::format("no text in a field '{}': name the field with --field", source.field)
-            : fmt::format("not JSON: {}", found.error)));
+      valid ? fmt::format(
+                  "there is no text field '{}': name the field that holds the text with --field",
+                  source.field)
+            : found.error));
 }
 
 // The work on one piece of one file.
@@ -50,8 +44,8 @@ class PiecePacking {
       : source_(source), input_(input), writer_(writer), file_(File::open_to_read(input.path)) {
     if (file_.size() != input_.bytes) {
       throw DataError(
-          fmt::format("{}: has {} bytes, had {} when it was listed: it changes while it "
-                      "is packed; run the command again when it is complete",
+          fmt::format("{}: the file has {} bytes, but had {} when it was listed: it changes while "
+                      "it is packed; run the command again when the file is complete",
                       input_.path, file_.size(), input_.bytes));
     }
   }
@@ -127,6 +121,13 @@ class PiecePacking {
 };
 
 }  // namespace
+
+bool looks_binary(const File& file) {
+  std::string head(8192, '\0');
+  head.resize(static_cast<std::size_t>(
+      file.read_at(0, head.data(), static_cast<std::int64_t>(head.size()))));
+  return head.find('\0') != std::string::npos;
+}
 
 PackCounts& PackCounts::operator+=(const PackCounts& other) {
   files += other.files;

@@ -9,6 +9,7 @@
 #include "io/data/pack_plan.h"
 #include "io/data/shard_writer.h"
 #include "io/data/tokenizer.h"
+#include "src/base/file.h"
 
 namespace trireme {
 
@@ -20,6 +21,9 @@ struct PackCounts {
 
   PackCounts& operator+=(const PackCounts& other);
 };
+
+// Whether the file is skipped as binary, decided as git does it: a NUL among the first 8 KiB.
+bool looks_binary(const File& file);
 
 struct TextSource {
   const std::vector<InputFile>& files;

@@ -30,7 +30,8 @@ class ByteTokenizer final : public Tokenizer {
     text.reserve(ids.size());
     for (const std::int32_t id : ids) {
       if (id < 0 || id > end_of_document()) {
-        throw DataError(fmt::format("token {} is not one of the byte tokenizer's 257", id));
+        throw DataError(
+            fmt::format("token {} is not one of the 257 ids of the byte tokenizer", id));
       }
       if (id != end_of_document()) {
         text.push_back(static_cast<char>(id));
@@ -46,7 +47,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(std::string_view name) {
   if (name == "bytes") {
     return std::make_unique<ByteTokenizer>();
   }
-  throw ConfigError(fmt::format("there is no tokenizer '{}': the one there is is 'bytes'", name));
+  throw ConfigError(fmt::format("unknown tokenizer '{}': the only one available is 'bytes'", name));
 }
 
 std::string foreign_tokenizer_digest(std::string_view name, std::int64_t vocab) {
@@ -55,10 +56,11 @@ std::string foreign_tokenizer_digest(std::string_view name, std::int64_t vocab) 
   }
   const std::unique_ptr<Tokenizer> own = make_tokenizer(name);
   if (vocab > own->vocab()) {
-    throw ConfigError(fmt::format(
-        "the tokenizer '{}' has {} ids, and the tokens have {}: give the tokenizer's own name, and "
-        "'bytes' for ids 0 to 255 that are bytes and 256 that ends a document",
-        name, own->vocab(), vocab));
+    throw ConfigError(
+        fmt::format("the tokenizer '{}' has {} ids, but the tokens have a vocabulary of {}: give "
+                    "the name of the tokenizer that made them. 'bytes' means that ids 0 to 255 are "
+                    "bytes and 256 ends a document",
+                    name, own->vocab(), vocab));
   }
   return own->digest();
 }

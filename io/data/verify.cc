@@ -92,7 +92,7 @@ class Verification {
     }
     check_shard(path, entry, shard_format(manifest_));
     if (largest.value() >= manifest_.vocab) {
-      throw DataError(fmt::format("{}: its largest token is {}, outside the vocabulary of {}",
+      throw DataError(fmt::format("{}: the largest token is {}, outside the vocabulary of {}",
                                   path.string(), largest.value(), manifest_.vocab));
     }
   }
@@ -110,7 +110,7 @@ class Verification {
     }
     if (whole && found.whole != entry.xxh3) {
       throw DataError(
-          fmt::format("{}: all blocks match but not the digest of the whole file: the "
+          fmt::format("{}: all blocks match, but the digest of the whole file does not: the "
                       "manifest contradicts itself",
                       path.string()));
     }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 16;
 
 H5Handle scalar_space(const std::filesystem::path& path) {
-  return H5Handle(h5_check(H5Screate(H5S_SCALAR), "lay out an attribute of", path));
+  return H5Handle(h5_check(H5Screate(H5S_SCALAR), "make the shape of an attribute of", path));
 }
 
 H5Handle fixed_text(std::size_t bytes, const std::filesystem::path& path) {
@@ -34,7 +34,7 @@ void expect_scalar(const H5Handle& attribute, const std::string& name,
                    const std::filesystem::path& path) {
   const H5Handle space(h5_check(H5Aget_space(attribute.get()), "read an attribute of", path));
   if (H5Sget_simple_extent_npoints(space.get()) != 1) {
-    throw DataError(fmt::format("{}: attribute '{}' is not one value", path.string(), name));
+    throw DataError(fmt::format("{}: attribute '{}' is not a single value", path.string(), name));
   }
 }
 
@@ -72,7 +72,7 @@ std::optional<std::string> H5File::text_attribute(const std::string& name) const
   if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) != 0 ||
       bytes > kMaxTextBytes) {
     throw DataError(
-        fmt::format("{}: attribute '{}' is not a text of fixed length", path_.string(), name));
+        fmt::format("{}: attribute '{}' is not a string of fixed length", path_.string(), name));
   }
   std::string text(bytes, '\0');
   const H5Handle memory = fixed_text(bytes, path_);

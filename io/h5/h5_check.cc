@@ -52,8 +52,8 @@ void h5_prepare() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   static std::once_flag once;
   std::call_once(once, [] {
-    h5_check(H5PLset_loading_state(0), "turn off the plugins of", "libhdf5");
-    h5_check(H5Lunregister(H5L_TYPE_EXTERNAL), "turn off external links in", "libhdf5");
+    h5_check(H5PLset_loading_state(0), "disable plugins in", "libhdf5");
+    h5_check(H5Lunregister(H5L_TYPE_EXTERNAL), "disable external links in", "libhdf5");
   });
 }
 

@@ -21,7 +21,7 @@ std::vector<std::byte> inflate(std::span<const std::byte> packed, std::size_t mo
   const int code = ::uncompress(reinterpret_cast<Bytef*>(plain.data()), &bytes,
                                 reinterpret_cast<const Bytef*>(packed.data()), packed.size());
   if (code != Z_OK) {
-    throw DataError(code == Z_BUF_ERROR ? "its deflate stream is cut short or too long"
+    throw DataError(code == Z_BUF_ERROR ? "its deflate stream is truncated or too long"
                                         : "its deflate stream is damaged");
   }
   plain.resize(bytes);

@@ -12,8 +12,8 @@ enum class Target { nothing, here };
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& name, const std::string& what) {
   throw DataError(fmt::format(
-      "{}: {} {}: values are read from the named file only, since whoever wrote it could make it "
-      "point at any file of yours; copy them into one file (h5repack, or h5py) first",
+      "{}: {} {}: data is read from the named file only, because the author of a file could make "
+      "it point to any file of yours. Copy the data into one file first (h5repack or h5py)",
       path.string(), name, what));
 }
 
@@ -33,7 +33,7 @@ Target target_of(std::int64_t file, const std::string& name, const fs::path& pat
   const htri_t exists = H5Oexists_by_name(file, name.c_str(), H5P_DEFAULT);
   if (exists < 0) {
     H5Eclear2(H5E_DEFAULT);
-    refuse(path, name, "is a soft link that does not end in this file");
+    refuse(path, name, "is a soft link that leads out of this file");
   }
   return exists == 0 ? Target::nothing : Target::here;
 }
@@ -57,10 +57,10 @@ H5Handle find_dataset(std::int64_t file, const std::string& name, const fs::path
   // shape, and follows one that has itself as a source until the stack overflows.
   const H5Handle creation(h5_check(H5Dget_create_plist(object.get()), "read", path));
   if (H5Pget_layout(creation.get()) == H5D_VIRTUAL) {
-    refuse(path, name, "is a virtual dataset, whose values lie in other files");
+    refuse(path, name, "is a virtual dataset, whose data is in other files");
   }
   if (h5_check(H5Pget_external_count(creation.get()), "read", path) > 0) {
-    refuse(path, name, "has external storage, so that its values lie in other files");
+    refuse(path, name, "has external storage, so its data is in other files");
   }
   return object;
 }
@@ -79,7 +79,7 @@ std::int64_t H5DatasetInfo::elements() const {
   std::int64_t n = 1;
   for (const std::int64_t extent : extents) {
     if (extent < 0 || __builtin_mul_overflow(n, extent, &n)) {
-      throw DataError("an HDF5 dataset claims more elements than 64 bits can count");
+      throw DataError("an HDF5 dataset claims more elements than fit into 64 bits");
     }
   }
   return n;

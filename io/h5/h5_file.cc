@@ -16,7 +16,7 @@ constexpr hsize_t kAlignFromBytes = 1024;
 
 H5Handle access_properties(const fs::path& path) {
   H5Handle list(h5_check(H5Pcreate(H5P_FILE_ACCESS), "prepare", path));
-  h5_check(H5Pset_file_locking(list.get(), 0, 1), "turn locks off for", path);
+  h5_check(H5Pset_file_locking(list.get(), 0, 1), "disable locks for", path);
   h5_check(H5Pset_fclose_degree(list.get(), H5F_CLOSE_STRONG), "prepare", path);
   return list;
 }
@@ -72,9 +72,10 @@ H5File H5File::open_to_read(const fs::path& path) {
 
 std::int64_t H5File::create_contiguous(const std::string& name, H5Type type,
                                        std::int64_t elements) {
-  check(elements >= 0, "a dataset has a number of elements");
+  check(elements >= 0, "the number of elements is not negative");
   const auto extent = static_cast<hsize_t>(elements);
-  const H5Handle space(h5_check(H5Screate_simple(1, &extent, nullptr), "lay out", path_));
+  const H5Handle space(
+      h5_check(H5Screate_simple(1, &extent, nullptr), "make the shape of a dataset in", path_));
   const H5Handle creation = contiguous_properties(path_);
   const H5Handle dataset(h5_check(H5Dcreate2(handle_.get(), name.c_str(), stored_type(type),
                                              space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),

@@ -40,8 +40,8 @@ std::vector<ChunkFilter> filters_of(std::int64_t creation, const std::string& wh
         break;
       default:
         throw DataError(fmt::format(
-            "{} is stored with filter {}{}: only gzip (deflate), shuffle and fletcher32 are read; "
-            "write it again with them: h5repack -f GZIP=1 {} NEW.h5",
+            "{} is stored with filter {}{}: only gzip (deflate), shuffle and fletcher32 are "
+            "supported; store it again with one of these: h5repack -f GZIP=1 {} NEW.h5",
             where, filter, label[0] == '\0' ? "" : fmt::format(" ({:.63})", label), path.string()));
     }
   }
@@ -78,7 +78,7 @@ void H5Integers::check_shape() {
   hsize_t extent = 0;
   h5_check(H5Sget_simple_extent_dims(space.get(), &extent, nullptr), "read the shape in", path_);
   if (extent > static_cast<hsize_t>(INT64_MAX / element_bytes_)) {
-    refuse("claims more elements than 64 bits can count: the file is damaged");
+    refuse("claims more elements than fit into 64 bits: the file is damaged");
   }
   elements_ = static_cast<std::int64_t>(extent);
 }
@@ -87,7 +87,7 @@ void H5Integers::check_shape() {
 void H5Integers::check_storage(std::int64_t creation, std::int64_t file_bytes) {
   const std::int64_t bytes = elements_ * element_bytes_;
   if (!may_decode_to(file_bytes, bytes)) {
-    refuse(fmt::format("claims {} elements, more than a file of {} can hold: the file is damaged",
+    refuse(fmt::format("claims {} elements, more than fit into a file of {}: the file is damaged",
                        elements_, format_bytes(file_bytes)));
   }
   if (elements_ == 0) {
@@ -99,10 +99,10 @@ void H5Integers::check_storage(std::int64_t creation, std::int64_t file_bytes) {
   }
   const auto stored = static_cast<std::int64_t>(H5Dget_storage_size(dataset_.get()));
   if (stored != bytes) {
-    refuse(fmt::format(
-        "has storage for {} of its {} bytes: whatever wrote the file did not finish, and HDF5 "
-        "would return fill values for the rest; write the file again",
-        stored, bytes));
+    refuse(
+        fmt::format("has storage for {} of its {} bytes: the program that wrote the file did not "
+                    "finish, and HDF5 would return fill values for the rest. Write the file again",
+                    stored, bytes));
   }
 }
 
@@ -115,10 +115,11 @@ void H5Integers::check_chunks(std::int64_t creation) {
   h5_check(H5Dget_num_chunks(dataset_.get(), space.get(), &found), "count the chunks in", path_);
   const std::int64_t wanted = (elements_ - 1) / chunk_elements + 1;
   if (static_cast<std::int64_t>(found) != wanted) {
-    refuse(fmt::format(
-        "has {} of its {} chunks: whatever wrote the file did not finish, and HDF5 would return "
-        "fill values for the rest; write the file again, or shrink the dataset to what is there",
-        found, wanted));
+    refuse(
+        fmt::format("has {} of its {} chunks: the program that wrote the file did not finish, and "
+                    "HDF5 would return fill values for the rest. Write the file again, or shrink "
+                    "the dataset to the chunks that exist",
+                    found, wanted));
   }
   unsigned options = 0;
   h5_check(H5Pget_chunk_opts(creation, &options), "read the chunks in", path_);
@@ -157,7 +158,7 @@ void H5Integers::read_plain(std::int64_t first, std::int64_t count, std::int64_t
   const auto extent = static_cast<hsize_t>(count);
   const H5Handle source(h5_check(H5Dget_space(dataset_.get()), "read", path_));
   h5_check(H5Sselect_hyperslab(source.get(), H5S_SELECT_SET, &start, nullptr, &extent, nullptr),
-           "select in", path_);
+           "select elements in", path_);
   const H5Handle memory(h5_check(H5Screate_simple(1, &extent, nullptr), "read", path_));
   h5_check(H5Dread(dataset_.get(), H5T_NATIVE_INT64, memory.get(), source.get(), H5P_DEFAULT, to),
            "read a dataset of", path_);
@@ -175,8 +176,8 @@ void H5Integers::load_chunk(std::int64_t index) {
   const auto stored_bytes = static_cast<std::int64_t>(raw_bytes);
   // No filter makes a chunk much larger than it was.
   if (!may_decode_to(stored_bytes, chunk_bytes) || stored_bytes / 2 > chunk_bytes + 1024) {
-    refuse(fmt::format("{}: {} bytes are stored for {}; restore the file from a copy", where,
-                       stored_bytes, chunk_bytes));
+    refuse(fmt::format("{}: {} bytes are stored for a chunk of {}; restore the file from a copy",
+                       where, stored_bytes, chunk_bytes));
   }
   std::vector<std::byte> stored(static_cast<std::size_t>(stored_bytes));
   std::uint32_t skipped = 0;

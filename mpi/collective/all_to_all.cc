@@ -49,7 +49,7 @@ void check_first(const Exchange& exchange, const std::byte* at, const View& bloc
   const OperationLabel theirs = check_greeting(exchange, at, from);
   if (theirs.bytes != block.bytes()) {
     throw CommError(fmt::format(
-        "{} gives {} bytes in an all_to_all where {} expects {}: the ranks run different "
+        "{} sends {} bytes in an all_to_all where {} expects {}: the ranks run different "
         "operations",
         exchange.describe(from), theirs.bytes, exchange.describe(exchange.rank()), block.bytes()));
   }

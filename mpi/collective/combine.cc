@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "src/base/floating_point.h"
+
 namespace trireme {
 namespace {
 
@@ -55,6 +57,7 @@ void combine_view(const View& into, const void* other, ReduceOp op) {
 }  // namespace
 
 void combine(const View& into, const void* other, ReduceOp op) {
+  restore_floating_point();  // a library may have changed it in whichever thread drives
   switch (into.dtype) {
     case DType::f32:
       return combine_view<float>(into, other, op);

@@ -60,7 +60,8 @@ TransferId Exchange::recv_of_any_length(void* data, std::int64_t bytes, std::int
 void Exchange::wait(TransferId id) {
   const auto transfer = std::find_if(transfers_.begin(), transfers_.end(),
                                      [id](const Transfer& t) { return t.id == id; });
-  check(transfer != transfers_.end(), "a transfer is waited for once, by who started it");
+  check(transfer != transfers_.end(),
+        "a transfer is waited for once, by the exchange that started it");
   fault("comm.wait");
   Backoff backoff(transport_);
   while (!finished(id)) {

@@ -51,11 +51,11 @@ OperationLabel check_greeting(const Exchange& exchange, const std::byte* at, int
   const auto other = read_greeting(at);
   if (!other) {
     throw CommError(fmt::format(
-        "{} is in {}, {} sent something that is no part of it: the ranks have lost step",
+        "{} is in {}, but {} sent something that does not belong to it: the ranks are out of step",
         exchange.describe(exchange.rank()), own.full_text(), exchange.describe(from)));
   }
   if (!agree(own, *other)) {
-    throw CommError(fmt::format("{} is in {}, {} in {}: the ranks have lost step",
+    throw CommError(fmt::format("{} is in {}, but {} is in {}: the ranks are out of step",
                                 exchange.describe(exchange.rank()), own.full_text(),
                                 exchange.describe(from), other->full_text()));
   }

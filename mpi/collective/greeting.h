@@ -5,7 +5,7 @@
 //   | magic   | kind| dtype| op| order| root | 0       | number        | bytes        | data...
 //
 // in the machine's byte order. Small operations carry their data behind it (small_collectives.h);
-// larger ones first greet(). Ranks that have lost step learn it from the label: CommError names
+// larger ones first greet(). Ranks that are out of step learn it from the label: CommError names
 // both operations. Used by the thread that drives the operation.
 #pragma once
 

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 
+#include "src/base/floating_point.h"
+
 namespace trireme {
 namespace {
 
@@ -14,6 +16,7 @@ constexpr std::chrono::milliseconds kRound{10};
 
 // Sleeps of tens of microseconds need a finer timer than the default slack of 50.
 void prepare_thread() {
+  restore_floating_point();
   ::pthread_setname_np(::pthread_self(), "trireme-comm");
   (void)::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
 }
@@ -42,6 +45,7 @@ class OperationQueue::Operation : public Pending::Operation {
   void wait() override {
     if (!is_done()) {
       queue_.help(*this);
+      restore_floating_point();  // the caller computes next
     }
     if (error_ != nullptr) {
       std::rethrow_exception(error_);
@@ -172,7 +176,7 @@ void OperationQueue::settle_started() {
 
 void OperationQueue::check_given_up() const {
   if (given_up_.load()) {
-    throw CommError(fmt::format("{} gave up its communication after an error",
+    throw CommError(fmt::format("{} stopped communicating after an error",
                                 describe_rank(transport_, transport_.rank())));
   }
 }

@@ -55,7 +55,7 @@ MemorySource& QueuedCommunicator::memory() {
 // Alone in the group, or without data, there is nothing to wait for.
 Pending QueuedCommunicator::start(OperationKind kind, const ConstView& data,
                                   OperationQueue::Body body, ReduceOp op, int root) {
-  check(data.device.kind == DeviceKind::cpu, "this communicator moves host memory");
+  check(data.device.kind == DeviceKind::cpu, "this communicator handles host memory only");
   if (size() == 1) {
     return Pending();
   }
@@ -97,7 +97,7 @@ Pending QueuedCommunicator::all_reduce(ConstView from, View into, ReduceOp op) {
 
 Pending QueuedCommunicator::reduce_scatter(View data, ReduceOp op) {
   check_reducible(data);
-  check(data.count % size() == 0, "reduce_scatter takes one block a rank, all equal");
+  check(data.count % size() == 0, "reduce_scatter takes one block per rank, all of equal size");
   const auto body = [this, at = data.data](Exchange& exchange) {
     const OperationLabel& label = exchange.label();
     algorithms_->reduce_scatter(exchange, view_at(at, label), label.op);
@@ -106,7 +106,7 @@ Pending QueuedCommunicator::reduce_scatter(View data, ReduceOp op) {
 }
 
 Pending QueuedCommunicator::all_gather(View data) {
-  check(data.count % size() == 0, "all_gather takes one block a rank, all equal");
+  check(data.count % size() == 0, "all_gather takes one block per rank, all of equal size");
   return start(OperationKind::all_gather, data, [this, at = data.data](Exchange& exchange) {
     algorithms_->all_gather(exchange, view_at(at, exchange.label()));
   });

@@ -24,7 +24,7 @@ Backend parse_backend(std::string_view name) {
     }
   }
   throw ConfigError(
-      fmt::format("there is no backend '{}': choose one of {}", name, fmt::join(kNames, ", ")));
+      fmt::format("unknown backend '{}': choose one of {}", name, fmt::join(kNames, ", ")));
 }
 
 }  // namespace trireme

@@ -49,8 +49,8 @@ void check_fabric_settings(const EnvironmentLookup& environment) {
   const std::vector<std::string> here = interfaces();
   if (!here.empty() && names_absent_interfaces(setting, here)) {
     throw ConfigError(fmt::format(
-        "OMPI_MCA_btl_tcp_if_include={}: this host has {}; set it to the interface that reaches "
-        "the other hosts, or to their network (10.0.0.0/8), or unset it",
+        "OMPI_MCA_btl_tcp_if_include={} names no interface of this host, which has {}; set it to "
+        "the interface that reaches the other hosts or to their network (10.0.0.0/8), or unset it",
         setting, fmt::join(here, ", ")));
   }
 }

@@ -28,11 +28,11 @@ MPI_Datatype mpi_type(DType dtype) {
     case DType::u32:
       return MPI_UINT32_T;
   }
-  throw InternalError("no such type");
+  throw InternalError("unknown element type");
 }
 
 MPI_Op mpi_op(DType dtype, ReduceOp op) {
-  check(MpiNative::can_reduce(dtype), "MPI reduces no bfloat16");
+  check(MpiNative::can_reduce(dtype), "MPI does not reduce bfloat16");
   switch (op) {
     case ReduceOp::sum:
       return MPI_SUM;
@@ -41,7 +41,7 @@ MPI_Op mpi_op(DType dtype, ReduceOp op) {
     case ReduceOp::min:
       return MPI_MIN;
   }
-  throw InternalError("no such operation");
+  throw InternalError("unknown reduction");
 }
 
 int mpi_count(std::int64_t count) {
@@ -60,7 +60,7 @@ const void* sent(const ConstView& send) { return send.empty() ? MPI_IN_PLACE : s
 
 MpiNative::MpiNative(const MpiSession& session) {
   if (session.launcher() == Launcher::alone) {
-    throw ConfigError("there is no MPI to compare with: start this under mpirun or srun");
+    throw ConfigError("there is no MPI to compare with: start the benchmark with mpirun or srun");
   }
   mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
 }

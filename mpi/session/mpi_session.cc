@@ -45,17 +45,17 @@ void start_mpi() {
   mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   if (provided < MPI_THREAD_MULTIPLE) {
     throw ConfigError(
-        "this MPI library gives no MPI_THREAD_MULTIPLE, which trireme needs: use an "
-        "Open MPI that was built with thread support (Debian's is)");
+        "this MPI library does not provide MPI_THREAD_MULTIPLE, which trireme needs: use an Open "
+        "MPI that was built with thread support (Debian's is)");
   }
   int size = 0;
   mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
   if (promised_size() > 1 && size != promised_size()) {
-    throw ConfigError(fmt::format(
-        "mpirun started {} processes but this MPI library connects {}: mpirun and the library "
-        "belong to different MPI installations (compare 'mpirun --version' with 'trireme "
-        "--version')",
-        promised_size(), size));
+    throw ConfigError(
+        fmt::format("mpirun started {} processes, but this MPI library connects only {}: mpirun "
+                    "and the library belong to different MPI installations (compare 'mpirun "
+                    "--version' with 'trireme --version')",
+                    promised_size(), size));
   }
 }
 
@@ -108,10 +108,11 @@ MpiSession::MpiSession()
     const auto limit = start_deadline(process_environment()("TRIREME_START_DEADLINE"));
     const StartAlarm alarm(
         limit,
-        fmt::format("{}: MPI has not connected all ranks within {}: a rank is stopped, its host is "
-                    "gone, or the hosts do not reach each other (try mpirun --mca btl_base_verbose "
-                    "30, or UCX_LOG_LEVEL=info). TRIREME_START_DEADLINE=SECONDS waits longer",
-                    name_before_start(), format_seconds(limit.count())));
+        fmt::format(
+            "{}: MPI did not connect all ranks within {}: a rank is stopped, a host is down, or "
+            "the hosts cannot reach each other (to find out, use mpirun --mca btl_base_verbose 30, "
+            "or UCX_LOG_LEVEL=info). Set TRIREME_START_DEADLINE=SECONDS to wait longer",
+            name_before_start(), format_seconds(limit.count())));
     start_mpi();
     recorder_ = std::make_unique<FlightRecorder>(own_rank(), host_name());
     watcher_ = std::make_unique<MpiWatcher>(*recorder_);
@@ -126,7 +127,9 @@ MpiSession::~MpiSession() {
     return;
   }
   if (std::uncaught_exceptions() > uncaught_at_start_) {
-    fmt::print(stderr, "rank {} (host {}) ends the job: an error passed through the MPI session\n",
+    fmt::print(stderr,
+               "rank {} (host {}) ends the job because of an error that was not handled within the "
+               "MPI session\n",
                place().rank, place().host);
     abort(ExitCode::hang);
   }

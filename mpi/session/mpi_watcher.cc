@@ -192,7 +192,7 @@ void MpiWatcher::Listener::take_messages() {
     int bytes = 0;
     mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
     if (bytes < 0 || bytes > kMostBytes) {
-      throw CommError("a message of the watcher is too long");
+      throw CommError("a message between watchers is too long");
     }
     Message& message =
         coming_.emplace_back(Message{MPI_REQUEST_NULL, status.MPI_SOURCE, status.MPI_TAG,

@@ -18,7 +18,7 @@ TuningEntry parse_entry(const nlohmann::json& object) {
   entry.op = text_field(object, "op");
   const auto& known = tuned_operations();
   if (std::find(known.begin(), known.end(), entry.op) == known.end()) {
-    throw DataError(fmt::format("'{}' is no operation that can be tuned", entry.op));
+    throw DataError(fmt::format("'{}' is not an operation that can be tuned", entry.op));
   }
   entry.max_bytes = count_field(object, "max_bytes");
   try {
@@ -27,7 +27,7 @@ TuningEntry parse_entry(const nlohmann::json& object) {
     throw DataError(error.what());
   }
   if (entry.backend == Backend::automatic) {
-    throw DataError("an entry names the backend that was measured, not 'auto'");
+    throw DataError("the backend of an entry must be the one that was measured, not 'auto'");
   }
   return entry;
 }
@@ -37,7 +37,7 @@ void check_order(const std::vector<TuningEntry>& entries) {
   for (const TuningEntry& entry : entries) {
     const auto [at, fresh] = last.try_emplace(entry.op, entry.max_bytes);
     if (!fresh && entry.max_bytes <= at->second) {
-      throw DataError(fmt::format("the entries of {} are not in order of size at max_bytes {}",
+      throw DataError(fmt::format("the entries of {} are not sorted by size at max_bytes {}",
                                   entry.op, entry.max_bytes));
     }
     at->second = entry.max_bytes;
@@ -87,8 +87,8 @@ Tuning parse_tuning(std::string_view text) {
   tuning.ranks_per_host = static_cast<int>(count_field(object, "ranks_per_host", 1, tuning.ranks));
   const nlohmann::json& entries = array_field(object, "entries");
   if (entries.size() > kMostEntries) {
-    throw DataError(
-        fmt::format("field 'entries' holds {}, at most {}", entries.size(), kMostEntries));
+    throw DataError(fmt::format("field 'entries' holds {} entries; at most {} are allowed",
+                                entries.size(), kMostEntries));
   }
   for (const nlohmann::json& entry : entries) {
     tuning.entries.push_back(parse_entry(entry));

@@ -42,7 +42,7 @@ std::unique_ptr<Transport> WorldFactory::make_one(Backend backend) {
     case Backend::hierarchical:
       return make_hierarchical();
   }
-  throw ConfigError("no such backend");
+  throw ConfigError("unknown backend");
 }
 
 // The parts fail alike on all ranks, so that all fall back together.
@@ -50,7 +50,7 @@ std::unique_ptr<Transport> WorldFactory::make_automatic() {
   try {
     return is_one_host() ? make_shm() : make_hierarchical();
   } catch (const ConfigError& error) {
-    warn_(fmt::format("{}; this run goes on over MPI alone (comm.backend: mpi)", error.what()));
+    warn_(fmt::format("{}; this run continues over MPI alone (comm.backend: mpi)", error.what()));
     return make_mpi_transport(hosts_);
   }
 }
@@ -68,7 +68,8 @@ std::unique_ptr<Transport> WorldFactory::make_tuned(const Tuning& tuning) {
     try {
       choices.push_back({entry.backend, make_one(entry.backend)});
     } catch (const ConfigError& error) {
-      warn_(fmt::format("the tuning table names {}: {}", name_of(entry.backend), error.what()));
+      warn_(fmt::format("the tuning table names the backend {}, which is not available: {}",
+                        name_of(entry.backend), error.what()));
     }
   }
   return std::make_unique<TunedTransport>(std::move(choices), tuning);
@@ -77,9 +78,8 @@ std::unique_ptr<Transport> WorldFactory::make_tuned(const Tuning& tuning) {
 std::unique_ptr<Transport> WorldFactory::make_shm() {
   if (!is_one_host()) {
     throw ConfigError(fmt::format(
-        "comm.backend shm connects ranks of one host, but rank 0 is on {} and another on {}: "
-        "choose "
-        "hierarchical or auto",
+        "comm.backend shm connects ranks of one host, but rank 0 is on {} and another rank on {}: "
+        "choose hierarchical or auto",
         hosts_.front(), *std::find_if(hosts_.begin(), hosts_.end(), [&](const std::string& host) {
           return host != hosts_.front();
         })));
@@ -117,7 +117,7 @@ std::unique_ptr<Transport> WorldFactory::make_hierarchical() {
   try {
     network = make_ucx();
   } catch (const ConfigError& error) {
-    warn_(fmt::format("{}; MPI carries what goes between hosts", error.what()));
+    warn_(fmt::format("{}; data between hosts goes through MPI", error.what()));
     network = make_mpi_transport(hosts_);
   }
   if (layout.per_host() == 1) {

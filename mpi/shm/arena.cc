@@ -54,8 +54,8 @@ std::int64_t available_in_group() {
 
 [[noreturn]] void refuse(std::int64_t bytes, const std::string& why) {
   throw DeviceError(
-      fmt::format("out of memory for buffers that the ranks of this host share: {} more were asked "
-                  "for, but {}; take a smaller micro-batch or model, or fewer ranks on this host",
+      fmt::format("out of memory for the buffers that the ranks of this host share: {} more are "
+                  "needed, but {}; use a smaller micro-batch or model, or fewer ranks per host",
                   format_bytes(bytes), why));
 }
 
@@ -68,11 +68,11 @@ std::int64_t available_memory_bytes() {
 Arena::Arena(std::shared_ptr<Segment> segment) : segment_(std::move(segment)) {}
 
 void* Arena::take(std::int64_t bytes) {
-  check(bytes >= 0, "memory is asked for in bytes");
+  check(bytes >= 0, "a size in bytes is not negative");
   const std::lock_guard lock(mutex_);
   if (bytes > segment_->address().reserve_bytes) {
-    refuse(bytes,
-           fmt::format("a segment holds {}", format_bytes(segment_->address().reserve_bytes)));
+    refuse(bytes, fmt::format("a shared-memory segment holds at most {}",
+                              format_bytes(segment_->address().reserve_bytes)));
   }
   const std::int64_t alignment = bytes >= kHugePage ? kHugePage : kGrain;
   std::int64_t offset = take_offset(granted(bytes), alignment);
@@ -129,13 +129,12 @@ void Arena::grow_for(std::int64_t bytes, std::int64_t alignment) {
                              format_bytes(available)));
   }
   if (!segment_->grow(end)) {
-    refuse(more,
-           fmt::format("a segment ends at {}, or at this process's limit (raise ulimit -f, or "
-                       "take comm.backend mpi)",
-                       format_bytes(segment_->address().reserve_bytes)));
+    refuse(more, fmt::format("a shared-memory segment cannot grow beyond {} or the file size limit "
+                             "of this process (raise ulimit -f, or set comm.backend=mpi)",
+                             format_bytes(segment_->address().reserve_bytes)));
   }
   if (!segment_->populate(end_, more)) {
-    refuse(more, "the system grants no pages for it");
+    refuse(more, "the system has no pages for them");
   }
   insert(end_, more);
   end_ = end;

@@ -92,12 +92,14 @@ void ShmGroup::wait_for_peer(const std::function<bool()>& ready) {
     node_->sleep(std::chrono::milliseconds(1), ready);
     for (int r = 0; r < size(); ++r) {
       if (node_->is_dead(member(r)) && !ready()) {
-        throw CommError(fmt::format("{}: split: {} is dead", describe(rank_), describe(r)));
+        throw CommError(
+            fmt::format("{}: cannot split the group: {} is dead", describe(rank_), describe(r)));
       }
     }
     if (Clock::now() > limit) {
-      throw Hang(fmt::format("{}: split: a rank of the group did not come within 10 minutes",
-                             describe(rank_)));
+      throw Hang(
+          fmt::format("{}: cannot split the group: not all of its ranks arrived within 10 minutes",
+                      describe(rank_)));
     }
   }
 }
@@ -171,7 +173,7 @@ void ShmGroup::post(Exchange& exchange) {
   wait(exchange, Waiting::posts);
   for (int r = 0; r < size(); ++r) {
     if (r != rank_ && !agree(posted(r).label, next_notice_.label)) {
-      throw CommError(fmt::format("{} is in {}, {} in {}: the ranks have lost step",
+      throw CommError(fmt::format("{} is in {}, but {} is in {}: the ranks are out of step",
                                   describe(rank_), next_notice_.label.full_text(), describe(r),
                                   posted(r).label.full_text()));
     }
@@ -229,8 +231,7 @@ ShmGroup::Touch::Touch(ShmGroup& group) : group_(group) {
   for (int r = 0; r < group_.size(); ++r) {
     if (group_.header(r).revoked.load() != 0) {
       group_.header(group_.rank_).touching.store(0);
-      throw CommError(
-          fmt::format("{} gave up its communication after an error", group_.describe(r)));
+      throw CommError(fmt::format("{} stopped communicating after an error", group_.describe(r)));
     }
   }
 }

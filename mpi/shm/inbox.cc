@@ -126,7 +126,7 @@ void Inbox::accept(Receive& to, std::int64_t bytes, std::int64_t ticket_offset,
   }
   std::uint32_t state = Ticket::offered;
   if (!ticket->state.compare_exchange_strong(state, Ticket::claimed)) {
-    to.error = group_.describe(to.from) + " took its message back after an error";
+    to.error = group_.describe(to.from) + " withdrew its message after an error";
     to.state = State::failed;
     return;
   }

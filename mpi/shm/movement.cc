@@ -130,7 +130,7 @@ void check_lengths(const ShmGroup& group, const AllToAll& blocks,
         blocks.recv_counts[static_cast<std::size_t>(parcel.from)] * size_of(blocks.recv.dtype);
     if (parcel.bytes != expected) {
       throw CommError(fmt::format(
-          "{} gives {} bytes in an all_to_all where {} expects {}: the ranks run different "
+          "{} sends {} bytes in an all_to_all where {} expects {}: the ranks run different "
           "operations",
           group.describe(parcel.from), parcel.bytes, group.describe(group.rank()), expected));
     }

@@ -121,8 +121,8 @@ void ShmNode::find_peer(Member& member, const SegmentAddress& address,
   member.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, address.pid, 0U)));
   if (!member.process) {
     throw ConfigError(fmt::format(
-        "rank {} (host {}), process {}, can't be watched (pidfd_open: {}); Linux 5.3 or newer is "
-        "needed, and a container that allows it; or take comm.backend mpi",
+        "rank {} (host {}), process {}, cannot be watched (pidfd_open: {}): this needs Linux 5.3 "
+        "or newer, and a container must allow it; otherwise set comm.backend=mpi",
         member.world_rank, member.host, address.pid, std::strerror(errno)));
   }
 }

@@ -10,34 +10,47 @@ bool is_small(const ShmGroup& group, std::int64_t bytes) {
   return bytes <= kSlotBytes && bytes * (group.size() - 1) <= kSmallReadBytes;
 }
 
-void offer(ShmGroup& group, const void* data, std::int64_t bytes) {
+namespace {
+
+// Whether peers are to work on data of this rank where it lies.
+bool stays(const ShmGroup& group, const void* data, std::int64_t bytes) {
+  return bytes > kMostCopiedBytes && group.segment(group.rank()).contains(data, bytes);
+}
+
+void copy_with_post(ShmGroup& group, const void* data, std::int64_t bytes) {
   Notice& notice = group.next_notice();
-  if (is_small(group, bytes)) {
-    const bool tiny = bytes <= Notice::kTinyBytes;
-    notice.source = tiny ? kInPost : kInSlot;
-    if (bytes > 0) {
-      std::memcpy(tiny ? notice.tiny.data() : group.slot(group.rank(), group.next_turn()), data,
-                  static_cast<std::size_t>(bytes));
-    }
-    return;
+  const bool tiny = bytes <= Notice::kTinyBytes;
+  notice.source = tiny ? kInPost : kInSlot;
+  if (bytes > 0) {
+    std::memcpy(tiny ? notice.tiny.data() : group.slot(group.rank(), group.next_turn()), data,
+                static_cast<std::size_t>(bytes));
   }
-  const Segment& own = group.segment(group.rank());
-  notice.source = own.contains(data, bytes) ? own.offset_of(data) : kStaged;
+}
+
+}  // namespace
+
+void offer(ShmGroup& group, const void* data, std::int64_t bytes) {
+  if (stays(group, data, bytes)) {
+    group.next_notice().source = group.segment(group.rank()).offset_of(data);
+  } else if (is_small(group, bytes)) {
+    copy_with_post(group, data, bytes);
+  } else {
+    group.next_notice().source = kStaged;
+  }
 }
 
 void offer_both(ShmGroup& group, const void* data, void* into, std::int64_t bytes) {
-  offer(group, data, bytes);
   Notice& notice = group.next_notice();
-  if (notice.source < 0) {
-    return;
-  }
-  const Segment& own = group.segment(group.rank());
-  if (!own.contains(into, bytes)) {
+  if (stays(group, data, bytes) && stays(group, into, bytes)) {
+    const Segment& own = group.segment(group.rank());
+    notice.source = own.offset_of(data);
+    const std::int64_t offset = own.offset_of(into);
+    std::memcpy(notice.tiny.data(), &offset, sizeof(offset));
+  } else if (is_small(group, bytes)) {
+    copy_with_post(group, data, bytes);
+  } else {
     notice.source = kStaged;
-    return;
   }
-  const std::int64_t offset = own.offset_of(into);
-  std::memcpy(notice.tiny.data(), &offset, sizeof(offset));
 }
 
 std::byte* wanted(const ShmGroup& group, int r) {
@@ -60,22 +73,36 @@ const std::byte* offered(const ShmGroup& group, int r) {
   }
 }
 
-bool any_staged(const ShmGroup& group) {
+namespace {
+
+// Whether `holds` for any rank's source.
+template <class Holds>
+bool any_source(const ShmGroup& group, Holds holds) {
   for (int r = 0; r < group.size(); ++r) {
-    if (group.posted(r).source == kStaged) {
+    if (holds(group.posted(r).source)) {
       return true;
     }
   }
   return false;
 }
 
+}  // namespace
+
+bool any_staged(const ShmGroup& group) {
+  return any_source(group, [](std::int64_t source) { return source == kStaged; });
+}
+
 bool any_in_place(const ShmGroup& group) {
-  for (int r = 0; r < group.size(); ++r) {
-    if (group.posted(r).source >= 0) {
-      return true;
-    }
-  }
-  return false;
+  return any_source(group, [](std::int64_t source) { return source >= 0; });
+}
+
+bool all_with_posts(const ShmGroup& group) {
+  return !any_source(group,
+                     [](std::int64_t source) { return source != kInPost && source != kInSlot; });
+}
+
+bool all_in_place(const ShmGroup& group) {
+  return !any_source(group, [](std::int64_t source) { return source < 0; });
 }
 
 }  // namespace trireme

@@ -6,18 +6,22 @@
 
 namespace trireme {
 
-// Whether data of this size comes with the post: the same on all ranks for the same size.
+// The most that is copied although it lies in the arena: above it, copying takes longer than the
+// second meeting that work in place needs (docs/performance.md).
+inline constexpr std::int64_t kMostCopiedBytes = 1 << 10;
+
+// Whether data of this size may come with the post: the same on all ranks for the same size.
 bool is_small(const ShmGroup& group, std::int64_t bytes);
 
-// Sets the source of this rank's next post: copies small data, else looks where it lies. Data that
-// nobody will read is null, 0 bytes.
+// Sets the source of this rank's next post: where the data lies, if it lies in the arena and is
+// above kMostCopiedBytes; else a copy of small data; else it comes in pieces. Data that nobody will
+// read is null, 0 bytes.
 void offer(ShmGroup& group, const void* data, std::int64_t bytes);
 
-// The same for data whose result goes to `into`, which peers will write if both lie in the arena;
-// if only one of them does, the data comes in pieces.
+// The same for data whose result goes to `into`, which peers will write if all_in_place(): data
+// counts as the arena's only if both lie there.
 void offer_both(ShmGroup& group, const void* data, void* into, std::int64_t bytes);
-// Where rank r wants the result. Only after offer_both(), where any_staged() is false and the data
-// is not small.
+// Where rank r wants the result. Only after offer_both(), where all_in_place() is true.
 std::byte* wanted(const ShmGroup& group, int r);
 
 // Where rank r's data lies, as posted; null if it comes in pieces.
@@ -26,5 +30,9 @@ const std::byte* offered(const ShmGroup& group, int r);
 // Whether any rank's data comes in pieces, or lies in the arena.
 bool any_staged(const ShmGroup& group);
 bool any_in_place(const ShmGroup& group);
+// Whether the data of every rank was copied into its post.
+bool all_with_posts(const ShmGroup& group);
+// Whether the data of every rank lies in the arena, where the others can read it.
+bool all_in_place(const ShmGroup& group);
 
 }  // namespace trireme

@@ -9,6 +9,8 @@
 
 #include <emmintrin.h>
 
+#include "src/base/floating_point.h"
+
 namespace trireme {
 namespace {
 
@@ -277,6 +279,7 @@ void reduce_by(const Job& job, std::size_t sources, ReduceOp op) {
 }
 
 void run(const Job& job, std::size_t sources, DType dtype, ReduceOp op) {
+  restore_floating_point();  // a library may have changed it in whichever thread drives
   switch (dtype) {
     case DType::f32:
       return reduce_by<float>(job, sources, op);

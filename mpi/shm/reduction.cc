@@ -194,9 +194,9 @@ void shm_all_reduce(ShmGroup& group, Addresses& addresses, Exchange& exchange,
   const Reduction reduction{group, addresses, exchange, from, into, op};
   offer_both(group, from.data, into.data, into.bytes());
   group.post(exchange);
-  if (is_small(group, into.bytes())) {
+  if (all_with_posts(group)) {
     reduction.from_posts({0, into.count});
-  } else if (!any_staged(group)) {
+  } else if (all_in_place(group)) {
     reduction.all_in_arena();
   } else if (group.size() == 2) {
     reduction.all_staged_by_two();
@@ -212,9 +212,9 @@ void shm_reduce_scatter(ShmGroup& group, Addresses& addresses, Exchange& exchang
   const Range own{count * group.rank(), count};
   offer(group, data.data, data.bytes());
   group.post(exchange);
-  if (is_small(group, data.bytes())) {
+  if (all_with_posts(group)) {
     reduction.from_posts(own);
-  } else if (!any_staged(group)) {
+  } else if (all_in_place(group)) {
     reduction.block_in_place(own);
   } else {
     reduction.block_staged(own);

@@ -21,10 +21,10 @@ constexpr std::uint64_t kMagic = 0x31'6d'68'73'65'72'69'74;  // "tireshm1"
 constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 
 [[noreturn]] void refuse(const std::string& what, int error) {
-  throw ConfigError(fmt::format(
-      "shared memory between the ranks of this host is not to be had: {}: {}; ranks in containers "
-      "need one pid namespace and one user, or take comm.backend mpi",
-      what, std::strerror(error)));
+  throw ConfigError(
+      fmt::format("the ranks of this host cannot share memory: {}: {}. Ranks in containers need a "
+                  "common PID namespace and the same user; otherwise set comm.backend=mpi",
+                  what, std::strerror(error)));
 }
 
 std::uint64_t random_bits() {
@@ -45,7 +45,7 @@ void check_identity(int fd, const SegmentAddress& address, const std::string& pa
   const ssize_t got = ::pread(fd, &found, sizeof(found), 0);
   if (got != static_cast<ssize_t>(sizeof(found)) || found.magic != kMagic ||
       found.nonce != address.nonce) {
-    refuse(path + " is not the peer's segment (another pid namespace?)", ESTALE);
+    refuse(path + " is not the peer's segment (is the peer in another PID namespace?)", ESTALE);
   }
 }
 
@@ -62,7 +62,7 @@ SegmentAddress SegmentAddress::parse(const std::string& text) {
   in >> address.pid >> address.fd >> address.reserve_bytes >> address.nonce;
   if (!in || in >> rest || address.pid <= 0 || address.fd < 0 ||
       address.reserve_bytes < Segment::kHeaderBytes) {
-    throw CommError(fmt::format("a peer's segment has no such address: '{}'", text));
+    throw CommError(fmt::format("'{}' is not a valid address of a peer's segment", text));
   }
   return address;
 }
@@ -73,7 +73,7 @@ std::shared_ptr<Segment> Segment::make(std::int64_t reserve_bytes) {
     refuse("memfd_create", errno);
   }
   if (!file_may_have(kHeaderBytes)) {
-    refuse(fmt::format("{} (ulimit -f)", format_bytes(kHeaderBytes)), EFBIG);
+    refuse(fmt::format("a file of {} (ulimit -f)", format_bytes(kHeaderBytes)), EFBIG);
   }
   if (::ftruncate(fd.get(), kHeaderBytes) != 0) {
     refuse("ftruncate", errno);
@@ -81,7 +81,7 @@ std::shared_ptr<Segment> Segment::make(std::int64_t reserve_bytes) {
   const SegmentAddress address{::getpid(), fd.get(), reserve_bytes, random_bits()};
   std::shared_ptr<Segment> segment(new Segment(std::move(fd), address));
   if (!segment->populate(0, kHeaderBytes)) {
-    refuse("a first page", ENOMEM);
+    refuse("allocating the first page", ENOMEM);
   }
   segment->header().magic = kMagic;
   segment->header().nonce = address.nonce;

@@ -3,14 +3,16 @@
 // S bytes:
 //   up to kSmallReadBytes / (n-1)  the data comes with the post, in the cache line itself or in a
 //                                  slot; each rank reads what it needs of all, and adds in tree
-//                                  order itself: one meeting
+//                                  order itself: one meeting. Not so above kMostCopiedBytes
+//                                  (offer_data.h) where it lies in the arena
 //   buffers of the arena           all_reduce: each rank reduces its n-th part, reading all peers'
 //                                  buffers in place, and writes it into all of them; others: each
 //                                  copies what it needs from its peers' buffers; two meetings
 //   other buffers                  pieces of kChunkBytes pass through inlets that stay in the
 //                                  cache, one meeting a piece: while a piece is put in, the last
 //                                  one is reduced or taken out
-// A buffer counts as the arena's only if that is so for all ranks whose data is read.
+// Reductions take a buffer as the arena's only if all ranks' data is; if only some is, it passes
+// through inlets, small data too.
 // Thread rule: algorithms.h.
 #pragma once
 

@@ -190,7 +190,7 @@ TransferId ThreadWorld::Link::post(const Channel& channel, void* data, std::int6
 
 bool ThreadWorld::Link::finished(TransferId id) {
   const auto at = transfers_.find(id);
-  check(at != transfers_.end(), "a transfer is asked for until it has finished");
+  check(at != transfers_.end(), "a transfer is not queried again after it has finished");
   if (at->second->finished.load()) {
     if (!at->second->error.empty()) {
       throw CommError(at->second->error);

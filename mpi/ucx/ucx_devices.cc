@@ -120,10 +120,10 @@ bool names_absent_devices(const std::string& setting, const std::vector<UcxDevic
 
 std::string fabric_fault(const std::string& what, const std::vector<UcxDevice>& devices) {
   return fmt::format(
-      "{}: {}, {}; this host has {}. Set UCX_TLS and UCX_NET_DEVICES to what every host has, or "
-      "unset both. For TCP alone: UCX_TLS=tcp,self, for MPI itself OMPI_MCA_pml=ob1 "
-      "OMPI_MCA_btl=tcp,self, and where a host has several networks UCX_NET_DEVICES=<the interface "
-      "that reaches the others>",
+      "{}: {}, {}; this host has {}. Set UCX_TLS and UCX_NET_DEVICES to transports and devices "
+      "that every host has, or unset both. To use TCP alone, set UCX_TLS=tcp,self; for MPI itself, "
+      "set OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self; and if a host has several networks, set "
+      "UCX_NET_DEVICES=<the interface that reaches the others>",
       what, setting_of("UCX_TLS"), setting_of("UCX_NET_DEVICES"), describe(devices));
 }
 

@@ -65,7 +65,7 @@ void check_devices() {
   const auto devices = ucx_devices();
   if (names_absent_devices(setting, devices)) {
     throw ConfigError(
-        fabric_fault("none of the devices that UCX_NET_DEVICES names is here", devices));
+        fabric_fault("this host has none of the devices that UCX_NET_DEVICES names", devices));
   }
 }
 
@@ -85,7 +85,8 @@ UcxFabric::UcxFabric(int ranks) {
   ucp_context_h context = nullptr;
   const ucs_status_t status = ucp_init(&params, config.get(), &context);
   if (status == UCS_ERR_NO_DEVICE) {
-    throw ConfigError(fabric_fault("UCX finds nothing to use" + last_ucx_message(), ucx_devices()));
+    throw ConfigError(
+        fabric_fault("UCX found no usable device" + last_ucx_message(), ucx_devices()));
   }
   ucx_check(status, "ucp_init");
   context_.reset(context);

@@ -20,7 +20,8 @@ constexpr std::chrono::seconds kCancelLimit{2};
 }  // namespace
 
 TransferId UcxLink::new_transfer(std::int64_t bytes, int peer, bool sends) {
-  check(bytes >= 0 && bytes <= kMaxTransferBytes, "a transfer keeps to the longest");
+  check(bytes >= 0 && bytes <= kMaxTransferBytes,
+        "a transfer does not exceed the longest that is allowed");
   TransferId id = static_cast<TransferId>(transfers_.size());
   if (free_.empty()) {
     transfers_.emplace_back();

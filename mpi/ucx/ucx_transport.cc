@@ -75,7 +75,7 @@ void connect_some(Communicator& group, UcxWorker& worker) {
   for (const int peer : some) {
     if (peer != group.rank() && worker.endpoint(peer) == nullptr) {
       throw ConfigError(fabric_fault(
-          fmt::format("UCX can't connect to rank {} (host {}): {}{}", peer, group.host(peer),
+          fmt::format("UCX cannot connect to rank {} (host {}): {}{}", peer, group.host(peer),
                       ucs_status_string(worker.error(peer)), last_ucx_message()),
           ucx_devices()));
     }
@@ -97,8 +97,8 @@ void UcxLink::drive_until(const std::function<bool()>& done, int peer) {
       throw CommError(describe_loss(peer, state));
     }
     if (Clock::now() > end) {
-      throw Hang(fmt::format("{}: a split waits for {}", describe_rank(*this, rank_),
-                             describe_rank(*this, peer)));
+      throw Hang(fmt::format("{}: cannot split the group: {} did not answer in time",
+                             describe_rank(*this, rank_), describe_rank(*this, peer)));
     }
     return false;
   };

@@ -27,7 +27,8 @@ UcxWorker::UcxWorker(std::shared_ptr<UcxFabric> fabric, int rank, int size)
   ucp_worker_h worker = nullptr;
   const ucs_status_t status = ucp_worker_create(fabric_->context(), &params, &worker);
   if (status == UCS_ERR_NO_DEVICE || status == UCS_ERR_UNREACHABLE) {
-    throw ConfigError(fabric_fault("UCX finds nothing to use" + last_ucx_message(), ucx_devices()));
+    throw ConfigError(
+        fabric_fault("UCX found no usable device" + last_ucx_message(), ucx_devices()));
   }
   ucx_check(status, "ucp_worker_create");
   worker_.reset(worker);

@@ -117,7 +117,7 @@ FlightReport parse_flight_report(std::string_view text) {
   report.overdue = label_in(object, "overdue");
   for (const json& each : array_field(object, "waiting")) {
     if (!each.is_string()) {
-      throw DataError("\"waiting\" does not hold texts");
+      throw DataError("\"waiting\" does not hold strings");
     }
     report.waiting.push_back(each.get<std::string>());
   }

@@ -17,7 +17,7 @@ constexpr int kMostCulprits = 6;
 
 std::string whereabouts(const FlightReport& report) {
   std::string text =
-      fmt::format("it is in {} for {}", report.phase, format_seconds(report.phase_seconds));
+      fmt::format("it has been in {} for {}", report.phase, format_seconds(report.phase_seconds));
   if (!report.waiting.empty()) {
     text += fmt::format(", waiting in {}", fmt::join(report.waiting, ", "));
   }
@@ -26,9 +26,9 @@ std::string whereabouts(const FlightReport& report) {
 
 std::string last_entered(const FlightReport& report) {
   if (!report.knows_group || report.entered < 0) {
-    return "it has entered nothing of this group";
+    return "it has entered no operation of this group";
   }
-  return fmt::format("the last it entered of this group is {}",
+  return fmt::format("the last operation of this group that it entered is {}",
                      report.last ? report.last->full_text() : fmt::format("#{}", report.entered));
 }
 
@@ -43,11 +43,11 @@ std::string blame_rank(const OperationLabel& label, const std::string& in_full,
                        last_entered(report));
   }
   if (report.overdue && !agree(*report.overdue, label)) {
-    return fmt::format("is in {}, not in {}: the ranks have lost step; {}",
+    return fmt::format("is in {}, not in {}: the ranks are out of step; {}",
                        report.overdue->full_text(), label.full_text(), whereabouts(report));
   }
   if (report.finished < label.number - 1) {
-    return fmt::format("has {} behind others that have not finished; {}", in_full,
+    return fmt::format("has queued {} behind operations that have not finished; {}", in_full,
                        whereabouts(report));
   }
   return {};
@@ -88,7 +88,7 @@ std::string blame(const OperationLabel& label, const std::string& name, const Gr
     return fmt::format("every rank has entered {}", in_full);
   }
   return fmt::format("{}{}", fmt::join(culprits, "; "),
-                     unnamed == 0 ? "" : fmt::format("; and {} more ranks", unnamed));
+                     unnamed == 0 ? "" : fmt::format("; and {}", counted(unnamed, "more rank")));
 }
 
 GroupWatch::GroupWatch(const Watch& watch, GroupMembers members)
@@ -113,8 +113,8 @@ std::string GroupWatch::find_culprits(const OperationLabel& label) {
   question.asker = watch_.recorder->rank();
   question.group = group_.id;
   question.number = is_collective(label.kind) ? label.number : -1;
-  question.why = fmt::format("rank {} waits for {} of group {} beyond its deadline", question.asker,
-                             label.text(), name);
+  question.why = fmt::format("rank {} has waited for {} of group {} beyond its deadline",
+                             question.asker, label.text(), name);
   watch_.recorder->dump_in_background(question.why);
   std::string text;
   if (watch_.inquiry != nullptr) {

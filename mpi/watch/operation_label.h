@@ -24,7 +24,7 @@ std::string_view name_of(OperationKind kind);
 std::string_view name_of(ReduceOp op);
 constexpr bool is_collective(OperationKind kind) { return kind < OperationKind::send; }
 
-// What a collective operation is: the same on all ranks of the group, or they have lost step.
+// What a collective operation is: the same on all ranks of the group, or they are out of step.
 struct OperationLabel {
   OperationKind kind = OperationKind::barrier;
   DType dtype = DType::u8;

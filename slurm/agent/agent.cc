@@ -70,8 +70,10 @@ class Agent {
       code = connection ? ExitCode::ok : ExitCode::io;
     } catch (const Error& error) {
       // A supervisor that is not understood is as good as none. What was made goes all the same.
-      say(fmt::format("trireme launch agent on {}: {}: ending this node's ranks", plan_.node,
-                      error.what()));
+      say(
+          fmt::format("trireme launch agent on {}: cannot understand the supervisor: {}; ending "
+                      "the ranks of this node",
+                      plan_.node, error.what()));
       code = error.exit_code();
     }
     end_ranks();
@@ -108,10 +110,10 @@ class Agent {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
-    say(
-        fmt::format("trireme launch agent on {}: the supervisor does not answer at port {}: let "
-                    "the nodes reach its host on it (--ports chooses ports)",
-                    plan_.node, plan_.port));
+    say(fmt::format(
+        "trireme launch agent on {}: the supervisor does not answer on port {}: allow the nodes to "
+        "connect to its host on this port, or choose other ports with --ports",
+        plan_.node, plan_.port));
     return std::nullopt;
   }
 

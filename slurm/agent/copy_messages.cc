@@ -82,7 +82,7 @@ CopyMessage parse_copy_message(std::string_view text) {
     CopyBegin begin{text_field(object, "node"), text_field(object, "step")};
     if (!is_host_name(begin.node) || begin.node.starts_with('.') ||
         !is_memory_step_name(begin.step)) {
-      throw DataError("a copy of something else than a step");
+      throw DataError("the name of a node or step in a copied checkpoint is not valid");
     }
     return begin;
   }
@@ -90,7 +90,7 @@ CopyMessage parse_copy_message(std::string_view text) {
     CopyFile file{text_field(object, "name"), count_field(object, "bytes"),
                   parse_hex64(text_field(object, "xxh3"))};
     if (!is_step_file_name(file.name)) {
-      throw DataError("a copy of a file that belongs to no step");
+      throw DataError("the name of a file in a copied checkpoint is not valid");
     }
     return file;
   }
@@ -100,7 +100,7 @@ CopyMessage parse_copy_message(std::string_view text) {
   if (kind == "done") {
     return CopyDone{flag_field(object, "whole"), text_field(object, "why")};
   }
-  throw DataError("an unknown message of a copy");
+  throw DataError("unknown message while copying a checkpoint");
 }
 
 bool is_memory_step_name(std::string_view name) { return parse_step(name).has_value(); }

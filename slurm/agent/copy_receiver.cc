@@ -52,7 +52,7 @@ class Incoming {
     for (std::int64_t at = 0; at < file.bytes;) {
       const auto chunk = next_payload(from, stop);
       if (!chunk || static_cast<std::int64_t>(chunk->size()) > file.bytes - at || chunk->empty()) {
-        throw DataError(fmt::format("{} of {} ended after {} of {} bytes", file.name, begin_.node,
+        throw DataError(fmt::format("{} from {} ended after {} of {} bytes", file.name, begin_.node,
                                     at, file.bytes));
       }
       digest.update(chunk->data(), static_cast<std::int64_t>(chunk->size()));
@@ -61,7 +61,8 @@ class Incoming {
     }
     out.close();
     if (digest.value() != file.digest) {
-      throw DataError(fmt::format("{} of {} has changed on its way", file.name, begin_.node));
+      throw DataError(fmt::format("{} from {} was changed on the way: its digest does not match",
+                                  file.name, begin_.node));
     }
   }
 
@@ -92,12 +93,13 @@ void take_step(const fs::path& partner, const std::string& sender, Connection& f
   while (!stop) {
     const auto text = next_payload(from, stop);
     if (!text) {
-      throw DataError("the sender is gone");
+      throw DataError("the sender closed the connection");
     }
     const CopyMessage message = parse_copy_message(*text);
     if (const auto* begin = std::get_if<CopyBegin>(&message); begin != nullptr && !incoming) {
       if (begin->node != sender) {
-        throw DataError(fmt::format("{} sends a copy of {}", sender, begin->node));
+        throw DataError(fmt::format("{} sent a checkpoint of {}: a node may send only its own",
+                                    sender, begin->node));
       }
       incoming.emplace(partner, *begin);
     } else if (const auto* file = std::get_if<CopyFile>(&message); file != nullptr && incoming) {
@@ -106,7 +108,7 @@ void take_step(const fs::path& partner, const std::string& sender, Connection& f
       incoming->keep();
       return;
     } else {
-      throw DataError("a message of a copy out of its order");
+      throw DataError("the messages of a copied checkpoint are out of order");
     }
   }
 }

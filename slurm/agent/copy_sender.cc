@@ -35,7 +35,9 @@ std::vector<std::string> shards_of(const fs::path& step) {
   std::vector<std::string> shards;
   for (std::string line; std::getline(lines, line);) {
     if (!is_step_file_name(line)) {
-      throw DataError(fmt::format("{} asks for a copy of '{}'", step.string(), line));
+      throw DataError(fmt::format(
+          "{}: the list of files to copy names '{}', which is not a file of a checkpoint",
+          step.string(), line));
     }
     shards.push_back(line);
   }
@@ -72,7 +74,7 @@ void CopySender::send_file(Connection& to, const fs::path& path, std::uint64_t d
     drain(to);
   }
   if (sent.value() != digest) {
-    throw DataError(fmt::format("{} is not what its manifest says", path.string()));
+    throw DataError(fmt::format("{} does not match the digest in its manifest", path.string()));
   }
 }
 
@@ -81,7 +83,7 @@ void CopySender::drain(Connection& to) const {
   while (!to.drain(kLookSeconds)) {
     waited += kLookSeconds;
     if (waited > kPatienceSeconds || to.closed() || has_new_order()) {
-      throw IoError("the partner takes nothing any more");
+      throw IoError("the partner stopped receiving");
     }
   }
 }
@@ -153,9 +155,12 @@ void CopySender::work() {
 void CopySender::tell(const std::string& trouble, const Partner& partner) {
   if (trouble.empty() == told_) {
     told_ = !told_;
-    say(fmt::format("trireme launch agent on {}: {} has {} of the newest checkpoint in memory{}{}",
-                    node_, partner.node, trouble.empty() ? "a copy again" : "no copy",
-                    trouble.empty() ? "" : ": ", trouble));
+    const std::string text =
+        trouble.empty()
+            ? fmt::format("{} has a copy of the newest checkpoint in memory again", partner.node)
+            : fmt::format("cannot copy the newest checkpoint in memory to {}: {}", partner.node,
+                          trouble);
+    say(fmt::format("trireme launch agent on {}: {}", node_, text));
   }
 }
 
@@ -193,7 +198,7 @@ void CopySender::copy(const fs::path& step, const Partner& partner) const {
   for (const std::string& name : shards) {
     const auto entry = digests.find(name);
     if (entry == digests.end()) {
-      throw DataError(fmt::format("the manifest of {} knows no {}", step.string(), name));
+      throw DataError(fmt::format("the manifest of {} does not list {}", step.string(), name));
     }
     send_file(*connection, step / name, entry->second);
   }
@@ -204,7 +209,7 @@ void CopySender::copy(const fs::path& step, const Partner& partner) const {
   const auto answer = answer_of(*connection);
   const CopyMessage done = answer ? parse_copy_message(*answer) : CopyDone{false, "no answer"};
   if (!std::holds_alternative<CopyDone>(done) || !std::get<CopyDone>(done).whole) {
-    throw IoError(fmt::format("{} did not keep {}: {}", partner.node, step.filename().string(),
+    throw IoError(fmt::format("{} did not store {}: {}", partner.node, step.filename().string(),
                               std::holds_alternative<CopyDone>(done) ? std::get<CopyDone>(done).why
                                                                      : "an unexpected answer"));
   }

@@ -43,7 +43,8 @@ void make_private_folder(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 &&
       (!S_ISDIR(status.st_mode) || status.st_uid != ::getuid())) {
-    throw PolicyError(fmt::format("{} is somebody else's: remove it", path.string()));
+    throw PolicyError(
+        fmt::format("{} is not a folder, or belongs to another user: remove it", path.string()));
   }
 }
 
@@ -90,7 +91,7 @@ NodeFolder::NodeFolder(const std::string& launch, const std::string& node)
     }
     std::this_thread::sleep_for(kBetween);
   }
-  throw PolicyError(fmt::format("another agent is at work in {}", path_.string()));
+  throw PolicyError(fmt::format("another agent of this launch still uses {}", path_.string()));
 }
 
 void NodeFolder::remove() {

@@ -67,27 +67,29 @@ std::vector<Finding> compare_versions(const std::vector<RankFacts>& ranks,
   const RankFacts& first = ranks.front();
   const bool promised = reproducibility != "fast";
   std::vector<Finding> found = differing(ranks, &RankFacts::build, [&](const RankFacts& rank) {
-    return Finding{promised ? Severity::error : Severity::warning,
-                   promised ? ExitCode::usage : ExitCode::below_threshold,
-                   fmt::format("another program runs here than on {}: {}, there {}", first.host,
-                               rank.build, first.build),
-                   rank.host, "copy the same file to all nodes"};
+    return Finding{
+        promised ? Severity::error : Severity::warning,
+        promised ? ExitCode::usage : ExitCode::below_threshold,
+        fmt::format("the program is {} here, but {} on {}", rank.build, first.build, first.host),
+        rank.host, "install the same build on all nodes"};
   });
   append(found, differing(ranks, &RankFacts::mpi, [&](const RankFacts& rank) {
            return Finding{Severity::error, ExitCode::usage,
-                          fmt::format("the MPI library is '{}' here, '{}' on {}", rank.mpi,
+                          fmt::format("the MPI library is '{}' here, but '{}' on {}", rank.mpi,
                                       first.mpi, first.host),
                           rank.host, "install the same MPI on all nodes, or load the same module"};
          }));
-  append(found, differing(ranks, &RankFacts::kernels, [&](const RankFacts& rank) {
-           return Finding{promised ? Severity::error : Severity::warning,
-                          promised ? ExitCode::usage : ExitCode::below_threshold,
-                          fmt::format("computes with {} kernels, {} with {}: their bits differ",
-                                      rank.kernels, first.host, first.kernels),
-                          rank.host,
-                          same_kernels_advice(rank.kernels, first.kernels) +
-                              ", or choose numerics.reproducibility=fast"};
-         }));
+  append(
+      found, differing(ranks, &RankFacts::kernels, [&](const RankFacts& rank) {
+        return Finding{
+            promised ? Severity::error : Severity::warning,
+            promised ? ExitCode::usage : ExitCode::below_threshold,
+            fmt::format("the kernels are {} here, but {} on {}: their results have different bits",
+                        rank.kernels, first.kernels, first.host),
+            rank.host,
+            same_kernels_advice(rank.kernels, first.kernels) +
+                ", or choose numerics.reproducibility=fast"};
+      }));
   return found;
 }
 
@@ -96,11 +98,11 @@ std::vector<Finding> compare_clocks(const std::vector<RankFacts>& ranks) {
   for (const RankFacts& rank : ranks) {
     const double apart = rank.clock_ahead_seconds;
     if (std::abs(apart) > kMostApartSeconds) {
-      found.push_back(warning_of(
-          fmt::format("the wall clock is {} {} of {}'s: logs of the nodes can't be put in order",
-                      format_seconds(std::round(std::abs(apart))), apart > 0 ? "ahead" : "behind",
-                      ranks.front().host),
-          rank.host, "start chronyd or ntpd there"));
+      found.push_back(warning_of(fmt::format("the wall clock is {} {} that of {}: log lines of "
+                                             "these nodes cannot be sorted by time",
+                                             format_seconds(std::round(std::abs(apart))),
+                                             apart > 0 ? "ahead of" : "behind", ranks.front().host),
+                                 rank.host, "synchronize the clock with chronyd or ntpd"));
     }
   }
   return found;
@@ -111,17 +113,18 @@ std::vector<Finding> check_cores(const std::vector<RankFacts>& ranks) {
   for (const RankFacts& rank : ranks) {
     if (rank.threads * rank.sharers > rank.cores) {
       found.push_back(warning_of(
-          fmt::format(
-              "{} ranks of {} threads share {} cores: a step will take {:.1f} times as long",
-              rank.sharers, rank.threads, rank.cores,
-              static_cast<double>(rank.threads * rank.sharers) / rank.cores),
+          fmt::format("{} of {} {} {}: a step will take {:.1f} times as long",
+                      counted(rank.sharers, "rank"), counted(rank.threads, "thread"),
+                      rank.sharers == 1 ? "has" : "share", counted(rank.cores, "core"),
+                      static_cast<double>(rank.threads * rank.sharers) / rank.cores),
           rank.host,
-          "start fewer ranks, ask for more cores a task (--cpus-per-task, mpirun --map-by "
+          "start fewer ranks, request more cores per task (--cpus-per-task, mpirun --map-by "
           "slot:PE=N --bind-to core), or lower train.threads"));
     } else if (rank.sharers > 1 && rank.threads * rank.sharers < rank.cores / 2) {
-      found.push_back(warning_of(fmt::format("{} ranks of {} threads leave most of {} cores idle",
-                                             rank.sharers, rank.threads, rank.cores),
-                                 rank.host, "raise train.threads, or set it to auto"));
+      found.push_back(
+          warning_of(fmt::format("{} of {} leave most of {} idle", counted(rank.sharers, "rank"),
+                                 counted(rank.threads, "thread"), counted(rank.cores, "core")),
+                     rank.host, "raise train.threads, or set it to auto"));
     }
   }
   return found;
@@ -135,7 +138,7 @@ std::vector<Finding> check_shared_folder(const std::vector<RankFacts>& ranks) {
       if (!is_shared) {
         found.push_back(
             {Severity::error, ExitCode::usage,
-             fmt::format("{} is another folder here than on {}", key, ranks.front().host),
+             fmt::format("{} here is not the same folder as on {}", key, ranks.front().host),
              rank.host, fmt::format("choose a {} on a file system that all nodes mount", key)});
       }
     }

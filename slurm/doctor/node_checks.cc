@@ -110,22 +110,23 @@ std::vector<Finding> check_limits(const ProcessLimits& limits, int ranks, bool r
   std::vector<Finding> found;
   const std::int64_t files = kOwnFiles + kFilesAPeer * ranks;
   if (limits.files != ProcessLimits::kNoLimit && limits.files < files) {
-    found.push_back(
-        failure(fmt::format("a process may open {} files; {} ranks over TCP need up to {}",
-                            limits.files, ranks, files),
-                ExitCode::usage, node,
-                fmt::format("ulimit -n {} in the job script, or raise nofile in "
-                            "/etc/security/limits.conf or slurmd's LimitNOFILE",
-                            files)));
+    found.push_back(failure(
+        fmt::format("a process may open only {} files, but a run of {} over TCP needs up to {}",
+                    limits.files, counted(ranks, "rank"), files),
+        ExitCode::usage, node,
+        fmt::format("run 'ulimit -n {}' in the job script, or raise nofile in "
+                    "/etc/security/limits.conf or LimitNOFILE of slurmd",
+                    files)));
   }
   if (rdma && limits.locked_bytes != ProcessLimits::kNoLimit &&
       limits.locked_bytes < kLeastLocked) {
-    found.push_back(warning_of(
-        fmt::format("a process may lock {} of memory; the RDMA devices here need it without limit",
-                    format_bytes(limits.locked_bytes)),
-        node,
-        "ulimit -l unlimited: memlock in /etc/security/limits.conf, LimitMEMLOCK of slurmd, and "
-        "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf"));
+    found.push_back(warning_of(fmt::format("a process may lock only {} of memory, but the RDMA "
+                                           "devices here need an unlimited amount",
+                                           format_bytes(limits.locked_bytes)),
+                               node,
+                               "raise 'ulimit -l' to unlimited: memlock in "
+                               "/etc/security/limits.conf, LimitMEMLOCK of slurmd, and "
+                               "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf"));
   }
   return found;
 }
@@ -136,9 +137,9 @@ std::vector<Finding> check_tasks(const SlurmEnvironment& environment, int ranks,
   if (!job || ranks > 1 || job->tasks <= 1) {
     return {};
   }
-  return {
-      warning_of(fmt::format("job {} has {} tasks, and one rank was started", job->id, job->tasks),
-                 node, "start it with mpirun, or with srun --mpi=pmix")};
+  return {warning_of(
+      fmt::format("job {} has {} tasks, but only one rank was started", job->id, job->tasks), node,
+      "start the ranks with mpirun, or with srun --mpi=pmix")};
 }
 
 std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, std::int64_t bytes,
@@ -146,13 +147,13 @@ std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, st
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(folder, error);
   if (error) {
-    return {failure(fmt::format("{} can't be used: {}", folder.string(), error.message()),
+    return {failure(fmt::format("cannot use {}: {}", folder.string(), error.message()),
                     ExitCode::device, node, "mount a tmpfs there")};
   }
   const auto available = static_cast<std::int64_t>(space.available);
   if (available < bytes) {
     return {
-        failure(fmt::format("{} has {} free; the node's memory checkpoints take {}",
+        failure(fmt::format("{} has {} free, but the checkpoints in this node's memory need {}",
                             folder.string(), format_bytes(available), format_bytes(bytes)),
                 ExitCode::io, node,
                 "raise its size (mount -o remount,size=...), or set checkpoint.memory_every=0")};
@@ -172,8 +173,8 @@ std::vector<Finding> check_user_of_mpirun(std::uint32_t user, const SlurmEnviron
   if (user != 0 || allowed) {
     return {};
   }
-  return {warning_of("mpirun does not start anything for root", node,
-                     "become another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
+  return {warning_of("mpirun refuses to run as root", node,
+                     "run as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
                      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")};
 }
 
@@ -188,9 +189,10 @@ std::vector<Finding> check_logind(const std::filesystem::path& root, std::uint32
     return {};
   }
   return {warning_of(
-      "logind removes your files in /dev/shm when your last login session on this node ends: a "
-      "launch loses what it keeps in memory when you look at the node and leave",
-      node, "RemoveIPC=no in /etc/systemd/logind.conf, or loginctl enable-linger")};
+      "logind removes your files in /dev/shm when your last login session on this node ends: if "
+      "you log in to the node during a launch, the checkpoints in its memory are lost when you log "
+      "out",
+      node, "set RemoveIPC=no in /etc/systemd/logind.conf, or run 'loginctl enable-linger'")};
 }
 
 std::filesystem::path nearest_folder(const std::filesystem::path& path) {
@@ -209,21 +211,21 @@ std::vector<Finding> check_folder(const std::string& key, const std::filesystem:
   const std::filesystem::path whole = std::filesystem::absolute(folder, ignored).lexically_normal();
   const std::filesystem::path next = there / *whole.lexically_relative(there).begin();
   if (std::filesystem::exists(next, ignored) && !std::filesystem::is_directory(next, ignored)) {
-    return {
-        failure(fmt::format("{} is {}, and {} is no folder", key, folder.string(), next.string()),
-                ExitCode::usage, node, fmt::format("choose another {}", key))};
+    return {failure(
+        fmt::format("{} is {}, but {} is not a folder", key, folder.string(), next.string()),
+        ExitCode::usage, node, fmt::format("choose another {}", key))};
   }
   try {
     try_folder(there);
     const std::int64_t available = free_bytes(there);
     if (available < bytes) {
-      return {failure(fmt::format("{} ({}) has {} free; the run needs {}", key, there.string(),
+      return {failure(fmt::format("{} ({}) has {} free, but the run needs {}", key, there.string(),
                                   format_bytes(available), format_bytes(bytes)),
                       ExitCode::io, node, fmt::format("make room, or choose another {}", key))};
     }
   } catch (const Error& error) {
-    return {failure(fmt::format("{} can't be written: {}", key, error.what()), error.exit_code(),
-                    node, fmt::format("choose a {} that all nodes may write", key))};
+    return {failure(fmt::format("cannot write to {}: {}", key, error.what()), error.exit_code(),
+                    node, fmt::format("choose a {} that all nodes can write to", key))};
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include "src/base/json_fields.h"
 #include "src/base/median.h"
 #include "src/base/sealed_json.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -23,7 +24,7 @@ double number_field(const nlohmann::json& object, const char* name) {
   const nlohmann::json& value = field(object, name);
   const double number = value.is_number() ? value.get<double>() : -1;
   if (!(number >= 0 && number <= kMostRate)) {
-    throw DataError(fmt::format("field '{}' is no rate", name));
+    throw DataError(fmt::format("field '{}' is not a rate", name));
   }
   return number;
 }
@@ -65,7 +66,7 @@ std::string baseline_text(const Measures& measures) {
 Measures parse_baseline(std::string_view text) {
   const nlohmann::json json = unseal_json(text, kVersion);
   if (text_field(json, "format") != "trireme health baseline") {
-    throw DataError("this is another file than a baseline of `trireme health`");
+    throw DataError("this file is not a baseline of trireme health");
   }
   Measures measures;
   measures.node = text_field(json, "node");
@@ -96,6 +97,11 @@ Measures parse_baseline(std::string_view text) {
 
 namespace {
 
+// Four digits, without an exponent for large rates.
+std::string plain(double rate) {
+  return rate < 1e4 ? fmt::format("{:.4g}", rate) : fmt::format("{:.0f}", rate);
+}
+
 // A counter that is smaller than it was has begun again, when the node was started.
 void compare_counters(const Measures& now, const Measures& baseline,
                       std::vector<std::string>& complaints) {
@@ -106,10 +112,10 @@ void compare_counters(const Measures& now, const Measures& baseline,
     const std::int64_t is = found == now.counters.end() ? was : found->second;
     const std::int64_t grown = is < was ? is : is - was;
     if (grown > kErrorsADay * days) {
-      complaints.push_back(
-          fmt::format("{}: {} more in {} days (at most {} a day): look at cable and port, then "
-                      "save the baseline again",
-                      name, grown, days, kErrorsADay));
+      complaints.push_back(fmt::format(
+          "{}: {} since the baseline was saved, more than {} per day: check the cable and "
+          "the port, then save the baseline again",
+          name, counted(grown, "error"), kErrorsADay));
     }
   }
 }
@@ -129,9 +135,9 @@ std::vector<std::string> compare(const Measures& now, const Measures& baseline, 
         std::max(kLeastFraction * was.median,
                  std::min(fraction * was.median, was.median - kDeviations * was.deviation));
     if (is.median < least) {
-      complaints.push_back(fmt::format("{}: {:.4g} {}, {:.0f} % of its {:.4g} (at least {:.0f} %)",
-                                       name, is.median, is.unit, 100 * is.median / was.median,
-                                       was.median, 100 * least / was.median));
+      complaints.push_back(fmt::format(
+          "{}: {} {}, {:.0f} % of the baseline's {} (required: {:.0f} %)", name, plain(is.median),
+          is.unit, 100 * is.median / was.median, plain(was.median), 100 * least / was.median));
     }
   }
   for (const auto& [name, was] : baseline.facts) {

@@ -136,7 +136,7 @@ std::vector<std::string> node_troubles(const fs::path& root) {
   for (const fs::path& controller : entries(root / "sys/devices/system/edac/mc")) {
     const std::int64_t errors = number_in(line_of(controller / "ue_count"));
     if (errors > 0) {
-      troubles.push_back(fmt::format("memory errors that could not be corrected: {} on {}", errors,
+      troubles.push_back(fmt::format("uncorrectable memory errors: {} on {}", errors,
                                      controller.filename().string()));
     }
   }

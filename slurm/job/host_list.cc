@@ -44,7 +44,7 @@ class Expansion {
     std::string shown(text_.substr(0, kShownBytes));
     std::replace_if(
         shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-    throw ConfigError(fmt::format("'{}{}' is no host list, at byte {}: {}", shown,
+    throw ConfigError(fmt::format("'{}{}' is not a host list: byte {}: {}", shown,
                                   text_.size() > kShownBytes ? "..." : "", at_, why));
   }
 
@@ -67,11 +67,11 @@ class Expansion {
         }
         append(names, text_.substr(from, at_ - from));
       } else {
-        refuse("a character that no host name has");
+        refuse("this character cannot be part of a host name");
       }
     }
     if (names.front().empty()) {
-      refuse("a name is empty");
+      refuse("a host name is empty");
     }
     check_count(hosts_.size() + names.size());
     hosts_.insert(hosts_.end(), names.begin(), names.end());
@@ -79,7 +79,7 @@ class Expansion {
 
   void append(std::vector<std::string>& names, std::string_view end) const {
     if (names.front().size() + end.size() > kMostNameBytes) {
-      refuse(fmt::format("a name of more than {} bytes", kMostNameBytes));
+      refuse(fmt::format("a host name is longer than {} bytes", kMostNameBytes));
     }
     for (std::string& name : names) {
       name += end;
@@ -131,7 +131,7 @@ class Expansion {
     const std::uint64_t from = number(low);
     const std::uint64_t to = number(high);
     if (to < from) {
-      refuse(fmt::format("the range {}-{} falls", low, high));
+      refuse(fmt::format("the range {}-{} is descending", low, high));
     }
     check_count(all.size() + (to - from) + 1);
     for (std::uint64_t i = from; i <= to; ++i) {
@@ -165,7 +165,9 @@ class Expansion {
 
 std::vector<std::string> expand_host_list(std::string_view text) {
   if (text.size() > kMostBytes) {
-    throw ConfigError(fmt::format("a host list of {} bytes: at most {}", text.size(), kMostBytes));
+    throw ConfigError(
+        fmt::format("a host list of {} bytes is too long: at most {} bytes are allowed",
+                    text.size(), kMostBytes));
   }
   return Expansion(text).run();
 }

@@ -68,7 +68,7 @@ TimeLeft time_left(const SlurmJob& job) {
   text.erase(0, text.find_first_not_of(' '));
   const std::optional<std::chrono::seconds> left = parse_slurm_time(text);
   const bool limited = text != "UNLIMITED" && text != "NOT_SET";
-  return {left, left || !limited ? "" : fmt::format("squeue says '{}'", text.substr(0, 40))};
+  return {left, left || !limited ? "" : fmt::format("squeue printed '{}'", text.substr(0, 40))};
 }
 
 }  // namespace trireme

@@ -168,7 +168,7 @@ std::vector<nlohmann::json> parse_journal(std::string_view text, std::int64_t& b
       (void)text_field(event, "event");
       (void)text_field(event, "launch");
       if (!field(event, "time").is_number() || !field(event, "clock").is_number()) {
-        throw DataError("a journal's line without its times");
+        throw DataError("a line of the journal has no time or no clock");
       }
       events.push_back(std::move(event));
     } catch (const DataError&) {

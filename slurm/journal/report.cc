@@ -12,10 +12,6 @@ std::string seconds_or_dash(double seconds) {
   return seconds < 0 ? "-" : fmt::format("{:.1f}", seconds);
 }
 
-std::string counted(std::int64_t count, const char* one, const char* several) {
-  return fmt::format("{} {}", count, count == 1 ? one : several);
-}
-
 std::string causes_table(const Account& account) {
   std::string text = fmt::format("{:<12} {:>10} {:>7}\n", "cause", "seconds", "share");
   for (std::size_t i = 0; i < kTimeCauses; ++i) {
@@ -47,15 +43,15 @@ std::string to_text(const Account& account) {
   std::string text = causes_table(account);
   text += fmt::format(
       "\neffective training time {:.1f} % of {}; {}, {}, {}{}\n", 100 * account.effective_ratio(),
-      format_seconds(account.wall), counted(account.launches, "launch", "launches"),
-      counted(std::ssize(account.attempts), "attempt", "attempts"),
-      counted(account.failures, "failure", "failures"),
+      format_seconds(account.wall), counted(account.launches, "launch"),
+      counted(std::ssize(account.attempts), "attempt"), counted(account.failures, "failure"),
       account.failures == 0
           ? ""
-          : fmt::format(", {:.2f} hours between them", account.mean_hours_between_failures()));
+          : fmt::format(", one every {:.2f} hours", account.mean_hours_between_failures()));
   text +=
-      "\nseconds: exclude, since the attempt before; ranks up, load and 1st step, of this one;\n"
-      "recovery, from knowing of the end before to the first step; detect, of this one's end\n";
+      "\nThe attempts, with times in seconds. exclude: from the detection of the previous\n"
+      "attempt's end to the start of this one; ranks up, 1st step: from that start; recovery:\n"
+      "from the detection to the end of the first step; detect: to detect this attempt's end.\n";
   return text + attempts_table(account);
 }
 

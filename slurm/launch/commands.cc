@@ -223,8 +223,9 @@ RankEnvironment rank_environment(const Environment& environment) {
   }
   if (place >= nodes.size() || !find(environment, "TRIREME_LAUNCH_ID")) {
     throw ConfigError(
-        "'trireme launch rank' is what 'trireme launch' has mpirun or srun start: it can't be "
-        "started by hand");
+        "'trireme launch rank' cannot be started by hand: 'trireme launch' starts it with mpirun "
+        "or "
+        "srun");
   }
   return {.node = nodes[place], .launch = *find(environment, "TRIREME_LAUNCH_ID")};
 }

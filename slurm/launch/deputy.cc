@@ -14,6 +14,7 @@
 #include "src/base/command.h"
 #include "src/base/error.h"
 #include "src/base/say.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -35,7 +36,7 @@ bool watch(Connection& supervisor, const std::string& node) {
       }
     }
   }
-  say(fmt::format("trireme launch deputy on {}: the supervisor is gone", node));
+  say(fmt::format("trireme launch deputy on {}: lost the supervisor", node));
   return false;
 }
 
@@ -44,12 +45,13 @@ int requeue(const std::string& job) {
     const CommandResult shown = run_command({"scontrol", "show", "job", job}, kCommandLimit);
     const JobRecord record = parse_job(shown.output);
     if (!should_requeue(record.state)) {
-      say(fmt::format("trireme launch deputy: job {} has ended as somebody wished", job));
+      say(fmt::format(
+          "trireme launch deputy: job {} has already ended or been requeued: nothing to do", job));
       return 0;
     }
     if (record.has_failed && record.restarts >= kMostRestartsOfFailures) {
-      say(fmt::format("trireme launch deputy: job {} has failed after {} restarts: not requeued",
-                      job, record.restarts));
+      say(fmt::format("trireme launch deputy: job {} has failed after {}: not requeued", job,
+                      counted(record.restarts, "restart")));
       return 0;
     }
     // What may not be requeued would hold its nodes, without a script, until its time limit.
@@ -60,7 +62,7 @@ int requeue(const std::string& job) {
     say(fmt::format("trireme launch deputy: job {}: {}", job,
                     !done.good()             ? done.complaint(command.front())
                     : record.may_be_requeued ? "requeued"
-                                             : "cancelled, for it may not be requeued"));
+                                             : "cancelled, because it must not be requeued"));
     if (done.good()) {
       return 0;
     }

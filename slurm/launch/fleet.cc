@@ -190,7 +190,7 @@ void Fleet::admit(Gate::Caller caller) {
                          : hello.role == "agent" && found != members_.end() ? &found->second
                                                                             : nullptr;
   if (member == nullptr) {
-    say(fmt::format("trireme launch: refused the {} on {}, which this launch does not use",
+    say(fmt::format("trireme launch: refused the {} on {}: this launch does not use that node",
                     hello.role, hello.node));
     return;
   }
@@ -216,8 +216,9 @@ void Fleet::admit(Gate::Caller caller) {
 void Fleet::hear(const std::string& node, Member& member, std::vector<FleetNews>& news) {
   if (!member.connection) {
     if (ended(member.starter)) {
-      news.push_back({node, std::nullopt,
-                      fmt::format("it ended with code {}", member.starter->poll().value_or(0))});
+      news.push_back(
+          {node, std::nullopt,
+           fmt::format("its process exited with code {}", member.starter->poll().value_or(0))});
       member.starter.reset();
     }
     return;
@@ -235,7 +236,7 @@ void Fleet::hear(const std::string& node, Member& member, std::vector<FleetNews>
   if (member.connection->closed()) {
     member.connection.reset();
     member.starter.reset();
-    news.push_back({node, std::nullopt, "its connection is closed"});
+    news.push_back({node, std::nullopt, "its connection was closed"});
   }
 }
 

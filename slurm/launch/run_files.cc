@@ -60,9 +60,9 @@ bool take_lock(UniqueHandle<FileDescriptorTraits>& lock, const fs::path& path) {
   const bool is_link = !lock && errno == ELOOP;
   struct stat status {};
   if (is_link || (lock && (::fstat(lock.get(), &status) != 0 || !S_ISREG(status.st_mode)))) {
-    throw PolicyError(fmt::format("{} is {}: remove it, 'trireme launch' makes a file of that name",
-                                  path.string(),
-                                  is_link ? "a symbolic link" : "not a regular file"));
+    throw PolicyError(
+        fmt::format("{} is {}: remove it, so that 'trireme launch' can create its lock file",
+                    path.string(), is_link ? "a symbolic link" : "not a regular file"));
   }
   return !lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
@@ -99,8 +99,9 @@ void RunFiles::take() {
     // Slurm starts a job again only once the start before has ended.
     if (!again || !own.follows(parse_job_start(contents_of(path)))) {
       throw PolicyError(fmt::format(
-          "another trireme launch is at work on {}: end it first (SIGTERM saves), or choose "
-          "another run.dir; if its host is dead and the file server still holds its lock, remove "
+          "another trireme launch is using {}: stop it first (SIGTERM saves a checkpoint), or "
+          "choose "
+          "another run.dir. If its host is dead and the file server still holds its lock, remove "
           "{}",
           run_.string(), path.string()));
     }

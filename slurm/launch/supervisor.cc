@@ -154,8 +154,9 @@ std::invoke_result_t<Work> Supervisor::beside_pings(Work work,
       files_hang_ = true;
       tell({"files_hang",
             {{"seconds", now() - began}},
-            fmt::format("the file system of {} has not answered for {:.0f} s: leaving without it",
-                        plan_.run_folder.string(), now() - began)});
+            fmt::format(
+                "the file system of {} has not answered for {:.0f} s: ending without writing to it",
+                plan_.run_folder.string(), now() - began)});
       return otherwise;
     }
     if (now() - began < kLongestStallSeconds) {
@@ -287,7 +288,8 @@ void Supervisor::look_at_blames() {
     if (!blame.is_written.get()) {
       tell({"site_list_unwritable",
             {{"node", blame.node}},
-            "cannot write to " + plan_.site_list.string()});
+            fmt::format("cannot add {} to the site list: cannot write to {}", blame.node,
+                        plan_.site_list.string())});
     }
     return true;
   });

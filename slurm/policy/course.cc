@@ -4,12 +4,21 @@
 #include <csignal>
 
 #include "src/base/error.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
 
 constexpr int kMostAgentDeaths = 3;
 constexpr double kLongestTurn = 2;  // seconds between two events; a tick is due every tenth of one
+
+std::string join_names(const std::vector<NodeSpec>& nodes) {
+  std::string text;
+  for (const NodeSpec& node : nodes) {
+    text += (text.empty() ? "" : ", ") + node.name;
+  }
+  return text;
+}
 
 template <class... Handlers>
 struct Overloaded : Handlers... {
@@ -130,7 +139,7 @@ void Course::on_lost(const AgentLost& event) {
   node->since = now_;
   node->report.cleared = 0;
   note("agent_lost", {{"node", node->spec.name}, {"why", event.why}},
-       fmt::format("lost the agent on {} ({}): starting another one", node->spec.name, event.why));
+       fmt::format("lost the agent on {} ({}): starting another", node->spec.name, event.why));
   out_.emplace_back(StartAgent{node->spec.name, false});
 }
 
@@ -158,9 +167,20 @@ void Course::exclude(Node& node, const std::string& why) {
        fmt::format("{} is left out from now on: {}", node.spec.name, why));
 }
 
+// How long a node may be without an agent. If the ranks are dead anyway, and other nodes can take
+// over, it is not worth waiting for a node that is most likely dead too.
+double Course::agent_limit(const Node& node) const {
+  if (!node.was_ready) {
+    return plan_.agents_start;
+  }
+  const bool ends_anyway = stage_ != Stage::run || killing_ || first_gone_ >= 0;
+  const bool others_are_enough = std::ssize(with(Standing::ready)) >= plan_.nodes_wanted;
+  return ends_anyway && others_are_enough ? plan_.replaceable : plan_.agent_restart;
+}
+
 void Course::look_at_limits() {
   for (Node& node : nodes_) {
-    const double limit = node.was_ready ? plan_.agent_restart : plan_.agents_start;
+    const double limit = agent_limit(node);
     if (node.standing == Standing::starting && now_ - node.since > limit) {
       lose(node, fmt::format("no agent came up there within {:.0f} s", limit));
     } else if (node.standing == Standing::ready && now_ - node.heard > plan_.silence) {
@@ -185,13 +205,13 @@ void Course::on_stop(int signal) {
     evidence_.stop_asked = true;
     conclude(judge(evidence_));
   } else if (stage_ != Stage::run) {
-    finish(static_cast<int>(ExitCode::requeue), "stopped before the ranks were at work");
+    finish(static_cast<int>(ExitCode::requeue), "stopped before the ranks had started");
   } else if (killing_) {
     // It is about to end.
   } else if (again) {
     end_attempt("asked twice to stop");
   } else if (ranks_seen() == 0 && newest_ <= on_disk_) {
-    end_attempt("asked to stop before any rank was there");
+    end_attempt("asked to stop before any rank had started");
   } else if (ranks_seen() > 0) {  // else once they are there: to save what only memory holds
     out_.emplace_back(SignalRanks{SIGUSR2});
   }
@@ -223,8 +243,8 @@ void Course::try_to_launch() {
     const bool were_at_work = plan_.in_slurm && generation_ > 0;
     const ExitCode code = were_at_work ? ExitCode::requeue : ExitCode::device;
     finish(static_cast<int>(code),
-           fmt::format("{} of {} nodes are fit, {} are needed{}", ready.size(), nodes_.size(),
-                       plan_.least_nodes,
+           fmt::format("{} of {} nodes are usable, but {} are needed{}", ready.size(),
+                       nodes_.size(), plan_.least_nodes,
                        plan_.least_nodes == plan_.nodes_wanted
                            ? " (--min-nodes allows fewer, --spares keeps some in reserve)"
                            : ""));
@@ -266,10 +286,11 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   const std::size_t ranks = used_.size() * static_cast<std::size_t>(plan_.ranks_a_node);
   note("launch",
        {{"generation", generation_}, {"nodes", names}, {"groups", groups}, {"ranks", ranks}},
-       fmt::format("attempt {}: {} ranks on {}{}", generation_, ranks, names.dump(),
+       fmt::format("attempt {}: {} on {}{}", generation_,
+                   counted(static_cast<std::int64_t>(ranks), "rank"), join_names(specs),
                    static_cast<int>(used_.size()) < plan_.nodes_wanted
-                       ? fmt::format(", {} fewer nodes than asked for",
-                                     plan_.nodes_wanted - static_cast<int>(used_.size()))
+                       ? fmt::format(", {} fewer than asked for",
+                                     counted(plan_.nodes_wanted - std::ssize(used_), "node"))
                        : ""));
   const std::vector<int> partners = partners_of(specs);
   for (std::size_t i = 0; i < specs.size(); ++i) {

@@ -36,6 +36,7 @@ struct CoursePlan {
   // Seconds:
   double agents_start = 60;     // the first time: a health check may be part of it
   double agent_restart = 5;     // of a node whose agent died while the node may live
+  double replaceable = 2;       // the same if the attempt ends anyway and other nodes are enough
   double silence = 10;          // of an agent, until its node counts as lost
   double hang_slack = 5;        // beyond a rank's own deadline: its own alarm comes first
   double stopped = 60;          // of a rank that is stopped, whatever its deadline
@@ -162,6 +163,7 @@ class Course {
   bool stays_stopped(const RankState& rank);
   bool has_progressed() const;
   void look_at_limits();
+  double agent_limit(const Node& node) const;
   void watch_attempt();
   void watch_launcher();
   double grace() const;
@@ -216,6 +218,7 @@ class Course {
   int stop_signal_ = 0;
   double stop_at_ = 0;
   int relaunches_without_progress_ = 0;
+  bool last_was_io_ = false;  // the attempt before ended by an I/O error, without a new checkpoint
   int memory_deaths_ = 0;
   SavedStep newest_at_first_;  // when the launch began
   SavedStep newest_;           // checkpoint, on disk or in a node's memory

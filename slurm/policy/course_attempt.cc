@@ -1,9 +1,11 @@
 // Course: from the start of the ranks to the verdict on their end.
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "slurm/policy/course.h"
 #include "src/base/error.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -127,7 +129,7 @@ void Course::watch_attempt() {
     out_.emplace_back(SignalRanks{SIGUSR2});  // to those that were not there yet
   }
   if (!evidence_.all_ranks_seen && now_ - waits_since_ > plan_.ranks_start) {
-    end_attempt(fmt::format("{} of {} ranks came up within {:.0f} s", ranks_seen(), expected,
+    end_attempt(fmt::format("only {} of {} ranks started within {:.0f} s", ranks_seen(), expected,
                             plan_.ranks_start));
   } else if (first_gone_ >= 0 && now_ - first_gone_ > grace()) {
     end_attempt(fmt::format("a rank exited {:.1f} s ago and {} has not ended", now_ - first_gone_,
@@ -139,12 +141,16 @@ void Course::watch_attempt() {
 
 // A rank that was killed says nothing more, and the launcher's own end brings no news: mpirun ends
 // the other ranks a second after the first, and itself a second later. Ending them before that also
-// keeps its victims from being taken for the cause. An error, though, is still on its way to
-// exit_reason.json.
+// keeps its victims from being taken for the cause. The same holds if a node has lost its agent:
+// the ranks of other nodes report only that their peers are gone. Any other error is still on its
+// way to exit_reason.json.
 double Course::grace() const {
   const bool is_sudden = std::all_of(evidence_.gone.begin(), evidence_.gone.end(),
                                      [](const GoneRank& rank) { return rank.exit_code == 0; });
-  return is_sudden ? plan_.sudden_grace : plan_.launcher_grace;
+  const bool lacks_an_agent = std::any_of(used_.begin(), used_.end(), [&](std::size_t i) {
+    return nodes_[i].standing != Standing::ready;
+  });
+  return is_sudden || lacks_an_agent ? plan_.sudden_grace : plan_.launcher_grace;
 }
 
 // What the account has to go by if this process is killed: it misses a tenth of the attempt, and
@@ -172,8 +178,9 @@ void Course::watch_the_end() {
   if (now_ - killing_since_ > plan_.killed_end) {
     killing_since_ = now_;
     note("launcher_left", {{"generation", generation_}},
-         fmt::format("{} was killed {:.0f} s ago and is still there: going on without it",
-                     plan_.launcher, plan_.killed_end));
+         fmt::format(
+             "{} was killed {:.0f} s ago, but still exists: continuing without waiting for it",
+             plan_.launcher, plan_.killed_end));
     out_.emplace_back(LeaveLauncher{});
   }
 }
@@ -262,19 +269,26 @@ void Course::conclude(const Verdict& verdict) {
   }
   if (verdict.cause == Cause::out_of_memory && ++memory_deaths_ > plan_.most_memory_deaths) {
     finish(static_cast<int>(ExitCode::usage),
-           fmt::format("out of memory {} times: take a smaller train.micro_batch, more nodes, "
-                       "parallel.zero=3 or fewer ranks a node (trireme plan shows what a layout "
-                       "needs); {}",
-                       memory_deaths_, verdict.what));
+           fmt::format("out of memory {}: use a smaller train.micro_batch, more nodes, "
+                       "parallel.zero=3 or fewer ranks per node; {}",
+                       counted(memory_deaths_, "time"), verdict.what));
     return;
   }
   if (has_progressed()) {
     relaunches_without_progress_ = 0;
+    last_was_io_ = false;
+  }
+  const bool was_io = std::exchange(last_was_io_, verdict.cause == Cause::io);
+  if (was_io &&
+      last_was_io_) {  // a full disk stays full: a third time would only repeat the same work
+    finish(verdict.code, fmt::format("{} twice in a row without a new checkpoint: {}",
+                                     name_of(verdict.cause), verdict.what));
+    return;
   }
   if (relaunches_without_progress_ >= plan_.most_relaunches) {
     finish(static_cast<int>(ExitCode::no_progress),
-           fmt::format("{} relaunches brought no new checkpoint: giving up; the last end was: {}",
-                       relaunches_without_progress_, verdict.what));
+           fmt::format("{} brought no new checkpoint: giving up; the last attempt ended with: {}",
+                       counted(relaunches_without_progress_, "relaunch"), verdict.what));
     return;
   }
   ++relaunches_without_progress_;

@@ -19,7 +19,7 @@ NodeSpec parse_line(const std::string& line, const std::string& where) {
   NodeSpec node;
   words >> node.name;
   if (!is_host_name(node.name)) {
-    throw ConfigError(fmt::format("{}: '{}' is no host's name", where, node.name));
+    throw ConfigError(fmt::format("{}: '{}' is not a host name", where, node.name));
   }
   std::string word;
   while (words >> word) {
@@ -61,11 +61,11 @@ std::vector<NodeSpec> parse_host_file(std::string_view text, const std::string& 
     const std::string where = fmt::format("{}:{}", origin, number);
     nodes.push_back(parse_line(line, where));
     if (!names.insert(nodes.back().name).second) {
-      throw ConfigError(fmt::format("{}: '{}' stands there twice", where, nodes.back().name));
+      throw ConfigError(fmt::format("{}: host '{}' is listed twice", where, nodes.back().name));
     }
   }
   if (nodes.empty()) {
-    throw ConfigError(fmt::format("{} names no host", origin));
+    throw ConfigError(fmt::format("{} lists no hosts", origin));
   }
   return nodes;
 }

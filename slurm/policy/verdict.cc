@@ -46,11 +46,24 @@ std::optional<Cause> cause_of(int code) {
   }
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+// The lines of a message as one.
+std::string as_one_line(const std::string& text) {
+  std::string line;
+  bool at_start = false;
+  for (const char c : text) {
+    at_start = c == '\n' || (at_start && c == ' ');
+    if (c == '\n') {
+      line += line.ends_with(':') ? " " : "; ";
+    } else if (!at_start) {
+      line += c;
+    }
+  }
+  return line;
+}
 
 std::string describe(const StatedReason& reason) {
   return fmt::format("rank {} on {}, {} at step {}: {}", reason.rank, reason.host, reason.phase,
-                     reason.step, first_line(reason.message));
+                     reason.step, as_one_line(reason.message));
 }
 
 std::string describe(const std::vector<GoneRank>& gone) {
@@ -77,10 +90,10 @@ std::string describe(const std::vector<StaleRank>& stale) {
   for (const bool stopped : {true, false}) {
     for (const StaleRank& rank : stale) {
       if ((rank.state == 'T' || rank.state == 't') == stopped && told++ < 4) {
-        text +=
-            fmt::format("{}rank {} on {} ({} at step {}, {:.0f} s, its deadline was {:.0f} s{})",
-                        text.empty() ? "" : ", ", rank.rank, rank.node, rank.phase, rank.step,
-                        rank.age, rank.deadline, stopped ? "; it is stopped" : "");
+        text += fmt::format(
+            "{}rank {} on {} ({} at step {}, no change for {:.0f} s, deadline {:.0f} s{})",
+            text.empty() ? "" : ", ", rank.rank, rank.node, rank.phase, rank.step, rank.age,
+            rank.deadline, stopped ? "; the process is stopped" : "");
       }
     }
   }
@@ -96,12 +109,13 @@ const GoneRank* first_with_code(const Evidence& evidence) {
 
 std::string launcher_text(const Evidence& evidence) {
   if (!evidence.launcher_code) {
-    return "the launcher was ended";
+    return "the launcher was killed";
   }
   const int code = *evidence.launcher_code;
-  return code > 128 && code < 128 + 65 ? fmt::format("the launcher reports code {} (signal {}, {})",
-                                                     code, code - 128, ::strsignal(code - 128))
-                                       : fmt::format("the launcher reports code {}", code);
+  return code > 128 && code < 128 + 65
+             ? fmt::format("the launcher exited with code {} (signal {}, {})", code, code - 128,
+                           ::strsignal(code - 128))
+             : fmt::format("the launcher exited with code {}", code);
 }
 
 // What the run itself has said, where that settles the matter.
@@ -125,7 +139,7 @@ std::optional<Verdict> stated(const Evidence& evidence) {
     if (cause && (is_final(*cause) || *cause == Cause::io)) {
       return Verdict{*cause,
                      rank->exit_code,
-                     fmt::format("rank {} on {} ended with code {}; its output says why",
+                     fmt::format("rank {} on {} exited with code {}; its output says why",
                                  rank->rank, rank->node, rank->exit_code),
                      {}};
     }
@@ -164,7 +178,8 @@ Verdict seen(const Evidence& e) {
   if (e.oom_kills > 0 && killed) {
     return {Cause::out_of_memory,
             device,
-            fmt::format("the kernel killed for want of memory: {}", describe(first_to_die(e.gone))),
+            fmt::format("the kernel ran out of memory and killed {}",
+                        e.gone.empty() ? "a process" : describe(first_to_die(e.gone))),
             {}};
   }
   if (!e.stale.empty()) {
@@ -181,14 +196,14 @@ Verdict seen(const Evidence& e) {
             {first.front().node}};
   }
   if (e.launcher_code == 0) {
-    return {Cause::early_exit, device, "the ranks ended with code 0 before the run was done", {}};
+    return {
+        Cause::early_exit, device, "the ranks exited with code 0 before the run had finished", {}};
   }
   if (e.reason) {
     return {Cause::communication, hang, describe(*e.reason), {}};
   }
   if (!e.all_ranks_seen) {
-    return {
-        Cause::start, device, fmt::format("the ranks did not all start; {}", launcher_text(e)), {}};
+    return {Cause::start, device, fmt::format("not all ranks started; {}", launcher_text(e)), {}};
   }
   return {Cause::process_death, device, launcher_text(e), {}};
 }
@@ -227,7 +242,7 @@ Verdict judge(const Evidence& evidence) {
     if (verdict && verdict->cause == Cause::io) {
       return {Cause::stopped, verdict->code, verdict->what, {}};
     }
-    return {Cause::stopped, number_of(ExitCode::requeue), "ended as asked", {}};
+    return {Cause::stopped, number_of(ExitCode::requeue), "on request", {}};
   }
   return verdict && evidence.lost_nodes.empty() ? *verdict : seen(evidence);
 }

@@ -67,7 +67,7 @@ UniqueHandle<FileDescriptorTraits> pipe_with(const std::string& input) {
   Pipe pipe = make_pipe();
   if (input.size() > 4096 ||
       ::write(pipe.write.get(), input.data(), input.size()) != static_cast<ssize_t>(input.size())) {
-    throw IoError("a child's input does not fit into a pipe");
+    throw IoError("the input of a child process does not fit into a pipe");
   }
   return std::move(pipe.read);
 }

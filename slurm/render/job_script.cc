@@ -31,22 +31,26 @@ void check_request(const SiteProfile& profile, const JobRequest& request, std::i
   const auto limit = parse_slurm_time(time);
   if (!limit) {
     throw ConfigError(
-        fmt::format("'{}' is no time limit: 24:00:00, 2-00:00:00, 90 (minutes)", time));
+        fmt::format("'{}' is not a time limit; allowed are minutes (90), HH:MM:SS (24:00:00) and "
+                    "D-HH:MM:SS (2-00:00:00)",
+                    time));
   }
   if (before_end > kMostSignalSeconds || before_end >= limit->count()) {
     throw ConfigError(fmt::format(
-        "the job has to be told {} s before its end (60 + 30 + twice a step and a save), but its "
-        "time limit is {} ({} s) and Slurm takes at most {} s: ask for more time, or give "
-        "--step-seconds and --save-seconds",
+        "the job must be signalled {} s before its end (60 + 30 + twice a step and a save), but "
+        "its "
+        "time limit is {} ({} s) and Slurm allows at most {} s: request more time, or give the "
+        "real times with --step-seconds and --save-seconds",
         before_end, time, limit->count(), kMostSignalSeconds));
   }
   if (request.tasks.size() > kMostTasks) {
     throw ConfigError(
-        fmt::format("an array of {} runs: at most {}", request.tasks.size(), kMostTasks));
+        fmt::format("--array asks for {} runs, but at most {} are allowed in one array",
+                    request.tasks.size(), kMostTasks));
   }
   if (!request.tasks.empty() && profile.slurm.requeue == "chain") {
     throw ConfigError(
-        "an array can't be chained: choose slurm.requeue: requeue, or submit without --array");
+        "an array cannot be chained: set slurm.requeue to requeue, or submit without --array");
   }
 }
 

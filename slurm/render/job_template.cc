@@ -52,7 +52,7 @@ class Filling {
   const std::string& value(std::string_view name) const {
     const auto found = values_.find(name);
     if (found == values_.end()) {
-      refuse(fmt::format("there is no '{}'", name));
+      refuse(fmt::format("unknown name '{}'", name));
     }
     return found->second;
   }

@@ -66,9 +66,9 @@ std::string shell_comment(std::string_view text) {
 
 const std::string& sbatch_value(const std::string& what, const std::string& text) {
   if (!all_of(text, "._-+:,=/@%[]*")) {
-    throw ConfigError(
-        fmt::format("{}: {} can't stand in a job script: letters, digits and ._-+:,=/@%[]* can",
-                    what, shell_word(text)));
+    throw ConfigError(fmt::format(
+        "{}: {} cannot be used in a job script; allowed are letters, digits and ._-+:,=/@%[]*",
+        what, shell_word(text)));
   }
   return text;
 }

@@ -29,27 +29,32 @@ void check_value(ConfigBinder& b, const std::string& key, const std::string& val
 }
 
 void bind(ConfigBinder& b, SiteProfile::Slurm& c) {
-  b.text("slurm.partition", c.partition, "sbatch --partition; empty: the cluster's default");
-  b.text("slurm.account", c.account, "sbatch --account; empty: the user's default");
-  b.text("slurm.qos", c.qos, "sbatch --qos; empty: the default");
-  b.text("slurm.time", c.time, "time limit of a job: 24:00:00, 2-00:00:00, minutes");
-  b.text("slurm.memory", c.memory, "sbatch --mem, of a node; 0: all; empty: the default");
-  b.boolean("slurm.exclusive", c.exclusive, "whether a job has its nodes for itself");
+  b.text("slurm.partition", c.partition, "sbatch --partition; empty: Slurm's default");
+  b.text("slurm.account", c.account, "sbatch --account; empty: Slurm's default");
+  b.text("slurm.qos", c.qos, "sbatch --qos; empty: Slurm's default");
+  b.text("slurm.time", c.time, "time limit of a job: minutes, HH:MM:SS or D-HH:MM:SS");
+  b.text("slurm.memory", c.memory, "sbatch --mem, per node; 0: all; empty: Slurm's default");
+  b.boolean("slurm.exclusive", c.exclusive, "whether a job has its nodes to itself");
   b.text("slurm.requeue", c.requeue,
-         "what follows a job that saved: itself, its successor, nothing")
+         "after a save: requeue the job, start its successor (chain), or do nothing (none)")
       .one_of({"requeue", "chain", "none"});
   b.integer("slurm.max_restarts", c.max_restarts, "requeues after faults").at_least(0);
-  b.real("slurm.step_seconds", c.step_seconds, "of a step; 0: as measured").at_least(0);
-  b.real("slurm.save_seconds", c.save_seconds, "of a save; 0: as measured").at_least(0);
-  b.texts("slurm.options", c.options, "more options of sbatch: --constraint=ib");
+  b.real("slurm.step_seconds", c.step_seconds,
+         "time of a step, for the signal before the time limit; 0: as measured")
+      .at_least(0);
+  b.real("slurm.save_seconds", c.save_seconds,
+         "time of a save, for the signal before the time limit; 0: as measured")
+      .at_least(0);
+  b.texts("slurm.options", c.options, "other options of sbatch, such as --constraint=ib");
   for (const auto& [key, value] :
        {std::pair("slurm.partition", c.partition), std::pair("slurm.account", c.account),
         std::pair("slurm.qos", c.qos), std::pair("slurm.memory", c.memory)}) {
     check_value(b, key, value);
   }
   if (!parse_slurm_time(c.time)) {
-    b.refuse("slurm.time",
-             fmt::format("'{}' is no time limit: 24:00:00, 2-00:00:00, 90 (minutes)", c.time));
+    b.refuse("slurm.time", fmt::format("'{}' is not a time limit; allowed are minutes (90), "
+                                       "HH:MM:SS (24:00:00) and D-HH:MM:SS (2-00:00:00)",
+                                       c.time));
   }
   for (const std::string& option : c.options) {
     check_value(b, "slurm.options", option);
@@ -60,34 +65,37 @@ void bind(ConfigBinder& b, SiteProfile::Slurm& c) {
 }
 
 void bind(ConfigBinder& b, SiteProfile::Node& c) {
-  b.integer("node.ranks", c.ranks, "ranks a node").at_least(1).at_most(4096);
-  b.integer("node.cpus_per_rank", c.cpus_per_rank, "processors a rank").at_least(1).at_most(4096);
-  b.integer("node.gpus", c.gpus, "GPUs a node; 0: none are asked for").at_least(0).at_most(64);
-  b.text("node.scratch", c.scratch, "a folder of the node's own for files of a job; empty: none");
+  b.integer("node.ranks", c.ranks, "ranks per node").at_least(1).at_most(4096);
+  b.integer("node.cpus_per_rank", c.cpus_per_rank, "processors per rank").at_least(1).at_most(4096);
+  b.integer("node.gpus", c.gpus, "GPUs per node; 0: no request").at_least(0).at_most(64);
+  b.text("node.scratch", c.scratch,
+         "folder on the node's own disk for the files of a job; empty: none");
   if (!c.scratch.empty() && c.scratch.front() != '/') {
-    b.refuse("node.scratch", fmt::format("'{}' is no absolute path", c.scratch));
+    b.refuse("node.scratch", fmt::format("'{}' is not an absolute path", c.scratch));
   }
 }
 
 void bind(ConfigBinder& b, SiteProfile::Launch& c) {
-  b.text("launch.launcher", c.launcher, "what starts the ranks").one_of({"mpirun", "srun"});
+  b.text("launch.launcher", c.launcher, "program that starts the ranks").one_of({"mpirun", "srun"});
   b.text("launch.mpi", c.mpi, "srun --mpi");
   b.text("launch.binding", c.binding, "what a rank is bound to").one_of({"core", "numa", "none"});
-  b.texts("launch.arguments", c.arguments, "more words for mpirun or srun");
-  b.text("launch.health", c.health, "supervised: a command that checks a node; empty: none");
-  b.text("launch.site_list", c.site_list, "supervised: a file of nodes that failed; empty: none");
+  b.texts("launch.arguments", c.arguments, "further arguments of mpirun or srun");
+  b.text("launch.health", c.health, "supervised jobs: command that checks a node; empty: none");
+  b.text("launch.site_list", c.site_list,
+         "supervised jobs: file of nodes that failed; empty: none");
   check_value(b, "launch.mpi", c.mpi);
 }
 
 void bind(ConfigBinder& b, SiteProfile::Environment& c) {
-  b.text("environment.program", c.program, "the program, as nodes find it");
-  b.texts("environment.source", c.source, "files of shell code that a job reads first");
-  b.texts("environment.modules", c.modules, "module load");
-  b.texts("environment.variables", c.variables, "NAME=VALUE");
+  b.text("environment.program", c.program, "path of the program, valid on all nodes");
+  b.texts("environment.source", c.source, "shell files that a job sources first");
+  b.texts("environment.modules", c.modules, "modules that a job loads");
+  b.texts("environment.variables", c.variables,
+          "environment variables that a job sets, as NAME=VALUE");
   for (const std::string& module : c.modules) {
     check_value(b, "environment.modules", module);
     if (module.empty() || module.front() == '-') {
-      b.refuse("environment.modules", fmt::format("'{}' is no module's name", module));
+      b.refuse("environment.modules", fmt::format("'{}' is not a module name", module));
     }
   }
   for (const std::string& variable : c.variables) {

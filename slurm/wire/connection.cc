@@ -58,7 +58,7 @@ PortRange parse_port_range(std::string_view text) {
   if (read.ec != std::errc() || read.ptr != end || range.first < 1 || range.last < range.first ||
       range.last > kMostPort) {
     throw ConfigError(fmt::format(
-        "'{}' is no range of ports: write FIRST-LAST, as in 47000-47099 (1 to 65535)", text));
+        "'{}' is not a range of ports: expected FIRST-LAST, as in 47000-47099 (1 to 65535)", text));
   }
   return range;
 }
@@ -193,8 +193,8 @@ Listener::Listener(const std::string& address, PortRange ports) {
   }
   if (ports.first > 0 && (errno == EADDRINUSE || errno == EACCES)) {
     throw IoError(
-        fmt::format("none of the ports {} to {} of {} is free for this user: allow more "
-                    "with --ports",
+        fmt::format("none of the ports {} to {} of {} is free and allowed for this user: give a "
+                    "larger range with --ports",
                     ports.first, ports.last, address));
   }
   throw_errno(errno, "listen on", address);

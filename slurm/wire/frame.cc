@@ -11,7 +11,7 @@ constexpr std::string_view kMagic = "TRL1";
 
 std::string frame_of(std::string_view payload) {
   if (payload.size() > kMostFrameBytes) {
-    throw InternalError("a message is longer than a frame may be");
+    throw InternalError("a message is too long for a frame");
   }
   std::string frame(kMagic);
   for (int byte = 0; byte < 4; ++byte) {
@@ -39,7 +39,7 @@ void FrameReader::feed(std::string_view bytes) {
 std::optional<std::string> FrameReader::next() {
   const std::string_view unread = std::string_view(pending_).substr(begin_);
   if (!kMagic.starts_with(unread.substr(0, kMagic.size()))) {
-    throw DataError("what comes is no message of a launch");
+    throw DataError("received data that is not a message of trireme launch");
   }
   if (unread.size() < kFrameHeadBytes) {
     return std::nullopt;
@@ -49,8 +49,8 @@ std::optional<std::string> FrameReader::next() {
     bytes |= std::size_t{static_cast<unsigned char>(unread[kMagic.size() + byte])} << (8 * byte);
   }
   if (bytes > most_bytes_) {
-    throw DataError(
-        fmt::format("a message of {} bytes, at most {} are expected", bytes, most_bytes_));
+    throw DataError(fmt::format("received a message of {} bytes, but at most {} bytes are allowed",
+                                bytes, most_bytes_));
   }
   if (unread.size() < kFrameHeadBytes + bytes) {
     return std::nullopt;

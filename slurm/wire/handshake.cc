@@ -43,7 +43,7 @@ Hello Doorkeeper::accept(std::string_view text, std::string& welcome) const {
   Hello hello = parse_hello(text);
   if (nonce_.empty() ||
       !same_proof(hello.proof, proof_of(secret_, "caller", nonce_, hello.nonce, who(hello)))) {
-    throw DataError("a caller does not know the launch's secret");
+    throw DataError("the caller does not know the secret of this launch");
   }
   welcome = to_json(Welcome{proof_of(secret_, "listener", hello.nonce, nonce_, who(hello))});
   return hello;

@@ -31,7 +31,7 @@ json parse(std::string_view text, std::string_view kind) {
         version, kWireVersion));
   }
   if (text_field(object, "kind") != kind) {
-    throw DataError(fmt::format("a message of another kind than '{}'", kind));
+    throw DataError(fmt::format("expected a message of the kind '{}'", kind));
   }
   return object;
 }
@@ -48,7 +48,7 @@ double seconds_field(const json& object, const char* name) {
   const json& value = field(object, name);
   const double seconds = value.is_number() ? value.get<double>() : -1;
   if (!(seconds >= 0 && seconds < 1e9)) {
-    throw DataError(fmt::format("field '{}' is no number of seconds", name));
+    throw DataError(fmt::format("field '{}' is not a number of seconds", name));
   }
   return seconds;
 }
@@ -57,7 +57,8 @@ std::vector<std::string> texts_field(const json& object, const char* name) {
   std::vector<std::string> texts;
   for (const json& value : array_field(object, name)) {
     if (!value.is_string() || value.get_ref<const std::string&>().size() > kMostText) {
-      throw DataError(fmt::format("field '{}' holds something else than short texts", name));
+      throw DataError(
+          fmt::format("field '{}' must hold strings of at most {} bytes", name, kMostText));
     }
     texts.push_back(value.get<std::string>());
   }
@@ -97,7 +98,7 @@ RankState rank_of(const json& object) {
   const std::vector<std::int64_t> spent = counts_field(object, "spent");
   const std::string& state = text_field(object, "state");
   if (!phase || spent.size() != kProgressPhases || state.size() != 1) {
-    throw DataError("a rank's state has an unknown phase or form");
+    throw DataError("the state of a rank has an unknown phase or format");
   }
   p.phase = *phase;
   p.deadline_seconds = seconds_field(object, "deadline");
@@ -202,7 +203,7 @@ Order parse_order(std::string_view text) {
   const json object = parse(text, "order");
   const auto found = std::find(kOrders.begin(), kOrders.end(), text_field(object, "order"));
   if (found == kOrders.end()) {
-    throw DataError("an unknown order");
+    throw DataError("unknown order");
   }
   return {.kind = static_cast<Order::Kind>(found - kOrders.begin()),
           .generation = count_field(object, "generation"),

@@ -14,7 +14,7 @@ std::string fresh_secret() {
   std::string bytes(32, '\0');
   while (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     if (errno != EINTR) {
-      throw IoError("the system gives no random numbers");
+      throw IoError("cannot read random numbers from the kernel");
     }
   }
   std::string text;

@@ -1,16 +1,14 @@
 #include "src/app/ckpt_command.h"
 
-#include <memory>
-
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint/logical_digest.h"
 #include "io/checkpoint/memory/node_memory.h"
-#include "io/checkpoint/store.h"
-#include "io/checkpoint/verify.h"
+#include "src/app/ckpt_subcommands.h"
 #include "src/app/standard_output.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
+#include "src/train/run/fingerprint.h"
 
 namespace trireme {
 namespace {
@@ -18,46 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-struct CkptOptions {
-  std::string folder;
-  bool json = false;
-  bool model = false;
-  bool all = false;
-  bool dry_run = false;
-  std::string memory;  // a node's folder
-  Retention retention;
-};
-
 void warn_skipped(const std::vector<std::string>& skipped) {
   for (const std::string& line : skipped) {
-    fmt::print(stderr, "skipped: {}\n", line);
+    fmt::print(stderr, "skipped: {}\n", printable(line));
   }
-}
-
-StepFolder chosen_step(const CkptOptions& options) {
-  std::vector<std::string> skipped;
-  StepFolder step = find_step(options.folder, skipped);
-  warn_skipped(skipped);
-  return step;
-}
-
-// The path without a slash at its end.
-fs::path clean_path(const CkptOptions& options) {
-  const fs::path path = options.folder;
-  return path.has_filename() ? path : path.parent_path();
-}
-
-// The steps of a checkpoint folder, or the one step that is given; NotFound if there are none.
-std::vector<StepFolder> all_steps(const CkptOptions& options) {
-  const fs::path folder = clean_path(options);
-  if (is_step_folder(folder) && fs::exists(folder)) {
-    return {inspect_step(folder)};
-  }
-  std::vector<StepFolder> steps = list_steps(folder);
-  if (steps.empty()) {
-    throw no_checkpoint_in(folder);
-  }
-  return steps;
 }
 
 ordered_json to_json(const StepFolder& step) {
@@ -113,13 +75,13 @@ void print_memory(const std::vector<MemoryStep>& steps) {
   for (const MemoryStep& step : steps) {
     if (!step.manifest) {
       fmt::print("{:>10} {:>4} {:>11} {:>13}  {:<20}  INVALID: {}\n", step.name.step,
-                 step.name.generation, "", "", "", step.problem);
+                 step.name.generation, "", "", "", printable(step.problem));
       continue;
     }
     const Manifest& m = *step.manifest;
     fmt::print("{:>10} {:>4} {:>11} {:>13}  {:<20}  {}\n", step.name.step, step.name.generation,
                format_bytes(m.bytes()),
-               fmt::format("{} of {}", step.shards.size(), m.shards.size()), m.created,
+               fmt::format("{} of {}", step.shards.size(), m.shards.size()), printable(m.created),
                step.is_partner ? "copy for a partner" : "own");
   }
 }
@@ -146,12 +108,12 @@ void list(const CkptOptions& options) {
   for (const StepFolder& step : steps) {
     if (!step.manifest) {
       fmt::print("{:>10} {:>12} {:>4} {:>11} {:>6}  {:<20}  {}: {}\n", step.step, "", "", "", "",
-                 "", step.unreadable ? "UNREADABLE" : "INVALID", step.problem);
+                 "", step.unreadable ? "UNREADABLE" : "INVALID", printable(step.problem));
       continue;
     }
     const Manifest& m = *step.manifest;
     fmt::print("{:>10} {:>12} {:>4} {:>11} {:>6}  {:<20}  {}{}\n", step.step, m.meta.samples,
-               m.generation, format_bytes(m.bytes()), m.shards.size(), m.created,
+               m.generation, format_bytes(m.bytes()), m.shards.size(), printable(m.created),
                m.read_back ? "read back" : "written", step.pinned ? ", pinned" : "");
   }
 }
@@ -181,99 +143,52 @@ void show(const CkptOptions& options) {
     return;
   }
   const Manifest& m = *step.manifest;
-  fmt::print("{}\n  step {}, {}, run {}, {} in {}, {} by {}\n", step.path.string(), step.step,
-             counted(m.meta.samples, "sample"), m.generation, format_bytes(m.bytes()),
-             counted(m.shards.size(), "shard"), m.created, m.software);
+  fmt::print("{}\n  step {}, {}, run {}, {} in {}, {} by {}\n", printable(step.path.string()),
+             step.step, counted(m.meta.samples, "sample"), m.generation, format_bytes(m.bytes()),
+             counted(m.shards.size(), "shard"), printable(m.created), printable(m.software));
   nlohmann::json extra = *m.meta.extra;
   if (const auto counters = extra.find("counters");
       counters != extra.end() && counters->is_object()) {
     counters->erase("history");  // two numbers a step, for programs (--json)
   }
-  fmt::print("  config   {}\n  numerics {}\n  extra    {}\n", m.meta.config->dump(),
-             m.meta.numerics->dump(), extra.dump());
+  fmt::print("  config   {}\n  numerics {}\n  extra    {}\n",
+             printable(readable_numbers(*m.meta.config).dump()), printable(m.meta.numerics->dump()),
+             printable(extra.dump()));
   for (const StoredTensor& tensor : m.tensors) {
     fmt::print("  {:<5} {:<20} {:>10}  {}\n", dtype_name(tensor.dtype), tensor.shape.to_string(),
-               counted(tensor.blocks.size(), "block"), tensor.name);
+               counted(tensor.blocks.size(), "block"), printable(tensor.name));
   }
 }
 
-// Where to go on from damage in a step that was read.
-std::string advice(const StepFolder& step) {
-  const fs::path folder = step.path.has_parent_path() ? step.path.parent_path() : fs::path(".");
-  return fmt::format(
-      "'trireme ckpt verify --all {}' shows which checkpoints are intact; name one by its own "
-      "folder, {}/step-...",
-      folder.string(), folder.string());
+}  // namespace
+
+StepFolder chosen_step(const CkptOptions& options) {
+  std::vector<std::string> skipped;
+  StepFolder step = find_step(options.folder, skipped);
+  warn_skipped(skipped);
+  return step;
 }
 
-// The number of faults; prints them.
-std::size_t verify_one(const StepFolder& step) {
-  check_readable(step);
-  const std::vector<std::string> faults =
-      step.manifest ? verify_step(step.path, *step.manifest) : std::vector{step.problem};
-  for (const std::string& line : faults) {
-    fmt::print("BAD {}\n", line);
-  }
-  if (faults.empty()) {
-    fmt::print("ok  {}: all digests match, {} in {}\n", step.path.string(),
-               format_bytes(step.manifest->bytes()),
-               counted(step.manifest->shards.size(), "shard"));
-  }
-  return faults.size();
+fs::path clean_path(const CkptOptions& options) {
+  const fs::path path = options.folder;
+  return path.has_filename() ? path : path.parent_path();
 }
 
-void verify(const CkptOptions& options, int& exit_code) {
-  std::size_t faults = 0;
-  if (options.all) {
-    for (const StepFolder& step : all_steps(options)) {
-      faults += verify_one(step);
-    }
-  } else {
-    const StepFolder step = chosen_step(options);
-    faults = verify_one(step);
-    if (faults > 0) {
-      fmt::print("{}\n", advice(step));
-    }
+std::vector<StepFolder> all_steps(const CkptOptions& options) {
+  const fs::path folder = clean_path(options);
+  if (is_step_folder(folder) && fs::exists(folder)) {
+    return {inspect_step(folder)};
   }
-  if (faults > 0) {
-    exit_code = static_cast<int>(ExitCode::bad_data);
+  std::vector<StepFolder> steps = list_steps(folder);
+  if (steps.empty()) {
+    throw no_checkpoint_in(folder);
   }
+  return steps;
 }
 
-void digest(const CkptOptions& options) {
-  const StepFolder step = chosen_step(options);
-  const CheckpointReader reader(step.path, *step.manifest);
-  try {
-    fmt::print("{}\n",
-               logical_digest(reader, options.model ? DigestScope::model : DigestScope::all));
-  } catch (const DataError& e) {
-    throw DataError(fmt::format("{}\n{}", e.what(), advice(step)));
-  }
-}
-
-void prune(const CkptOptions& options) {
-  const std::vector<StepFolder> steps = all_steps(options);
-  if (is_step_folder(clean_path(options))) {
-    throw ConfigError(fmt::format(
-        "{} is a single checkpoint: name the folder that holds the checkpoints (to delete a "
-        "single checkpoint, remove its folder)",
-        options.folder));
-  }
-  const std::vector<fs::path> doomed = plan_retention(steps, options.retention);
-  if (doomed.empty()) {
-    fmt::print("nothing to prune: {}\n", counted(steps.size(), "checkpoint") + " to keep");
-  }
-  for (const fs::path& path : doomed) {
-    fmt::print("{} {}\n", options.dry_run ? "would delete" : "deleting", path.string());
-    if (!options.dry_run) {
-      delete_step(path, 0, {});
-    }
-  }
-}
-
-CommandLine& add(CommandLine& parent, const char* name, const char* what, const char* example,
-                 const std::shared_ptr<CkptOptions>& options) {
-  CommandLine& command = parent.add_command(name, what);
+CommandLine& add_ckpt_subcommand(CommandLine& ckpt, const char* name, const char* what,
+                                 const char* example, const std::shared_ptr<CkptOptions>& options) {
+  CommandLine& command = ckpt.add_command(name, what);
   command
       .add_option("DIR", options->folder,
                   "A checkpoint, or a folder of checkpoints: then its newest valid one")
@@ -282,26 +197,15 @@ CommandLine& add(CommandLine& parent, const char* name, const char* what, const 
   return command;
 }
 
-void add_retention_flags(CommandLine& command, const std::shared_ptr<CkptOptions>& options) {
-  command.add_option("--keep", options->retention.keep, "Keep the N newest checkpoints, at least 2")
-      .show_default();
-  command
-      .add_option("--keep-every", options->retention.keep_every,
-                  "Also keep the steps divisible by N; 0 = none")
-      .show_default();
-  command.add_flag("--dry-run", options->dry_run, "Only print what would be deleted");
-}
-
-}  // namespace
-
 void add_ckpt_command(CommandLine& app, int& exit_code) {
   CommandLine& ckpt = app.add_command("ckpt", "List, check, compare and delete checkpoints");
   ckpt.require_command();
   ckpt.footer("Example:\n  trireme ckpt ls runs/demo/run/checkpoints");
   const auto options = std::make_shared<CkptOptions>();
 
-  CommandLine& ls = add(ckpt, "ls", "List the checkpoints in a folder, damaged ones first",
-                        "trireme ckpt ls runs/demo/run/checkpoints --json", options);
+  CommandLine& ls =
+      add_ckpt_subcommand(ckpt, "ls", "List the checkpoints in a folder, damaged ones first",
+                          "trireme ckpt ls runs/demo/run/checkpoints --json", options);
   ls.add_flag("--json", options->json, "Print JSON");
   ls.add_option("--memory", options->memory,
                 "Also list the checkpoints in this node's memory: the folder that "
@@ -309,33 +213,15 @@ void add_ckpt_command(CommandLine& app, int& exit_code) {
       .type_name("DIR");
   ls.callback([options] { list(*options); });
 
-  CommandLine& shown = add(ckpt, "show", "Show the metadata and the tensors of a checkpoint",
-                           "trireme ckpt show runs/demo/run/checkpoints/step-00000100", options);
+  CommandLine& shown =
+      add_ckpt_subcommand(ckpt, "show", "Show the metadata and the tensors of a checkpoint",
+                          "trireme ckpt show runs/demo/run/checkpoints/step-00000100", options);
   shown.add_flag("--json", options->json, "Print JSON");
   shown.callback([options] { show(*options); });
 
-  CommandLine& verified =
-      add(ckpt, "verify",
-          "Check every byte of a checkpoint; exit with 65 and name the file and "
-          "the block if it is damaged",
-          "trireme ckpt verify runs/demo/run/checkpoints --all", options);
-  verified.add_flag("--all", options->all,
-                    "Check every checkpoint in the folder, not only the newest");
-  verified.callback([options, &exit_code] { verify(*options, exit_code); });
-
-  CommandLine& digested = add(ckpt, "digest",
-                              "Print the SHA-256 of a checkpoint's contents, which does not "
-                              "depend on the layout or the number of shards",
-                              "trireme ckpt digest runs/demo/run/checkpoints --model", options);
-  digested.add_flag("--model", options->model,
-                    "Only the parameters, without the optimizer's state");
-  digested.callback([options] { digest(*options); });
-
-  CommandLine& pruned =
-      add(ckpt, "prune", "Delete old checkpoints, except pinned and damaged ones",
-          "trireme ckpt prune runs/demo/run/checkpoints --keep 2 --dry-run", options);
-  add_retention_flags(pruned, options);
-  pruned.callback([options] { prune(*options); });
+  add_ckpt_verify(ckpt, options, exit_code);
+  add_ckpt_digest(ckpt, options);
+  add_ckpt_prune(ckpt, options);
 }
 
 }  // namespace trireme

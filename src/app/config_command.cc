@@ -10,8 +10,10 @@
 #include "src/app/standard_output.h"
 #include "src/base/fault_plan.h"
 #include "src/base/fault_sites.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
+#include "src/train/run/batch_ramp_text.h"
 #include "src/train/run/model_presets.h"
 #include "src/train/run/run_config.h"
 
@@ -44,11 +46,14 @@ void show(const ShowOptions& options) {
     return;
   }
   const RunConfig& c = loaded.config;
-  fmt::print("{}", loaded.binder.to_yaml());
+  fmt::print("{}", printable_lines(loaded.binder.to_yaml()));  // escapes as YAML has them
   fmt::print("# {} parameters; {} per step in {}; {} FLOPs per token\n",
              format_count(static_cast<double>(parameter_count(c.model))),
              counted(c.tokens_a_step(), "token"), counted(c.micro_batches(), "micro-batch"),
              format_count(flops_per_token(c.model, c.data.sequence)));
+  if (c.batches().stages() > 1) {
+    fmt::print("# {}\n", describe_ramp(c.batches()));
+  }
 }
 
 void list_faults(bool json) {
@@ -64,9 +69,10 @@ void list_faults(bool json) {
     fmt::print("{:<24} {:<6} {}\n", site.name, name_of(site.kind), site.where);
   }
   fmt::print(
-      "\nTRIREME_FAULTS=site[@generation]:rank:nth:action[,...], or @FILE with a list\n"
-      "`faults`; rank: a number or *; nth: N, N+ (from then on) or *; action: {}\n"
-      "corrupt needs a site of kind data; short, file.read or file.write.\n",
+      "\nTRIREME_FAULTS=site[@attempt]:rank:nth:action[,...], or @FILE with a list\n"
+      "`faults`; attempt: of trireme launch; rank: a number or *; nth: N, N+ (from then on)\n"
+      "or *; action: {}\n"
+      "corrupt needs a site of kind data; short needs file.read or file.write.\n",
       fmt::join(fault_actions(), ", "));
 }
 

@@ -37,7 +37,7 @@ void print_info(const DatasetManifest& m, const std::optional<UnigramEntropy>& e
   fmt::print("source           {}\n", m.source.empty() ? "(not given)" : printable(m.source));
   fmt::print("digest           {}\n", m.digest());
   if (entropy) {
-    fmt::print("unigram entropy  {:.4f} nats, {:.4f} bits a token (over {} tokens)\n",
+    fmt::print("unigram entropy  {:.4f} nats, {:.4f} bits per token (over {} tokens)\n",
                entropy->nats, entropy->nats / std::log(2.0), entropy->tokens);
   }
 }

@@ -71,8 +71,9 @@ void check_tokenizer(const EvalOptions& options, const LoadedModel& loaded,
   const TokenizerIdentity own = tokenizer_of(dataset.manifest());
   if (!options.any_tokenizer && !same_tokenizer(loaded.tokenizer, own)) {
     throw ConfigError(fmt::format(
-        "--data {} was made with the tokenizer {}, the model was trained on tokens of {}: the loss "
-        "would mean nothing; pack the text with the model's tokenizer, or override with "
+        "--data {} was made with the tokenizer {}, but the model was trained on tokens of {}: the "
+        "loss "
+        "would be meaningless; pack the text with the model's tokenizer, or override with "
         "--any-tokenizer",
         options.data, describe(own), describe(loaded.tokenizer)));
   }

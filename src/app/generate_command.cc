@@ -48,6 +48,16 @@ class Generator {
     sequence_.clear();
     cache_.truncate(0);
   }
+  // Warns once if a sequence of this length would reach beyond those of training.
+  void warn_beyond_training(std::int64_t length) {
+    if (std::min(length, cache_.capacity()) > loaded_.sequence && !warned_) {
+      warned_ = true;
+      fmt::print(stderr,
+                 "trireme: the model was trained on sequences of {} tokens (data.sequence), and "
+                 "its context is {}: text beyond {} tokens may be poor\n",
+                 loaded_.sequence, cache_.capacity(), loaded_.sequence);
+    }
+  }
   // Appends ids to the sequence; returns the logits of the token that follows.
   Tensor append(const std::vector<std::int32_t>& ids) {
     sequence_.insert(sequence_.end(), ids.begin(), ids.end());
@@ -74,6 +84,7 @@ class Generator {
   Run& run_;
   KeyValueCache cache_;
   std::vector<std::int32_t> sequence_;
+  bool warned_ = false;
 };
 
 // One continuation of a prompt.
@@ -103,6 +114,7 @@ class Sampling {
     if (ids.empty()) {
       ids.push_back(tokenizer_.end_of_document());
     }
+    generator_.warn_beyond_training(static_cast<std::int64_t>(ids.size()) + options_.tokens - 1);
     generator_.restart();
     StopStrings stop(options_.stop);
     Sample sample;
@@ -135,15 +147,14 @@ std::uint64_t seed_of(std::uint64_t seed, std::int64_t sample) {
   return sample == 0 ? seed : mix64(seed ^ mix64(static_cast<std::uint64_t>(sample)));
 }
 
-void write_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
 void print_sample(const std::string& prompt, Sampling& sampling, std::uint64_t seed) {
-  write_text(prompt);
-  sampling.draw(prompt, seed, [](const std::string& text) {
-    write_text(text);
+  TextPrinter printer;
+  printer.print(prompt);
+  sampling.draw(prompt, seed, [&printer](const std::string& text) {
+    printer.print(text);
     flush_standard_output();
   });
-  std::fputs("\n", stdout);
+  printer.end();
 }
 
 void print_json_sample(std::int64_t prompt_number, std::int64_t number, const std::string& prompt,
@@ -159,7 +170,7 @@ void print_json_sample(std::int64_t prompt_number, std::int64_t number, const st
                                        {"text", text},
                                        {"tokens", sample.tokens},
                                        {"finish", sample.finish}};
-  write_text(json_line(json) + "\n");
+  print_json_line(json);
   flush_standard_output();
 }
 
@@ -191,6 +202,10 @@ void generate(const GenerateOptions& options, AppContext& context) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
   const auto tokenizer = tokenizer_for(loaded.tokenizer, loaded.config.vocab, options.ids);
+  std::vector<std::int32_t> ids;
+  for (const std::string& prompt : prompts) {
+    tokenizer->encode(prompt, ids);  // a prompt that is refused is refused before any text
+  }
   Run run{.kernels = kernels_for({}),
           .stream = stream,
           .pool = pool,

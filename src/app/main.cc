@@ -96,7 +96,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
     end_with(context, error.exit_code(), error.kind(), error.what());
   } catch (const std::bad_alloc&) {
     end_with(context, ExitCode::device, "memory",
-             "out of memory: take a smaller micro-batch or model, or fewer ranks on this host");
+             "out of memory: use a smaller micro-batch or model, or fewer ranks on this host");
   } catch (const std::filesystem::filesystem_error& error) {
     try {
       throw_as_error(error);

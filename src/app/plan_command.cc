@@ -33,7 +33,7 @@ struct PlanOptions {
 
 void check_time(const char* flag, double value, bool may_be_zero) {
   if (!(value >= 1 / kMostTime || (may_be_zero && value == 0)) || !(value <= kMostTime)) {
-    throw ConfigError(fmt::format("{} {}: take a time from {}{} to {}", flag, value,
+    throw ConfigError(fmt::format("{} {}: expected a time from {}{} to {}", flag, value,
                                   may_be_zero ? "0 or " : "", 1 / kMostTime, kMostTime));
   }
 }
@@ -48,9 +48,11 @@ void check_options(const PlanOptions& options) {
   const std::int64_t steps = shape.virtual_stages() * shape.micro_batches;
   const std::int64_t most = options.svg.empty() ? kMostSteps : kMostDrawn;
   if (steps > most) {
-    throw ConfigError(fmt::format(
-        "stages {} x chunks {} x micro-batches {} = {} forwards: at most {}{}", shape.stages,
-        shape.chunks, shape.micro_batches, steps, most, options.svg.empty() ? "" : " in a figure"));
+    throw ConfigError(
+        fmt::format("stages {} x chunks {} x micro-batches {} = {} forward passes, but at most {} "
+                    "are allowed{}",
+                    shape.stages, shape.chunks, shape.micro_batches, steps, most,
+                    options.svg.empty() ? "" : " in a figure"));
   }
   if (!options.svg.empty() && std::filesystem::path(options.svg).extension() != ".svg") {
     throw ConfigError(
@@ -66,7 +68,7 @@ std::string title_of(const PlanOptions& options) {
   std::string title =
       fmt::format("{}: {}, {}", options.schedule, counted(shape.stages, "stage", "stages"),
                   counted(shape.micro_batches, "micro-batch", "micro-batches"));
-  title += shape.chunks > 1 ? fmt::format(", {} chunks a stage", shape.chunks) : "";
+  title += shape.chunks > 1 ? fmt::format(", {} chunks per stage", shape.chunks) : "";
   title += shape.tied ? ", tied embeddings" : "";
   return title;
 }
@@ -80,7 +82,7 @@ void print_table(const PlanOptions& options, const PipelineSimulation& simulatio
                simulation.bubble(stage), 100 * simulation.bubble(stage) / simulation.seconds,
                simulation.peak_live[at]);
   }
-  fmt::print("{:.6g} in all; bubble {:.1f} % of the time, {:.1f} % of the work\n",
+  fmt::print("total time {:.6g}; bubble {:.1f} % of the time, {:.1f} % of the work\n",
              simulation.seconds, 100 * simulation.bubble_fraction(),
              100 * simulation.bubble_of_ideal());
 }

@@ -5,14 +5,25 @@
 #include <cstring>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "src/base/error.h"
 
 namespace trireme {
 
 namespace {
+
 using Handler = nlohmann::ordered_json::error_handler_t;
+
+bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
+
+void write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void print(const nlohmann::ordered_json& json, int indent) {
+  write(json.dump(indent, ' ', on_terminal(), Handler::replace) + "\n");
 }
+
+}  // namespace
 
 std::string json_text(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, Handler::replace);
@@ -22,7 +33,21 @@ std::string json_line(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, Handler::replace);
 }
 
-void print_json(const nlohmann::ordered_json& json) { fmt::print("{}\n", json_text(json)); }
+void print_json(const nlohmann::ordered_json& json) { print(json, 2); }
+
+void print_json_line(const nlohmann::ordered_json& json) { print(json, -1); }
+
+TextPrinter::TextPrinter() {
+  if (on_terminal()) {
+    escaped_.emplace();
+  }
+}
+
+void TextPrinter::print(std::string_view piece) {
+  write(escaped_ ? escaped_->add(piece) : std::string(piece));
+}
+
+void TextPrinter::end() { write((escaped_ ? escaped_->rest() : std::string()) + "\n"); }
 
 void flush_standard_output() {
   errno = 0;

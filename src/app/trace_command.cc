@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/app/standard_output.h"
+#include "src/base/units.h"
 #include "src/trace/trace_summary.h"
 
 namespace trireme {
@@ -73,25 +74,41 @@ nlohmann::ordered_json to_json(const TraceSummary& summary) {
           {"stragglers", stragglers}};
 }
 
+// Four significant digits or more within eight columns: the table fits 80.
+std::string cell(double value) {
+  return fmt::format(" {:>7}", fmt::format("{:.{}f}", value,
+                                           value < 999.9 ? 3
+                                           : value < 1e5 ? 1
+                                                         : 0));
+}
+
 void print_row(const std::string& name, const StepTimes& times) {
-  fmt::print("{:<24}", name);
+  std::string row = fmt::format("{:<8}", name);
   for (const double part : times.parts) {
-    fmt::print(" {:>10.3f}", kMilliseconds * part);
+    row += cell(kMilliseconds * part);
   }
-  fmt::print(" {:>10.3f}\n", kMilliseconds * times.step);
+  fmt::print("{}{}\n", row, cell(kMilliseconds * times.step));
 }
 
 void print_shares(const StepTimes& times) {
   const double whole = times.step > 0 ? times.step : 1;
-  fmt::print("{:<24}", "% of t_iter");
+  fmt::print("{:<8}", "percent");
   for (const double part : times.parts) {
-    fmt::print(" {:>10.1f}", 100 * part / whole);
+    fmt::print(" {:>7.1f}", 100 * part / whole);
   }
-  fmt::print(" {:>10.1f}\n", 100 * times.sum() / whole);
+  fmt::print(" {:>7.1f}\n", 100 * times.sum() / whole);
   if (times.checkpoint + times.evaluation > 0) {
-    fmt::print("of other: {:.3f} ms checkpoint, {:.3f} ms evaluation\n",
+    fmt::print("other includes {:.3f} ms of checkpoint and {:.3f} ms of evaluation\n",
                kMilliseconds * times.checkpoint, kMilliseconds * times.evaluation);
   }
+}
+
+// A column's heading: the name of a part, at most seven characters.
+std::string_view heading_of(StepPart part) {
+  constexpr std::string_view kExposed = "exposed ";
+  std::string_view name = name_of(part);
+  name.remove_prefix(name.starts_with(kExposed) ? kExposed.size() : 0);
+  return part == StepPart::optimizer ? name.substr(0, 5) : name;
 }
 
 void print_table(const TraceSummary& summary) {
@@ -102,19 +119,20 @@ void print_table(const TraceSummary& summary) {
     uncertainty = std::max(uncertainty, rank.header.clock_uncertainty_ns);
     dropped = std::max(dropped, rank.header.dropped);
   }
-  fmt::print("steps {}; {} ranks, dp {} x tp {} x pp {}; clocks agree within {:.1f} us\n",
-             fmt::join(summary.steps, ", "), summary.ranks.size(), grid.dp, grid.tp, grid.pp,
-             static_cast<double>(uncertainty) / 1e3);
+  fmt::print("steps {}; {}, dp {} x tp {} x pp {}; clocks agree within {:.1f} us\n",
+             fmt::join(summary.steps, ", "), counted(std::ssize(summary.ranks), "rank"), grid.dp,
+             grid.tp, grid.pp, static_cast<double>(uncertainty) / 1e3);
   if (dropped > 0) {
-    fmt::print("memory was full: up to {} events of a rank are missing\n", dropped);
+    fmt::print("the trace is incomplete: up to {} per rank did not fit into memory\n",
+               counted(dropped, "event"));
   }
-  fmt::print("{:<24}", "ms a step");
+  fmt::print("milliseconds per step; tp, dp and pp: exposed communication\n{:<8}", "rank");
   for (std::size_t part = 0; part < kStepParts; ++part) {
-    fmt::print(" {:>10}", name_of(part_at(part)));
+    fmt::print(" {:>7}", heading_of(part_at(part)));
   }
-  fmt::print(" {:>10}\n", "t_iter");
+  fmt::print(" {:>7}\n", "t_iter");
   for (const RankSummary& rank : summary.ranks) {
-    print_row(fmt::format("rank {} ({})", rank.header.rank, rank.header.host), rank.mean);
+    print_row(fmt::format("rank {}", rank.header.rank), rank.mean);
   }
   print_row("mean", summary.mean);
   print_shares(summary.mean);
@@ -127,8 +145,7 @@ void print_stragglers(const TraceSummary& summary) {
     if (rank.slowness.straggles) {
       found = true;
       fmt::print(
-          "straggler: rank {} on {}: {:.3f} ms of compute, {:.2f} times its peers' (z-score "
-          "{:.1f})\n",
+          "straggler: rank {} on {}: computes {:.1f} ms, {:.1f} times its peers (z-score {:.1f})\n",
           rank.header.rank, rank.header.host, kMilliseconds * rank.compute_seconds,
           rank.slowness.of_peers, rank.slowness.score);
     }

@@ -1,8 +1,10 @@
 #include "src/app/train_command.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -64,6 +66,40 @@ double seen_mtbf_hours() {
   return hours;
 }
 
+// The number of this attempt, as `trireme launch` counts them, goes into the lock and the progress
+// page: one that is no such number would be taken for another run's.
+void check_attempt_number() {
+  const char* const text = std::getenv("TRIREME_GENERATION");
+  if (text == nullptr || *text == '\0') {
+    return;
+  }
+  int number = 0;
+  const char* const end = text + std::strlen(text);
+  const auto parsed = std::from_chars(text, end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end || number < 1) {
+    throw ConfigError(fmt::format(
+        "TRIREME_GENERATION is '{}': expected the number of an attempt, an integer from 1 to {}; "
+        "unset it unless a launcher sets it",
+        text, std::numeric_limits<int>::max()));
+  }
+}
+
+// A fault of the storage may pass, and a launch starts again after one; a path that can't be used
+// stays so.
+std::unique_ptr<ProgressPage> open_progress_page() {
+  const auto named = [](const Error& error) {
+    return fmt::format("TRIREME_NODE_DIR is '{}', which can't be used: {}",
+                       std::getenv("TRIREME_NODE_DIR"), error.what());
+  };
+  try {
+    return progress_page_of_environment();
+  } catch (const IoError& error) {
+    throw IoError(named(error));
+  } catch (const Error& error) {
+    throw ConfigError(named(error));
+  }
+}
+
 // A run that could not save anything is refused.
 void check_writable(const RunConfig& config, Communicator& world) {
   run_on_root(world, [&] {
@@ -96,7 +132,7 @@ TimeLimit time_limit(const RunConfig& config, const JobEnd& end, Log& log) {
   if (!end.trouble.empty()) {
     log.warning(
         fmt::format("cannot find out when this job ends ({}): the run saves on SIGUSR1, but not "
-                    "by itself before the end",
+                    "automatically before the end",
                     end.trouble));
   }
   if (!end.time || margin.is("never")) {
@@ -163,7 +199,8 @@ std::vector<std::string> again_words(const TrainOptions& options) {
 void train(const TrainOptions& options, AppContext& context) {
   // From here on: a signal during MPI's start counts as well.
   const StopFlag stop;
-  context.progress = progress_page_of_environment();
+  check_attempt_number();
+  context.progress = open_progress_page();
   ProgressPage* const progress = context.progress.get();
   if (progress != nullptr) {
     const auto limit = start_deadline(process_environment()("TRIREME_START_DEADLINE"));

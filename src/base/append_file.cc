@@ -33,7 +33,7 @@ AppendFile AppendFile::open_lines(const std::filesystem::path& path) {
   File file = File::open_to_append(path);
   const std::int64_t whole = whole_lines(File::open_to_read(path));
   if (whole != file.size() && ::ftruncate(file.fd(), whole) != 0) {
-    throw_errno(errno, "cut the torn last line of", path);
+    throw_errno(errno, "remove the incomplete last line of", path);
   }
   return {std::move(file), whole};
 }

@@ -4,8 +4,8 @@ namespace trireme {
 
 void invariant_broken(const char* what, const char* file, int line) {
   throw InternalError(
-      fmt::format("{}:{}: invariant broken: {} (a defect of trireme: please report "
-                  "it with the command that led here)",
+      fmt::format("{}:{}: invariant broken: {} (this is a bug in trireme: please report it with "
+                  "the command that you ran)",
                   file, line, what));
 }
 

@@ -108,10 +108,10 @@ int wait_for(pid_t pid, bool& late, Clock::time_point deadline) {
 
 std::string CommandResult::complaint(const std::string& name) const {
   if (late) {
-    return fmt::format("{}: no answer in {:g} s", name, limit_seconds);
+    return fmt::format("{}: no answer within {:g} s", name, limit_seconds);
   }
   if (code == kNoSuchCommand) {
-    return fmt::format("{}: there is no such program", name);
+    return fmt::format("{}: the program was not found", name);
   }
   const std::string first = errors.substr(0, errors.find('\n'));
   return fmt::format("{}: exit code {}{}{}", name, code, first.empty() ? "" : ": ", first);

@@ -327,7 +327,8 @@ ConfigRule ConfigBinder::reals(const std::string& key, std::vector<double>& valu
 ConfigRule ConfigBinder::texts(const std::string& key, std::vector<std::string>& value,
                                std::string_view doc) {
   const Given* given = begin(key, ConfigValue::list(value), doc, "text or [text, ...]");
-  if (given == nullptr || given->value.kind == ConfigValue::Kind::null) {
+  if (given == nullptr || given->value.kind == ConfigValue::Kind::null ||
+      given->value.kind == ConfigValue::Kind::mapping) {
     return end(given, false);
   }
   value = given->value.items;

@@ -50,6 +50,14 @@ std::string read_config(const std::filesystem::path& path) {
     return read_file(path, kMaxConfigBytes);
   } catch (const DataError& error) {
     throw ConfigError(fmt::format("not a configuration: {}", error.what()));
+  } catch (const IoError&) {
+    std::error_code code;
+    (void)std::filesystem::status(path, code);
+    if (code == std::errc::too_many_symbolic_link_levels) {
+      throw ConfigError(
+          fmt::format("not a configuration: {}: the symbolic links form a loop", path.string()));
+    }
+    throw;
   }
 }
 
@@ -96,7 +104,8 @@ void ConfigBinder::add_site_files(const std::filesystem::path& folder) {
 }
 
 void ConfigBinder::add_file(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) {
+  std::error_code unusable;  // which reading the file reports
+  if (std::filesystem::is_directory(path, unusable)) {
     throw ConfigError(fmt::format("{} is a folder: give the YAML file in it", path.string()));
   }
   put_yaml(Source::file, read_config(path), path.string());
@@ -127,8 +136,8 @@ void ConfigBinder::add_arguments(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw ConfigError(
-          fmt::format("command line: '{}' is not key=value, as in train.steps=100", argument));
+      throw ConfigError(fmt::format(
+          "command line: '{}' is not of the form key=value, as in train.steps=100", argument));
     }
     for (ConfigEntry& entry : parse_assignment(argument.substr(0, equals),
                                                argument.substr(equals + 1), "command line")) {
@@ -164,11 +173,11 @@ std::string ConfigBinder::unknown_key(const std::string& key, const Given& given
   for (const ResolvedKey& resolved : resolved_) {
     known.push_back(resolved.key);
     if (resolved.key.starts_with(key + ".")) {
-      return given.value.kind == ConfigValue::Kind::null
+      return given.value.kind == ConfigValue::Kind::null ||
+                     given.value.kind == ConfigValue::Kind::mapping
                  ? ""
                  : fmt::format(
-                       "{}: {} is a section, not a value ({}): its keys, {} and so on, go "
-                       "below it",
+                       "{}: {} is a section and takes no value ({}): set its keys, such as {}",
                        given.origin, key, shown(given.value), resolved.key);
     }
     if (key.starts_with(resolved.key + ".")) {

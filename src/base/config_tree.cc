@@ -25,7 +25,7 @@ class Flattener : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) {
-      fail(mark, "a second YAML document: a configuration is one");
+      fail(mark, "a second YAML document starts here, but a configuration is a single document");
     }
   }
   void OnDocumentEnd() override {}
@@ -37,13 +37,14 @@ class Flattener : public YAML::EventHandler {
     value(mark, tag, anchor, &text);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    fail(mark, "an alias (*name): write the value out");
+    fail(mark, "aliases (*name) are not supported: write the value out");
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
     refuse_extras(mark, tag, anchor);
     if (in_list_ || frames_.empty() || !frames_.back().has_key) {
-      fail(mark, in_list_ ? "a list within a list" : "a list where `key: value` is expected");
+      fail(mark, in_list_ ? "a list within a list is not supported"
+                          : "expected `key: value`, but found a list");
     }
     in_list_ = true;
     list_ = {full_key(), ConfigValue::list({}), mark.line + 1};
@@ -57,17 +58,23 @@ class Flattener : public YAML::EventHandler {
                   YAML::EmitterStyle::value) override {
     refuse_extras(mark, tag, anchor);
     if (in_list_ || (!frames_.empty() && !frames_.back().has_key)) {
-      fail(mark, "a mapping where a value is expected");
+      fail(mark, "expected a value, but found a mapping");
     }
     if (frames_.size() >= kMaxConfigDepth) {
-      fail(mark, fmt::format("nested deeper than {} levels", kMaxConfigDepth));
+      fail(mark, fmt::format("the configuration is nested deeper than {} levels", kMaxConfigDepth));
     }
-    frames_.push_back({frames_.empty() ? "" : full_key() + ".", "", false, {}});
+    frames_.push_back({frames_.empty() ? "" : full_key() + ".", "", false, mark.line + 1, {}});
   }
   void OnMapEnd() override {
+    const bool is_empty = frames_.back().seen.empty();
+    const int line = frames_.back().line;
     frames_.pop_back();
-    if (!frames_.empty()) {
-      frames_.back().has_key = false;
+    if (frames_.empty()) {
+      return;
+    }
+    frames_.back().has_key = false;
+    if (is_empty) {
+      add({full_key(), {ConfigValue::Kind::mapping, {}}, line});
     }
   }
 
@@ -76,6 +83,7 @@ class Flattener : public YAML::EventHandler {
     std::string prefix;
     std::string key;
     bool has_key;
+    int line;
     std::set<std::string> seen;
   };
 
@@ -85,10 +93,10 @@ class Flattener : public YAML::EventHandler {
 
   void refuse_extras(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) const {
     if (anchor != 0) {
-      fail(mark, "an anchor (&name): write the value out where it is used");
+      fail(mark, "anchors (&name) are not supported: write the value out where it is used");
     }
     if (tag.size() > 1) {  // "?" plain, "!" quoted
-      fail(mark, fmt::format("the tag {}: tags mean nothing here", tag));
+      fail(mark, fmt::format("the tag {} is not supported: remove it", tag));
     }
   }
 
@@ -99,16 +107,16 @@ class Flattener : public YAML::EventHandler {
              const std::string* text) {
     refuse_extras(mark, tag, anchor);
     if (text != nullptr && text->find('\0') != std::string::npos) {
-      fail(mark, "a NUL byte (\\0), which no value may hold");
+      fail(mark, "a value must not contain a NUL byte (\\0)");
     }
     if (in_list_) {
       list_.value.items.push_back(text == nullptr ? "" : *text);
       if (list_.value.items.size() > kMaxConfigEntries) {
-        fail(mark, fmt::format("a list of more than {} items", kMaxConfigEntries));
+        fail(mark, fmt::format("a list has more than {} items", kMaxConfigEntries));
       }
     } else if (frames_.empty()) {
       if (text != nullptr) {
-        fail(mark, fmt::format("'{}' where `key: value` is expected", *text));
+        fail(mark, fmt::format("expected `key: value`, but found '{}'", *text));
       }
     } else if (!frames_.back().has_key) {
       begin_key(mark, text == nullptr ? "" : *text);
@@ -124,13 +132,13 @@ class Flattener : public YAML::EventHandler {
       return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
     });
     if (key.empty() || !legal || frames_.back().prefix.size() + key.size() > kMaxKeyBytes) {
-      fail(mark, fmt::format("'{}' is not a key: keys are letters, digits, '_', '-' and '.', "
-                             "short ones",
-                             key.substr(0, kMaxKeyBytes)));
+      fail(mark, fmt::format("'{}' is not a valid key: keys consist of letters, digits, '_', '-' "
+                             "and '.', and have at most {} characters with those of their section",
+                             key.substr(0, kMaxKeyBytes), kMaxKeyBytes));
     }
     Frame& frame = frames_.back();
     if (!frame.seen.insert(key).second) {
-      fail(mark, fmt::format("the key {}{} stands here twice", frame.prefix, key));
+      fail(mark, fmt::format("the key {}{} occurs twice", frame.prefix, key));
     }
     frame.key = key;
     frame.has_key = true;
@@ -139,11 +147,11 @@ class Flattener : public YAML::EventHandler {
   void add(ConfigEntry entry) {
     if (!keys_.insert(entry.key).second) {
       throw ConfigError(
-          fmt::format("{}:{}: the key {} stands here twice", origin_, entry.line, entry.key));
+          fmt::format("{}:{}: the key {} occurs twice", origin_, entry.line, entry.key));
     }
     if (entries_.size() >= kMaxConfigEntries) {
-      throw ConfigError(
-          fmt::format("{}:{}: more than {} keys", origin_, entry.line, kMaxConfigEntries));
+      throw ConfigError(fmt::format("{}:{}: there are more than {} keys", origin_, entry.line,
+                                    kMaxConfigEntries));
     }
     entries_.push_back(std::move(entry));
   }
@@ -159,15 +167,16 @@ class Flattener : public YAML::EventHandler {
 
 void refuse_binary(std::string_view yaml, const std::string& origin) {
   if (static_cast<std::int64_t>(yaml.size()) > kMaxConfigBytes) {
-    throw ConfigError(fmt::format("{}: {} bytes are too many for a configuration (at most {})",
-                                  origin, yaml.size(), kMaxConfigBytes));
+    throw ConfigError(
+        fmt::format("{}: the file has {} bytes, but a configuration may have at most {}", origin,
+                    yaml.size(), kMaxConfigBytes));
   }
   int line = 1;
   for (const char c : yaml) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte < 0x20 && c != '\n' && c != '\r' && c != '\t') || byte == 0x7F) {
-      throw ConfigError(
-          fmt::format("{}:{}: the byte 0x{:02x}: this is not a text file", origin, line, byte));
+      throw ConfigError(fmt::format("{}:{}: found the byte 0x{:02x}: this is not a text file",
+                                    origin, line, byte));
     }
     line += c == '\n' ? 1 : 0;
   }
@@ -223,6 +232,9 @@ std::string_view last_part(std::string_view key) { return key.substr(key.rfind('
 std::string ConfigValue::to_yaml() const {
   if (kind == Kind::null) {
     return "~";
+  }
+  if (kind == Kind::mapping) {
+    return "{}";
   }
   if (kind == Kind::scalar) {
     return quoted(items.at(0));

@@ -1,6 +1,7 @@
 // The YAML that configurations are written in, flattened: `train: {steps: 5}` becomes the entry
 // "train.steps" with its value and line. A careful subset: mappings, scalars and lists of scalars;
-// no anchors, aliases or tags, no key twice, bounded in size and depth. Pure functions.
+// no anchors, aliases or tags, no key twice, bounded in size and depth. An empty mapping is an
+// entry of its own. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +12,13 @@
 namespace trireme {
 
 struct ConfigValue {
-  enum class Kind { null, scalar, list };
+  enum class Kind { null, scalar, list, mapping };  // a mapping is an empty one
   Kind kind = Kind::null;
   std::vector<std::string> items;  // one for a scalar
 
   static ConfigValue scalar(std::string text) { return {Kind::scalar, {std::move(text)}}; }
   static ConfigValue list(std::vector<std::string> texts) { return {Kind::list, std::move(texts)}; }
-  // As YAML, on one line, quoted where it must be: 5, "a b", [0.9, 0.95], ~
+  // As YAML, on one line, quoted where it must be: 5, "a b", [0.9, 0.95], ~, {}
   std::string to_yaml() const;
 };
 

@@ -15,7 +15,8 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  check(EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1, "SHA-256 starts");
+  check(EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1,
+        "OpenSSL starts a SHA-256 digest");
 }
 Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
@@ -23,13 +24,14 @@ Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
 void Sha256::update(const void* data, std::int64_t bytes) {
   check(EVP_DigestUpdate(state_->context, data, static_cast<std::size_t>(bytes)) == 1,
-        "SHA-256 goes on");
+        "OpenSSL updates a SHA-256 digest");
 }
 
 std::string Sha256::finish_hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> raw{};
   unsigned length = 0;
-  check(EVP_DigestFinal_ex(state_->context, raw.data(), &length) == 1, "SHA-256 ends");
+  check(EVP_DigestFinal_ex(state_->context, raw.data(), &length) == 1,
+        "OpenSSL finishes a SHA-256 digest");
   std::string hex;
   for (unsigned i = 0; i < length; ++i) {
     hex += fmt::format("{:02x}", raw[i]);

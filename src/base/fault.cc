@@ -42,7 +42,7 @@ void say(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(), t
 
 // The rule that strikes at this passage, if any.
 const FaultRule* next_fault(std::string_view site) {
-  check(find_fault_site(site) != nullptr, "a fault point stands in the table");
+  check(find_fault_site(site) != nullptr, "every fault point is listed in the table");
   const FaultRule* striking = nullptr;
   for (const auto& live : plan().rules) {
     if (live->rule.site != site) {

@@ -10,6 +10,7 @@
 #include "src/base/error.h"
 #include "src/base/fault_sites.h"
 #include "src/base/file.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -34,7 +35,7 @@ constexpr std::array<std::string_view, 13> kActions = {"kill",  "stop", "segv", 
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
   const std::string near = nearest_word(word, known);
-  return near.empty() ? "" : fmt::format(", did you mean {}?", near);
+  return near.empty() ? "" : fmt::format("; did you mean {}?", near);
 }
 
 std::vector<std::string_view> split(std::string_view text, char at) {
@@ -77,7 +78,7 @@ void parse_value(std::string_view rule, std::string_view value, FaultAction& act
   } else if (action.kind == Kind::sleep) {
     const auto seconds = parse_number<double>(value);
     if (!seconds || !(*seconds >= 0) || *seconds > kLongestSleep) {
-      refuse(rule, fmt::format("sleep={}: expected seconds", value));
+      refuse(rule, fmt::format("sleep={}: expected a number of seconds", value));
     }
     action.seconds = *seconds;
   } else if (action.kind == Kind::scale) {
@@ -89,7 +90,7 @@ void parse_value(std::string_view rule, std::string_view value, FaultAction& act
   } else {
     action.number = errno_of(value);
     if (action.number == 0) {
-      refuse(rule, fmt::format("errno={}: expected the name of an error, as ENOSPC", value));
+      refuse(rule, fmt::format("errno={}: expected the name of an error, such as ENOSPC", value));
     }
   }
 }
@@ -114,20 +115,20 @@ FaultAction parse_action(std::string_view rule, std::string_view text) {
     }
     return action;
   }
-  refuse(rule, fmt::format("there is no action '{}'{}", name,
+  refuse(rule, fmt::format("unknown action '{}'{}", name,
                            did_you_mean(name, {kActions.begin(), kActions.end()})));
 }
 
 void check_possible(std::string_view rule, const FaultSite& site, const FaultAction& action) {
   const bool numbers = site.kind == FaultSite::Kind::numbers;
   if (action.kind == Kind::corrupt && site.kind != FaultSite::Kind::data && !numbers) {
-    refuse(rule, fmt::format("no data passes {}: there is nothing to corrupt", site.name));
+    refuse(rule, fmt::format("{} handles no data that could be corrupted", site.name));
   }
   if ((action.kind == Kind::nan || action.kind == Kind::scale) && !numbers) {
-    refuse(rule, fmt::format("no numbers pass {}: there is nothing to change", site.name));
+    refuse(rule, fmt::format("{} handles no numbers that could be changed", site.name));
   }
   if (action.kind == Kind::shorten && site.name != "file.read" && site.name != "file.write") {
-    refuse(rule, fmt::format("{} transfers nothing that could be short", site.name));
+    refuse(rule, fmt::format("{} transfers nothing that could be cut short", site.name));
   }
 }
 
@@ -139,13 +140,14 @@ void parse_site(std::string_view text, std::string_view name, FaultRule& rule) {
     for (const FaultSite& site : fault_sites()) {
       known.emplace_back(site.name);
     }
-    refuse(text, fmt::format("there is no fault point '{}'{}", rule.site,
-                             did_you_mean(rule.site, known)));
+    refuse(text,
+           fmt::format("unknown fault point '{}'{}", rule.site, did_you_mean(rule.site, known)));
   }
   if (at != std::string_view::npos) {
     const auto generation = parse_number<int>(name.substr(at + 1));
     if (!generation || *generation < 1) {
-      refuse(text, fmt::format("'{}' is no generation: they count from 1", name.substr(at + 1)));
+      refuse(text, fmt::format("'{}' is not a generation: generations are numbered from 1",
+                               name.substr(at + 1)));
     }
     rule.generation = *generation;
   }
@@ -160,7 +162,9 @@ void parse_passage(std::string_view text, std::string_view nth, FaultRule& rule)
   const auto number =
       parse_number<std::int64_t>(rule.and_later ? nth.substr(0, nth.size() - 1) : nth);
   if (!number || *number < 1) {
-    refuse(text, fmt::format("'{}' is no passage: expected N, N+ or *, from 1", nth));
+    refuse(
+        text,
+        fmt::format("'{}' is not a number of passages: expected N or N+ with N from 1, or *", nth));
   }
   rule.nth = *number;
 }
@@ -168,14 +172,15 @@ void parse_passage(std::string_view text, std::string_view nth, FaultRule& rule)
 FaultRule parse_rule(std::string_view text) {
   const std::vector<std::string_view> parts = split(text, ':');
   if (parts.size() != 4) {
-    refuse(text, fmt::format("it has {} parts, not 4", parts.size()));
+    refuse(text, fmt::format("it has {} instead of 4",
+                             counted(static_cast<std::int64_t>(parts.size()), "part")));
   }
   FaultRule rule;
   parse_site(text, parts[0], rule);
   if (parts[1] != "*") {
     const auto rank = parse_number<int>(parts[1]);
     if (!rank || *rank < 0) {
-      refuse(text, fmt::format("'{}' is no rank: expected a number or *", parts[1]));
+      refuse(text, fmt::format("'{}' is not a rank: expected a number or *", parts[1]));
     }
     rule.rank = *rank;
   }
@@ -190,7 +195,7 @@ std::vector<std::string> rules_of_file(const std::string& path) {
   for (const ConfigEntry& entry : parse_config(read_file(path, kMaxPlanBytes), path)) {
     if (entry.key != "faults" || entry.value.kind != ConfigValue::Kind::list) {
       throw ConfigError(
-          fmt::format("{}:{}: '{}': a plan of faults is one list: faults: "
+          fmt::format("{}:{}: unexpected '{}': a file of faults holds one list: faults: "
                       "[\"site:rank:nth:action\", ...]",
                       path, entry.line, entry.key));
     }
@@ -210,7 +215,7 @@ std::vector<FaultRule> parse_fault_plan(std::string_view text) {
     texts.assign(parts.begin(), parts.end());
   }
   if (texts.size() > kMaxFaultRules) {
-    throw ConfigError(fmt::format("TRIREME_FAULTS: {} faults, at most {} can be planned",
+    throw ConfigError(fmt::format("TRIREME_FAULTS lists {} faults; at most {} can be planned",
                                   texts.size(), kMaxFaultRules));
   }
   std::vector<FaultRule> rules;

@@ -12,6 +12,7 @@
 
 #include "src/base/error.h"
 #include "src/base/fault.h"
+#include "src/base/floating_point.h"
 #include "src/base/regular_file.h"
 
 namespace trireme {
@@ -75,9 +76,9 @@ std::int64_t moved(ssize_t put, const fs::path& path) {
 std::string advice(int code) {
   switch (code) {
     case ENOSPC:
-      return "the file system is full: free space or point the path elsewhere";
+      return "the file system is full: free space or choose another path";
     case EDQUOT:
-      return "the quota is used up: free space or ask for more";
+      return "the quota is used up: free space or ask for a larger quota";
     case EROFS:
       return "the file system is mounted read-only: choose a writable path";
     case EFBIG:
@@ -88,7 +89,8 @@ std::string advice(int code) {
     case EIO:
       return "the device reports an error: look at dmesg and the storage";
     case ESTALE:
-      return "the mount went away under the file: remount and start again";
+      return "the file system was unmounted or its server has lost the file: mount it again and "
+             "restart";
     default:
       return "";
   }
@@ -155,6 +157,7 @@ std::int64_t File::read_at(std::int64_t offset, void* to, std::int64_t bytes) co
     }
     done += std::max<ssize_t>(got, 0);
   }
+  restore_floating_point();  // what was read is parsed and computed with
   return done;
 }
 
@@ -162,7 +165,7 @@ void File::read_exactly_at(std::int64_t offset, void* to, std::int64_t bytes) co
   const std::int64_t got = read_at(offset, to, bytes);
   if (got != bytes) {
     throw DataError(
-        fmt::format("{} ends at byte {}, {} bytes were expected at byte {}: the file is "
+        fmt::format("{} ends at byte {}, but {} bytes were expected at byte {}: the file is "
                     "truncated; restore it from a copy",
                     path_.string(), offset + got, bytes, offset));
   }
@@ -232,8 +235,9 @@ std::string read_file(const fs::path& path, std::int64_t max_bytes) {
   const File file = File::open_to_read(path);
   const std::int64_t bytes = file.size();
   if (bytes > max_bytes) {
-    throw DataError(fmt::format("{} has {} bytes, more than the {} that such a file may have",
-                                path.string(), bytes, max_bytes));
+    throw DataError(
+        fmt::format("{} has {} bytes, more than the {} that are allowed for such a file",
+                    path.string(), bytes, max_bytes));
   }
   std::string contents(static_cast<std::size_t>(bytes), '\0');
   contents.resize(static_cast<std::size_t>(file.read_at(0, contents.data(), bytes)));
@@ -274,7 +278,7 @@ void write_file_durably(const fs::path& path, std::string_view contents) {
     file.close();
     const auto rename = [&](std::size_t) { return ::rename(temporary.c_str(), path.c_str()); };
     if (pass("file.rename", 0, rename) != 0) {
-      throw_errno(errno, "rename to", path);
+      throw_errno(errno, "replace", path);
     }
   } catch (...) {
     ::unlink(temporary.c_str());

@@ -1,10 +1,16 @@
 #include "src/base/floating_point.h"
 
+#include <atomic>
 #include <cfenv>
 
 #include <xmmintrin.h>
 
 namespace trireme {
+namespace {
+
+std::atomic<std::int64_t> restorations{0};
+
+}  // namespace
 
 bool restore_floating_point() {
   // All exceptions masked, nearest, no flush to zero; without the flags of what has happened.
@@ -14,7 +20,10 @@ bool restore_floating_point() {
     return false;
   }
   std::fesetenv(FE_DFL_ENV);
+  ++restorations;
   return true;
 }
+
+std::int64_t floating_point_restorations() { return restorations.load(); }
 
 }  // namespace trireme

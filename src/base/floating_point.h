@@ -3,10 +3,14 @@
 // threads that are started later inherit that.
 #pragma once
 
+#include <cstdint>
+
 namespace trireme {
 
 // Rounds to nearest, keeps denormal numbers and traps nothing from here on, in the calling thread.
-// Returns whether it was otherwise. Reads one register where nothing is to be done.
+// Returns whether the thread had other settings. Costs one read of a register if it had not.
 bool restore_floating_point();
+// Counts the calls of restore_floating_point(), in all threads, that found other settings.
+std::int64_t floating_point_restorations();
 
 }  // namespace trireme

@@ -36,7 +36,7 @@ class Scan : public nlohmann::json_sax<json> {
   bool key(string_t& name) override {
     take(kOwnedBytes + name.size());
     if (!keys_.back().insert(name).second) {
-      throw DataError(fmt::format("the key {} stands there twice", json(name).dump()));
+      throw DataError(fmt::format("the key {} occurs twice", json(name).dump()));
     }
     return true;
   }
@@ -48,16 +48,15 @@ class Scan : public nlohmann::json_sax<json> {
   bool take(std::size_t owned) {
     bytes_ += kValueBytes + owned;
     if (bytes_ > kMostBytes) {
-      throw DataError(
-          fmt::format("it would take more than {} MiB of memory: no file of this "
-                      "program is so large",
-                      kMostBytes >> 20));
+      throw DataError(fmt::format(
+          "it would need more than {} MiB of memory, more than any file of this program",
+          kMostBytes >> 20));
     }
     return true;
   }
   bool open() {
     if (keys_.size() == kMostDepth) {
-      throw DataError(fmt::format("nested deeper than {} levels", kMostDepth));
+      throw DataError(fmt::format("it is nested deeper than {} levels", kMostDepth));
     }
     keys_.emplace_back();
     return take(kOwnedBytes);
@@ -107,7 +106,7 @@ const json& field(const json& object, const char* name) {
 
 const std::string& text_field(const json& object, const char* name) {
   const json& value = field(object, name);
-  return expect(value.is_string(), value, name, "a text").get_ref<const std::string&>();
+  return expect(value.is_string(), value, name, "a string").get_ref<const std::string&>();
 }
 
 const json& object_field(const json& object, const char* name) {

@@ -1,5 +1,7 @@
-// One more kind of field for src/base/json_fields.h: a number, whole or not.
+// More kinds of fields for src/base/json_fields.h: a number, whole or not, and a finite one.
 #pragma once
+
+#include <cmath>
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +13,14 @@ inline double number_field(const nlohmann::json& object, const char* name) {
   const nlohmann::json& value = field(object, name);
   if (!value.is_number()) {
     throw DataError(fmt::format("field '{}' is not a number", name));
+  }
+  return value.get<double>();
+}
+
+inline double finite_field(const nlohmann::json& object, const char* name) {
+  const nlohmann::json& value = field(object, name);
+  if (!value.is_number() || !std::isfinite(value.get<double>())) {
+    throw DataError(fmt::format("field '{}' is not a finite number", name));
   }
   return value.get<double>();
 }

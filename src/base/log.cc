@@ -160,7 +160,8 @@ LogLevel parse_log_level(std::string_view word) {
       return static_cast<LogLevel>(i);
     }
   }
-  throw ConfigError(fmt::format("'{}' is not a log level: debug, info, warning or error", word));
+  throw ConfigError(
+      fmt::format("'{}' is not a log level: expected debug, info, warning or error", word));
 }
 
 void open_standard_streams() {

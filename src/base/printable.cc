@@ -1,6 +1,8 @@
 #include "src/base/printable.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -13,16 +15,32 @@ struct Character {
   std::size_t bytes = 0;
 };
 
+// Of the character that this byte begins; 0 if it begins none.
+std::size_t bytes_of_character(unsigned char lead) {
+  return lead < 0x80   ? 1
+         : lead < 0xC2 ? 0
+         : lead < 0xE0 ? 2
+         : lead < 0xF0 ? 3
+         : lead < 0xF5 ? 4
+                       : 0;
+}
+
+// How many bytes at the end of `text` begin a character whose other bytes are not there yet.
+std::size_t unfinished_bytes(std::string_view text) {
+  for (std::size_t count = 1; count <= std::min<std::size_t>(3, text.size()); ++count) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - count]);
+    if ((byte & 0xC0U) != 0x80U) {
+      return bytes_of_character(byte) > count ? count : 0;
+    }
+  }
+  return 0;
+}
+
 // The character that `text`, which is not empty, begins with (RFC 3629).
 Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
-  const std::size_t bytes = lead < 0x80   ? 1
-                            : lead < 0xC2 ? 0
-                            : lead < 0xE0 ? 2
-                            : lead < 0xF0 ? 3
-                            : lead < 0xF5 ? 4
-                                          : 0;
+  const std::size_t bytes = bytes_of_character(lead);
   if (bytes == 0 || bytes > text.size()) {
     return {};
   }
@@ -56,7 +74,9 @@ std::string escaped(std::uint32_t code) {
     case '\t':
       return "\\t";
     default:
-      return code < 0x80 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{:04x}", code);
+      return code < 0x80      ? fmt::format("\\x{:02x}", code)
+             : code < 0x10000 ? fmt::format("\\u{:04x}", code)
+                              : fmt::format("\\U{:08x}", code);
   }
 }
 
@@ -85,5 +105,15 @@ std::string shown(std::string_view text, std::string_view kept) {
 std::string printable(std::string_view text) { return shown(text, ""); }
 
 std::string printable_lines(std::string_view text) { return shown(text, "\n\t"); }
+
+std::string PrintableStream::add(std::string_view piece) {
+  held_ += piece;
+  const std::size_t whole = held_.size() - unfinished_bytes(held_);
+  std::string text = printable_lines(std::string_view(held_).substr(0, whole));
+  held_.erase(0, whole);
+  return text;
+}
+
+std::string PrintableStream::rest() { return printable_lines(std::exchange(held_, {})); }
 
 }  // namespace trireme

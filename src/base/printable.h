@@ -14,4 +14,16 @@ std::string printable(std::string_view text);
 // Several lines: the same, but line ends and tabs stay.
 std::string printable_lines(std::string_view text);
 
+// printable_lines() of a text that comes in pieces, which may end within a character.
+class PrintableStream {
+ public:
+  // What can be shown by now.
+  std::string add(std::string_view piece);
+  // The bytes that wait for the rest of their character; the text has ended.
+  std::string rest();
+
+ private:
+  std::string held_;
+};
+
 }  // namespace trireme

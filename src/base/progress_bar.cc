@@ -12,7 +12,6 @@ namespace trireme {
 namespace {
 
 constexpr int kBarCells = 24;
-constexpr int kPlainWidth = 1000;
 constexpr std::chrono::milliseconds kRedraw{100};
 
 std::string bar_of(double part) {
@@ -32,6 +31,27 @@ void append_parts(std::string& text, std::string_view detail, std::size_t width)
   }
 }
 
+// progress_text() with the time left given.
+std::string bar_text(std::string_view label, std::int64_t done, std::int64_t total,
+                     const std::string& time, std::string_view detail, int width) {
+  const auto columns = static_cast<std::size_t>(std::max(width, 0));
+  const double part =
+      total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0)
+                : 1.0;
+  const std::string before = fmt::format("{} {:3.0f}% ", label, part * 100);
+  const std::string after = fmt::format("{}/{}{}{}", done, total, time.empty() ? "" : "  ", time);
+  std::string text = before + bar_of(part) + after;
+  if (width == kAnyWidth || text.size() > columns) {
+    text = before + after;
+  }
+  append_parts(text, detail, columns);
+  return text.size() <= columns ? text : "";
+}
+
+std::string time_text(bool ended, double seconds, const std::string& left) {
+  return ended ? "in " + format_seconds(seconds) : left;
+}
+
 }  // namespace
 
 std::string time_left_text(std::int64_t first, std::int64_t done, std::int64_t total,
@@ -46,26 +66,16 @@ std::string time_left_text(std::int64_t first, std::int64_t done, std::int64_t t
 
 std::string progress_text(std::string_view label, std::int64_t first, std::int64_t done,
                           std::int64_t total, double seconds, std::string_view detail, int width) {
-  const auto columns = static_cast<std::size_t>(std::max(width, 0));
-  const double part =
-      total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0)
-                : 1.0;
-  const std::string time =
-      done >= total ? "in " + format_seconds(seconds) : time_left_text(first, done, total, seconds);
-  const std::string before = fmt::format("{} {:3.0f}% ", label, part * 100);
-  const std::string after = fmt::format("{}/{}{}{}", done, total, time.empty() ? "" : "  ", time);
-  std::string text = before + bar_of(part) + after;
-  if (text.size() > columns) {
-    text = before + after;
-  }
-  append_parts(text, detail, columns);
-  return text.size() <= columns ? text : "";
+  const std::string left = time_left_text(first, done, total, seconds);
+  return bar_text(label, done, total, time_text(done >= total, seconds, left), detail, width);
 }
 
-ProgressBar::ProgressBar(std::string label, std::int64_t total, std::chrono::seconds plain_interval)
+ProgressBar::ProgressBar(std::string label, std::int64_t total, std::chrono::seconds plain_interval,
+                         Work work)
     : label_(std::move(label)),
       total_(total),
       plain_interval_(plain_interval),
+      work_(std::move(work)),
       terminal_(terminal_columns() > 0),
       start_(Clock::now()),
       drawn_(start_) {}
@@ -97,8 +107,10 @@ void ProgressBar::finish() {
 
 void ProgressBar::draw(bool last) {
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  const std::string text = progress_text(label_, first_, done_, total_, seconds, detail_,
-                                         terminal_ ? terminal_columns() - 1 : kPlainWidth);
+  const std::string left = time_left_text(work(first_), work(done_), work(total_), seconds);
+  const std::string time = time_text(done_ >= total_, seconds, left);
+  const std::string text = bar_text(label_, done_, total_, time, detail_,
+                                    terminal_ ? terminal_columns() - 1 : kAnyWidth);
   if (terminal_) {
     std::fprintf(stderr, "%s%s%s", line_start().data(), text.c_str(), last ? "\n" : "");
   } else {

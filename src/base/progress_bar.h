@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -11,9 +12,13 @@ namespace trireme {
 
 class ProgressBar {
  public:
+  // The work of the first n units, in any measure; empty where all units are alike.
+  using Work = std::function<std::int64_t(std::int64_t n)>;
+
   // `total` in the caller's units. `plain_interval`: between lines where stderr is no terminal;
-  // zero for none.
-  ProgressBar(std::string label, std::int64_t total, std::chrono::seconds plain_interval = {});
+  // zero for none. `work`: what the time left is estimated from.
+  ProgressBar(std::string label, std::int64_t total, std::chrono::seconds plain_interval = {},
+              Work work = {});
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -27,10 +32,12 @@ class ProgressBar {
  private:
   using Clock = std::chrono::steady_clock;
   void draw(bool last);
+  std::int64_t work(std::int64_t n) const { return work_ ? work_(n) : n; }
 
   std::string label_;
   std::int64_t total_;
   std::chrono::seconds plain_interval_;
+  Work work_;
   bool terminal_;
   std::int64_t first_ = -1;  // done at the first update: a resumed run starts later than 0
   std::int64_t done_ = 0;
@@ -39,6 +46,9 @@ class ProgressBar {
   Clock::time_point drawn_;
   bool finished_ = false;
 };
+
+// The width of a line in a file or a pipe: all parts, but no bar.
+inline constexpr int kAnyWidth = 1 << 20;
 
 // "train  42% |########            | 420/1000  2m10s left  loss 3.21", at most `width` characters.
 // Where it is too long, the last parts of `detail` are left out first (two blanks separate parts),

@@ -25,7 +25,7 @@ const char* kind_of(mode_t mode) {
     case S_IFBLK:
       return "a device";
     default:
-      return "something else";
+      return "a special file";
   }
 }
 

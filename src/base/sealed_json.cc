@@ -105,10 +105,10 @@ json unseal_json(std::string_view text, std::int64_t version) {
   const std::string_view body = text.substr(0, body_bytes);
   if (body_bytes == 0 || text.substr(body_bytes) != tail_of(body)) {
     refuse_newer(claimed_version(text), version);
-    throw DataError(fmt::format(
-        "damaged or edited: the seal of its {} bytes does not match (bytes [0, {}) give {}): "
-        "restore it from a copy, or make it again",
-        text.size(), body_bytes, sha256_hex(body)));
+    throw DataError(
+        fmt::format("damaged or edited: the seal of its {} bytes does not match (bytes [0, {}) "
+                    "give {}): restore it from a copy, or create it again",
+                    text.size(), body_bytes, sha256_hex(body)));
   }
   json object = parse_json(text);
   refuse_newer(count_field(object, "version", 1), version);

@@ -68,7 +68,7 @@ void dump(int /*signal*/) {
 StackDump::StackDump(const std::filesystem::path& file) {
   const std::string text = std::filesystem::absolute(file);
   if (text.size() >= path.size()) {
-    throw ConfigError(fmt::format("{} is too long a path", text));
+    throw ConfigError(fmt::format("the path {} is too long", text));
   }
   std::memcpy(path.data(), text.c_str(), text.size() + 1);
   // The first call loads a library, which no handler may do.

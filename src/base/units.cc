@@ -59,6 +59,9 @@ std::string format_seconds(double seconds) {
     return "?";
   }
   const auto whole = static_cast<std::int64_t>(seconds);
+  if (seconds > 0 && seconds < 0.1) {
+    return fmt::format("{:.2g}ms", 1e3 * seconds);
+  }
   if (seconds < 10) {
     return fmt::format("{:.1f}s", seconds);
   }

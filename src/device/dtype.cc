@@ -20,10 +20,9 @@ DType parse_dtype(std::string_view name) {
       return static_cast<DType>(i);
     }
   }
-  throw DataError(
-      fmt::format("unknown element type '{}': this version knows F32, BF16, F64, I32, "
-                  "I64, U8, U16 and U32",
-                  name));
+  throw DataError(fmt::format(
+      "unknown element type '{}': this version supports F32, BF16, F64, I32, I64, U8, U16 and U32",
+      name));
 }
 
 }  // namespace trireme

@@ -25,8 +25,8 @@ void* HostMemory::take(std::int64_t bytes) {
   if (::posix_memalign(&data, static_cast<std::size_t>(alignment),
                        static_cast<std::size_t>(bytes)) != 0) {
     throw DeviceError(
-        fmt::format("out of memory: {} more were asked for; take a smaller "
-                    "micro-batch or model, or fewer ranks on this host",
+        fmt::format("out of memory: {} more are needed; use a smaller micro-batch or model, or "
+                    "fewer ranks per host",
                     format_bytes(bytes)));
   }
   if (bytes >= kHugePage) {

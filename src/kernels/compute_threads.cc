@@ -32,7 +32,12 @@ std::int64_t asked_stack_bytes(const char* name) {
   if (parsed.ec != std::errc() || number < 0 || number > (std::int64_t{1} << 32)) {
     return 0;
   }
-  switch (*(parsed.ptr + std::strspn(parsed.ptr, " "))) {
+  const char* const unit = parsed.ptr + std::strspn(parsed.ptr, " ");
+  const char* const rest = *unit == '\0' ? unit : unit + 1;
+  if (rest[std::strspn(rest, " ")] != '\0') {
+    return 0;
+  }
+  switch (*unit) {
     case 'b':
     case 'B':
       return number;
@@ -42,8 +47,12 @@ std::int64_t asked_stack_bytes(const char* name) {
     case 'g':
     case 'G':
       return number << 30;
-    default:
+    case 'k':
+    case 'K':
+    case '\0':
       return number << 10;
+    default:
+      return 0;
   }
 }
 
@@ -95,19 +104,18 @@ void try_threads(int threads) {
   const std::int64_t asked = asked_stack_bytes("OMP_STACKSIZE");
   const std::int64_t stack = asked > 0 ? asked : asked_stack_bytes("GOMP_STACKSIZE");
   if (stack > 0 && stack < kLeastStackBytes) {
-    throw ConfigError(
-        fmt::format("OMP_STACKSIZE leaves a compute thread {} of stack, and kernels need {}: unset "
-                    "it, or raise it",
-                    format_bytes(stack), format_bytes(kLeastStackBytes)));
+    throw ConfigError(fmt::format(
+        "OMP_STACKSIZE gives a compute thread {} of stack, but kernels need {}: unset or raise it",
+        format_bytes(stack), format_bytes(kLeastStackBytes)));
   }
   TrialThreads trial(stack);
   for (int thread = 1; thread < threads; ++thread) {
     if (const int error = trial.start(); error != 0) {
-      throw DeviceError(fmt::format(
-          "only {} of {} compute threads could be started ({}): lower train.threads, or raise the "
-          "limits of processes, memory or stacks (ulimit -u, ulimit -v, OMP_STACKSIZE, the job's "
-          "pids and memory)",
-          thread, threads, std::strerror(error)));
+      throw DeviceError(
+          fmt::format("only {} of {} compute threads could be started ({}): lower train.threads, "
+                      "or raise the limits on processes, memory or stacks (ulimit -u, ulimit -v, "
+                      "OMP_STACKSIZE, the job's pids and memory)",
+                      thread, threads, std::strerror(error)));
     }
   }
 }
@@ -137,8 +145,8 @@ ComputeThreads measure_compute_threads(int wanted) {
   ComputeThreads result{team.threads, {}};
   if (team.threads < wanted) {
     result.warnings.push_back(fmt::format(
-        "OpenMP gives {} of the {} compute threads asked for{}: computing with {}; the numbers are "
-        "the same, the speed is not",
+        "OpenMP provides {} of the {} requested compute threads{}: the run continues with {}, with "
+        "the same results but more slowly",
         team.threads, wanted,
         expected < wanted
             ? fmt::format(" (OMP_THREAD_LIMIT is {}: unset or raise it)", omp_get_thread_limit())
@@ -147,9 +155,9 @@ ComputeThreads measure_compute_threads(int wanted) {
   }
   if (team.restored > 0) {
     result.warnings.push_back(
-        fmt::format("a library had changed how {} compute threads round or underflow (one built "
-                    "with -ffast-math does): set back to the default",
-                    team.restored));
+        fmt::format("a library, probably one built with -ffast-math, had changed how {} round or "
+                    "underflow: the default was restored",
+                    counted(team.restored, "compute thread")));
   }
   return result;
 }

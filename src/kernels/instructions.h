@@ -12,6 +12,10 @@ namespace trireme {
 // pairs where the processor has them. "none" for the reference. The first call fixes oneDNN's set.
 std::string instructions_of(std::string_view kernels);
 
+// "avx2 instead of avx512_core_bf16 (ONEDNN_MAX_CPU_ISA=AVX2)" if the products use lesser
+// instructions than the processor has; empty if not, and where TRIREME_KERNELS chooses them.
+std::string lesser_instructions(std::string_view kernels);
+
 // "avx512 (avx512_core_bf16, bf16_dot)": two ranks of the same text compute the same bits.
 std::string kernels_text(std::string_view kernels);
 

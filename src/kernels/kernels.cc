@@ -54,15 +54,15 @@ const Kernels& kernels_named(std::string_view name) {
     }
     if (!choice.runs_here()) {
       throw ConfigError(
-          fmt::format("kernels '{}' (TRIREME_KERNELS): this processor lacks the "
-                      "instruction set; unset it to get the best this one has",
+          fmt::format("kernels '{}' (TRIREME_KERNELS): this processor lacks the instruction set; "
+                      "unset the variable to use the fastest kernels that it supports",
                       name));
     }
     return *choice.table;
   }
   throw ConfigError(
-      fmt::format("unknown kernels '{}' (TRIREME_KERNELS): allowed are reference, "
-                  "baseline, avx2 and avx512; unset it to get the best",
+      fmt::format("unknown kernels '{}' (TRIREME_KERNELS): allowed are reference, baseline, avx2 "
+                  "and avx512; unset the variable to use the fastest",
                   name));
 }
 

@@ -8,10 +8,10 @@ KeyValueCache::KeyValueCache(Pool& pool, const ModelConfig& config, std::int64_t
                              DType compute)
     : capacity_(capacity) {
   if (capacity < 1 || capacity > config.context) {
-    throw ConfigError(fmt::format(
-        "{} tokens can't be held: the model's context is {} tokens; shorten the prompt or ask for "
-        "fewer new tokens",
-        capacity, config.context));
+    throw ConfigError(
+        fmt::format("{} tokens do not fit: the model's context is {} tokens; shorten the prompt or "
+                    "request fewer new tokens",
+                    capacity, config.context));
   }
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     layers_.emplace_back(pool, Shape{capacity, config.qkv_width()}, compute);

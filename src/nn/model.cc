@@ -63,7 +63,7 @@ void Model::check_ids(const ConstView& ids) const {
 void Model::check_context(const MicroBatch& micro_batch) const {
   if (micro_batch.time > config_.context) {
     throw ConfigError(fmt::format(
-        "sequences of {} tokens are longer than the model's context of {}: take shorter ones",
+        "sequences of {} tokens are longer than the model's context of {}: use shorter ones",
         micro_batch.time, config_.context));
   }
 }
@@ -196,7 +196,7 @@ double Model::forward_backward(const MicroBatch& micro_batch, float gradient_sca
 Tensor Model::decode(const ConstView& ids, KeyValueCache& cache, Run& run) const {
   if (ids.count < 1 || cache.length() + ids.count > cache.capacity()) {
     throw ConfigError(
-        fmt::format("{} tokens don't fit behind the {} that are held: there is room for {} in all",
+        fmt::format("{} tokens do not fit after the {} in the cache, which has room for {}",
                     ids.count, cache.length(), cache.capacity()));
   }
   Run decoding = run;

@@ -26,12 +26,12 @@ class Problems {
   // Whether it fits.
   bool range(std::string_view name, std::int64_t value, std::int64_t most) {
     const bool fits = value >= 1 && value <= most;
-    unless(fits, "model.{} is {}: it has to lie within 1 and {}", name, value, most);
+    unless(fits, "model.{} is {}: it must be from 1 to {}", name, value, most);
     return fits;
   }
   void raise() const {
     if (!texts_.empty()) {
-      throw ConfigError(fmt::format("the model can't be built: {}", fmt::join(texts_, "; ")));
+      throw ConfigError(fmt::format("the model cannot be built: {}", fmt::join(texts_, "; ")));
     }
   }
 
@@ -47,7 +47,10 @@ bool check_sizes(const ModelConfig& c, Problems& problems) {
   const bool kv_heads = heads && problems.range("kv_heads", c.kv_heads, 1 << 16);
   bool head_dim = hidden && heads;
   if (head_dim && c.head_dim == 0) {
-    problems.unless(false, "hidden {} % heads {} != 0 and no head_dim is given", c.hidden, c.heads);
+    problems.unless(
+        false,
+        "model.hidden {} is not a multiple of model.heads {}, and model.head_dim is not given",
+        c.hidden, c.heads);
     head_dim = false;
   } else if (head_dim) {
     head_dim = problems.range("head_dim", c.head_dim, 1 << 16);
@@ -66,46 +69,51 @@ void check_total(const ModelConfig& c, Problems& problems) {
   const double parameters =
       static_cast<double>(c.layers) * layer + h * static_cast<double>(2 * c.vocab + c.context + 2);
   problems.unless(parameters < kMostParameters,
-                  "it has about {:.0e} parameters: more than 2^50 are not counted exactly",
-                  parameters);
+                  "it has about {:.0e} parameters; at most 2^50 are supported", parameters);
 }
 
 void check_heads(const ModelConfig& c, Problems& problems) {
-  problems.unless(
-      c.heads % c.kv_heads == 0,
-      "heads {} % kv_heads {} = {}: each key-value head serves equally many query heads", c.heads,
-      c.kv_heads, c.heads % c.kv_heads);
+  problems.unless(c.heads % c.kv_heads == 0,
+                  "model.heads {} is not a multiple of model.kv_heads {} (remainder {}), but each "
+                  "key-value head serves the same number of query heads",
+                  c.heads, c.kv_heads, c.heads % c.kv_heads);
   if (c.family == Family::gpt2) {
-    problems.unless(c.heads * c.head_dim == c.hidden, "heads {} x head_dim {} = {} != hidden {}",
-                    c.heads, c.head_dim, c.heads * c.head_dim, c.hidden);
-    problems.unless(c.kv_heads == c.heads, "kv_heads {} != heads {}: GPT-2 has no grouped queries",
-                    c.kv_heads, c.heads);
+    problems.unless(
+        c.heads * c.head_dim == c.hidden,
+        "model.heads {} x model.head_dim {} = {}, which must equal model.hidden {} for GPT-2",
+        c.heads, c.head_dim, c.heads * c.head_dim, c.hidden);
+    problems.unless(
+        c.kv_heads == c.heads,
+        "model.kv_heads {} differs from model.heads {}, but GPT-2 has no grouped queries",
+        c.kv_heads, c.heads);
   } else {
     problems.unless(c.head_dim % 2 == 0,
-                    "head_dim {} % 2 != 0: rotary positions turn pairs of channels", c.head_dim);
+                    "model.head_dim {} is odd, but rotary positions rotate pairs of channels",
+                    c.head_dim);
   }
 }
 
 void check_reals(const ModelConfig& c, Problems& problems) {
   problems.unless(c.norm_epsilon > 0 && c.norm_epsilon < 1,
-                  "model.norm_epsilon is {}: it has to lie between 0 and 1", c.norm_epsilon);
-  problems.unless(c.dropout >= 0 && c.dropout < 1, "model.dropout is {}: 0 <= dropout < 1",
-                  c.dropout);
+                  "model.norm_epsilon is {}: it must be above 0 and below 1", c.norm_epsilon);
+  problems.unless(c.dropout >= 0 && c.dropout < 1,
+                  "model.dropout is {}: it must be at least 0 and below 1", c.dropout);
   problems.unless(c.attention_dropout >= 0 && c.attention_dropout < 1,
-                  "model.attention_dropout is {}: 0 <= attention_dropout < 1", c.attention_dropout);
+                  "model.attention_dropout is {}: it must be at least 0 and below 1",
+                  c.attention_dropout);
   problems.unless(c.initializer_range >= 0 && c.initializer_range < 10,
-                  "model.initializer_range is {}: 0 <= initializer_range < 10",
+                  "model.initializer_range is {}: it must be at least 0 and below 10",
                   c.initializer_range);
-  problems.unless(c.rope_theta > 1, "model.rope_theta is {}: it has to be above 1", c.rope_theta);
+  problems.unless(c.rope_theta > 1, "model.rope_theta is {}: it must be above 1", c.rope_theta);
   const RopeScaling& s = c.rope_scaling;
   problems.unless(s.factor == 0 || s.factor >= 1,
-                  "model.rope_scaling.factor is {}: 0 (off) or >= 1", s.factor);
+                  "model.rope_scaling.factor is {}: it must be 0 (off) or at least 1", s.factor);
   problems.unless(
       s.factor == 0 || (s.low_freq_factor > 0 && s.high_freq_factor > s.low_freq_factor),
       "model.rope_scaling needs 0 < low_freq_factor {} < high_freq_factor {}", s.low_freq_factor,
       s.high_freq_factor);
   problems.unless(s.factor == 0 || s.original_context >= 1,
-                  "model.rope_scaling.original_context is {}: it has to be at least 1",
+                  "model.rope_scaling.original_context is {}: it must be at least 1",
                   s.original_context);
 }
 
@@ -118,7 +126,7 @@ Family parse_family(std::string_view name) {
   if (name == "llama") {
     return Family::llama;
   }
-  throw ConfigError(fmt::format("model.family is '{}': gpt2 and llama are known", name));
+  throw ConfigError(fmt::format("model.family is '{}': it must be gpt2 or llama", name));
 }
 
 std::string_view family_name(Family family) { return family == Family::gpt2 ? "gpt2" : "llama"; }

@@ -26,21 +26,21 @@ bool tensor_degree_works(const ModelConfig& c, std::int64_t ranks) {
 
 TensorShare tensor_share(const ModelConfig& c, int rank, int ranks) {
   if (c.heads % ranks != 0) {
-    throw ConfigError(
-        fmt::format("heads {} % parallel.tp {} = {}: every rank of a tensor-parallel group holds "
-                    "equally many heads; tp that works here: {}",
-                    c.heads, ranks, c.heads % ranks, degrees_that_work(c)));
+    throw ConfigError(fmt::format(
+        "model.heads {} is not a multiple of parallel.tp {} (remainder {}), but every rank of a "
+        "tensor-parallel group holds the same number of heads; values of tp that work here: {}",
+        c.heads, ranks, c.heads % ranks, degrees_that_work(c)));
   }
   if (c.kv_heads % ranks != 0 && ranks % c.kv_heads != 0) {
     throw ConfigError(
-        fmt::format("kv_heads {} can't be shared by parallel.tp {}: one has to be a multiple of "
-                    "the other; tp that works here: {}",
+        fmt::format("model.kv_heads {} cannot be divided by parallel.tp {}: one must be a multiple "
+                    "of the other; values of tp that work here: {}",
                     c.kv_heads, ranks, degrees_that_work(c)));
   }
   if (!tensor_degree_works(c, ranks)) {
     throw ConfigError(
-        fmt::format("ffn {} or vocab {} < parallel.tp {}: every rank of a tensor-parallel group "
-                    "holds some of both; tp that works here: {}",
+        fmt::format("model.ffn {} or model.vocab {} is less than parallel.tp {}, but every rank of "
+                    "a tensor-parallel group holds a part of both; values of tp that work here: {}",
                     c.ffn, c.vocab, ranks, degrees_that_work(c)));
   }
   TensorShare share;

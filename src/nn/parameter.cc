@@ -32,7 +32,8 @@ void ParameterStore::allocate() {
 }
 
 void ParameterStore::place(ParameterId first, ParameterId end, const View& computes) {
-  check(computes.empty() || computes.dtype == compute_dtype_, "computes are of the store's type");
+  check(computes.empty() || computes.dtype == compute_dtype_,
+        "working copies have the store's type");
   where_.resize(parameters_.size(), nullptr);
   for (ParameterId id = first; id < end; ++id) {
     const Parameter& parameter = (*this)[id];
@@ -46,7 +47,7 @@ void ParameterStore::place(ParameterId first, ParameterId end, const View& compu
 View ParameterStore::compute(ParameterId first, int count) const {
   const auto index = static_cast<std::size_t>(first);
   const bool present = index < where_.size() && where_[index] != nullptr;
-  check(present, "the computes of a parameter are in memory while it is used");
+  check(present, "the working copy of a parameter is in memory while it is used");
   return {where_[index], joined_elements(first, count), compute_dtype_, pool_.device()};
 }
 

@@ -33,7 +33,7 @@ std::vector<Candidate> ordered(const ConstView& logits, std::int64_t most) {
     }
   }
   if (all.empty()) {
-    throw DataError("no logit is a number: the model's weights have diverged or are damaged");
+    throw DataError("all logits are NaN: the model's weights have diverged or are damaged");
   }
   const auto before = [](const Candidate& a, const Candidate& b) {
     return a.weight > b.weight || (a.weight == b.weight && a.id < b.id);
@@ -62,13 +62,13 @@ double exponentiate(std::vector<Candidate>& candidates, double temperature) {
 
 void SamplingOptions::validate() const {
   if (!(temperature >= 0 && std::isfinite(temperature))) {
-    throw ConfigError(fmt::format("temperature is {}: it has to be 0 or more", temperature));
+    throw ConfigError(fmt::format("temperature is {}: it must be 0 or more", temperature));
   }
   if (top_k < 0) {
-    throw ConfigError(fmt::format("top-k is {}: it has to be 0 (all) or more", top_k));
+    throw ConfigError(fmt::format("top-k is {}: it must be 0 (all) or more", top_k));
   }
   if (!(top_p > 0 && top_p <= 1)) {
-    throw ConfigError(fmt::format("top-p is {}: it has to be above 0 and at most 1", top_p));
+    throw ConfigError(fmt::format("top-p is {}: it must be above 0 and at most 1", top_p));
   }
 }
 

@@ -18,30 +18,31 @@ OptimizerKind parse_optimizer(std::string_view name) {
   if (name == "muon") {
     return OptimizerKind::muon;
   }
-  throw ConfigError(fmt::format("optimizer.name is '{}': adamw, sgd and muon are known", name));
+  throw ConfigError(fmt::format("optimizer.name is '{}': it must be adamw, sgd or muon", name));
 }
 
 void OptimizerOptions::validate() const {
   const auto is_rate = [](float beta) { return beta >= 0 && beta < 1; };
   if (!is_rate(beta1) || !is_rate(beta2)) {
-    throw ConfigError(
-        fmt::format("optimizer.betas are {} and {}: 0 <= beta < 1 for each", beta1, beta2));
+    throw ConfigError(fmt::format(
+        "optimizer.betas are {} and {}: each must be at least 0 and below 1", beta1, beta2));
   }
   if (!(epsilon > 0) || !std::isfinite(epsilon)) {
-    throw ConfigError(fmt::format("optimizer.eps is {}: it has to be above 0", epsilon));
+    throw ConfigError(fmt::format("optimizer.eps is {}: it must be above 0", epsilon));
   }
   if (!(weight_decay >= 0) || !std::isfinite(weight_decay)) {
     throw ConfigError(
-        fmt::format("optimizer.weight_decay is {}: it has to be 0 or more", weight_decay));
+        fmt::format("optimizer.weight_decay is {}: it must be 0 or more", weight_decay));
   }
   if (!is_rate(momentum)) {
-    throw ConfigError(fmt::format("optimizer.momentum is {}: 0 <= momentum < 1", momentum));
+    throw ConfigError(
+        fmt::format("optimizer.momentum is {}: it must be at least 0 and below 1", momentum));
   }
   if (!is_rate(ema)) {
-    throw ConfigError(fmt::format("optimizer.ema is {}: 0 <= ema < 1", ema));
+    throw ConfigError(fmt::format("optimizer.ema is {}: it must be at least 0 and below 1", ema));
   }
   if (nesterov && momentum == 0) {
-    throw ConfigError("optimizer.nesterov needs optimizer.momentum above 0");
+    throw ConfigError("optimizer.nesterov requires optimizer.momentum to be above 0");
   }
 }
 
@@ -55,14 +56,37 @@ std::int64_t OptimizerOptions::workspace(const ParameterStore& store) const {
   return most;
 }
 
+namespace {
+
+// Elements of Muon's matrices that stand before parameter i, for i up to the number of parameters.
+std::vector<std::int64_t> sums_of_matrices(const ParameterStore& store) {
+  std::vector<std::int64_t> sums = {0};
+  for (const Parameter& parameter : store.all()) {
+    sums.push_back(sums.back() + (parameter.hidden ? parameter.elements() : 0));
+  }
+  return sums;
+}
+
+}  // namespace
+
+std::int64_t OptimizerOptions::state_elements(const ParameterStore& store,
+                                              std::int64_t held) const {
+  return states() * held - (kind == OptimizerKind::muon ? sums_of_matrices(store).back() : 0);
+}
+
 Optimizer::Optimizer(MasterWeights& masters, const OptimizerOptions& options)
     : masters_(masters), options_(options) {
-  std::int64_t at = 0;
-  for (int range = 0; range < masters.ranges(); ++range) {
-    starts_.push_back(at);
-    at += masters.held(range).computes.count;
+  if (options.kind == OptimizerKind::muon) {
+    matrices_before_ = sums_of_matrices(masters.store());
   }
   for (int state = 0; state < options.states(); ++state) {
+    std::int64_t at = 0;
+    starts_.emplace_back();
+    for (int range = 0; range < masters.ranges(); ++range) {
+      const std::int64_t count = masters.held(range).computes.count;
+      starts_.back().push_back(at);
+      at += count - unused_before(state, range, count);
+    }
     states_.emplace_back(masters.store().pool(), Shape{at}, DType::f32);
     std::fill_n(as<float>(states_.back().view()), at, 0.0F);
   }
@@ -82,6 +106,38 @@ std::string_view Optimizer::state_name(int state, const Parameter& parameter) co
     return state == 0 ? "optimizer.momentum" : "";
   }
   return state == 0 ? "optimizer.m" : "optimizer.v";
+}
+
+// How many of the first elements of a range the state leaves out: Muon's matrices have no second
+// moment.
+std::int64_t Optimizer::unused_before(int state, int range, std::int64_t first) const {
+  if (options_.kind != OptimizerKind::muon || state != 1) {
+    return 0;
+  }
+  const auto& parameters = masters_.store().all();
+  const auto matrices_before = [&](std::int64_t flat) {
+    const auto next = std::partition_point(parameters.begin(), parameters.end(),
+                                           [flat](const Parameter& p) { return p.offset < flat; });
+    return matrices_before_[static_cast<std::size_t>(next - parameters.begin())];
+  };
+  const std::int64_t begin = masters_.held(range).first;
+  return matrices_before(begin + first) - matrices_before(begin);
+}
+
+View Optimizer::state(int state, int range, std::int64_t first, std::int64_t count) const {
+  const std::int64_t unused = unused_before(state, range, first);
+  check(unused_before(state, range, first + count) == unused, "every element has this state");
+  const auto s = static_cast<std::size_t>(state);
+  return states_[s].view().slice(starts_[s][static_cast<std::size_t>(range)] + first - unused,
+                                 count);
+}
+
+std::int64_t Optimizer::state_elements() const {
+  std::int64_t elements = 0;
+  for (const Tensor& state : states_) {
+    elements += state.elements();
+  }
+  return elements;
 }
 
 void Optimizer::start_average() {
@@ -170,10 +226,10 @@ void Optimizer::step(int range, const ConstView& gradients, const OptimizerUpdat
     const Stretch at{masters_.values(range).slice(from, n), gradients.slice(from, n),
                      narrow ? held.computes.slice(from, n) : View{}, weight_decay};
     if (options_.kind != OptimizerKind::sgd) {
-      run_adamw(at, state(0, range).slice(from, n), state(1, range).slice(from, n), options_,
-                update, kernels, stream);
+      run_adamw(at, state(0, range, from, n), state(1, range, from, n), options_, update, kernels,
+                stream);
     } else {
-      run_sgd(at, state(0, range).slice(from, n), options_, update, kernels, stream);
+      run_sgd(at, state(0, range, from, n), options_, update, kernels, stream);
     }
   }
   average(range, update, kernels, stream);
@@ -194,7 +250,7 @@ void Optimizer::step_of_muon(int range, ParameterId id, const ConstView& gradien
   call.rows = parameter.shape()[0];
   call.columns = parameter.shape()[1];
   call.value = masters_.values(range).slice(from, n);
-  call.buffer = state(0, range).slice(from, n);
+  call.buffer = state(0, range, from, n);
   call.gradient = gradients.slice(from, n);
   call.workspace = workspace_.view();
   call.lr = update.lr;

@@ -42,8 +42,11 @@ struct OptimizerOptions {
   float ema = 0;  // decay of the average; 0: none is kept
   // ConfigError for values that mean nothing.
   void validate() const;
-  // f32 numbers of state that are kept for each parameter element.
+  // f32 numbers of state that are kept for each parameter element; one less for the elements of
+  // Muon's matrices.
   int states() const { return (kind == OptimizerKind::sgd ? 1 : 2) + (ema > 0 ? 1 : 0); }
+  // The same for `held` elements of a store, together. Muon's matrices are all among them.
+  std::int64_t state_elements(const ParameterStore& store, std::int64_t held) const;
   // Elements of f32 that steps over such a store work with.
   std::int64_t workspace(const ParameterStore& store) const;
 };
@@ -69,25 +72,30 @@ class Optimizer {
   const OptimizerOptions& options() const { return options_; }
   MasterWeights& masters() const { return masters_; }
   // The states by number, in [0, options().states()): the name as checkpoints have it,
-  // "optimizer.m", or empty where the parameter has no use for it; and the values of a range, f32
-  // [elements of the range].
+  // "optimizer.m", or empty where the parameter has no use for it; and the values of elements
+  // [first, first + count) of a range, f32 [count], all of parameters that use it.
   std::string_view state_name(int state, const Parameter& parameter) const;
+  View state(int state, int range, std::int64_t first, std::int64_t count) const;
+  // Of a whole range.
   View state(int state, int range) const {
-    return states_[static_cast<std::size_t>(state)].view().slice(
-        starts_[static_cast<std::size_t>(range)], masters_.held(range).computes.count);
+    return this->state(state, range, 0, masters_.held(range).computes.count);
   }
+  // Of all states together.
+  std::int64_t state_elements() const;
 
  private:
   void step_of_muon(int range, ParameterId id, const ConstView& gradients,
                     const OptimizerUpdate& update, const Kernels& kernels, Stream& stream);
+  std::int64_t unused_before(int state, int range, std::int64_t first) const;
   void average(int range, const OptimizerUpdate& update, const Kernels& kernels,
                Stream& stream) const;
 
   MasterWeights& masters_;
   OptimizerOptions options_;
-  std::vector<std::int64_t> starts_;  // of each range in each of the states
-  std::vector<Tensor> states_;        // the average is the last
-  Tensor workspace_;                  // of muon
+  std::vector<std::int64_t> matrices_before_;      // muon: elements of its matrices, by parameter
+  std::vector<std::vector<std::int64_t>> starts_;  // of each range, by state
+  std::vector<Tensor> states_;                     // the average is the last
+  Tensor workspace_;                               // of muon
 };
 
 }  // namespace trireme

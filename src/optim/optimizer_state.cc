@@ -20,7 +20,7 @@ std::vector<StatePiece> pieces_of(const Optimizer& optimizer) {
         for (int state = 0; state < optimizer.options().states(); ++state) {
           const std::string_view name = optimizer.state_name(state, parameter);
           if (!name.empty()) {
-            piece.states.push_back(optimizer.state(state, range).slice(at, n));
+            piece.states.push_back(optimizer.state(state, range, at, n));
             piece.state_names.push_back(name);
           }
         }

@@ -40,7 +40,7 @@ ScheduleKind parse_schedule(std::string_view name) {
     }
   }
   throw ConfigError(fmt::format(
-      "optimizer.schedule.kind is '{}': constant, linear, cosine, wsd and inverse_sqrt are known",
+      "optimizer.schedule.kind is '{}': it must be constant, linear, cosine, wsd or inverse_sqrt",
       name));
 }
 
@@ -51,17 +51,19 @@ std::string_view schedule_name(ScheduleKind kind) {
 
 void Schedule::validate() const {
   if (!(lr >= 0) || !std::isfinite(lr) || !(min_lr >= 0) || min_lr > lr) {
-    throw ConfigError(fmt::format("optimizer: 0 <= min_lr {} <= lr {} does not hold", min_lr, lr));
+    throw ConfigError(
+        fmt::format("optimizer: min_lr {} and lr {} must satisfy 0 <= min_lr <= lr", min_lr, lr));
   }
   if (warmup < 0 || steps < 0 || decay < 0) {
     throw ConfigError(
-        fmt::format("optimizer.schedule: warmup {}, steps {} and decay {} can't be negative",
+        fmt::format("optimizer.schedule: warmup {}, steps {} and decay {} must not be negative",
                     warmup, steps, decay));
   }
   const std::int64_t tail = kind == ScheduleKind::warmup_stable_decay ? decay : 0;
   if (kind != ScheduleKind::constant && warmup + tail > steps) {
-    throw ConfigError(fmt::format("optimizer.schedule: warmup {} + decay {} = {} > train.steps {}",
-                                  warmup, tail, warmup + tail, steps));
+    throw ConfigError(
+        fmt::format("optimizer.schedule: warmup {} + decay {} = {} exceeds train.steps {}", warmup,
+                    tail, warmup + tail, steps));
   }
 }
 

@@ -20,7 +20,7 @@ int GradientLeaf::bucket_of(ParameterId id) const {
   const bool known = id >= 0 && id < layout_.parameters().count() && layout_.bucket_of(id) >= 0;
   check(known, "a gradient belongs to a parameter that is trained");
   check(!is_ready_[static_cast<std::size_t>(id)],
-        "a gradient is ready once a parameter and micro-batch, and then left alone");
+        "a gradient is ready once per parameter and micro-batch, and not changed afterwards");
   return layout_.bucket_of(id);
 }
 
@@ -49,9 +49,9 @@ void GradientLeaf::check_complete() const {
   for (int b = 0; b < layout_.buckets(); ++b) {
     for (ParameterId id = layout_.bucket(b).begin; id < layout_.bucket(b).end; ++id) {
       if (!is_ready_[static_cast<std::size_t>(id)]) {
-        check(
-            false,
-            fmt::format("backward gave no gradient for {}", layout_.parameters()[id].name).c_str());
+        check(false, fmt::format("the backward pass gave no gradient for {}",
+                                 layout_.parameters()[id].name)
+                         .c_str());
       }
     }
   }

@@ -26,16 +26,13 @@ std::vector<bool> buckets_merging_late(const ZeroLayout& layout, Reproducibility
 }  // namespace
 
 GradientReducer::GradientReducer(const ZeroLayout& layout, const ZeroTools& tools,
-                                 const Options& options)
+                                 Reproducibility reproducibility)
     : layout_(layout),
       tools_(tools),
-      options_(options),
-      rounds_(gradient_rounds(options.micro_batches, layout.ranks(), layout.level(),
-                              options.reproducibility)),
-      numbers_(rounds_.numbers(layout.rank(), layout.ranks())),
+      reproducibility_(reproducibility),
       memory_(layout, tools),
       partials_(static_cast<std::size_t>(layout.buckets())),
-      merges_late_(buckets_merging_late(layout, options.reproducibility)) {
+      merges_late_(buckets_merging_late(layout, reproducibility)) {
   check(tools.dp.size() == layout.ranks() && tools.dp.rank() == layout.rank(),
         "a layout is that of its group");
 }
@@ -47,8 +44,10 @@ GradientReducer::~GradientReducer() {
   }
 }
 
-void GradientReducer::begin_step() {
+void GradientReducer::begin_step(std::int64_t micro_batches) {
   check(in_flight_.empty(), "a step ends before the next begins");
+  rounds_ = gradient_rounds(micro_batches, layout_.ranks(), layout_.level(), reproducibility_);
+  numbers_ = rounds_.numbers(layout_.rank(), layout_.ranks());
   for (Partial& partial : partials_) {
     give_back(partial.local);
     give_back(partial.reduced);
@@ -98,7 +97,7 @@ void GradientReducer::add_leaf(int bucket, Buffer leaf) {
 
 // How many sums of the stack number `index` of `count` falls into.
 int GradientReducer::merges(std::int64_t index, std::int64_t count) const {
-  if (options_.reproducibility == Reproducibility::elastic) {
+  if (reproducibility_ == Reproducibility::elastic) {
     return merges_after(index, {0, count});
   }
   return index == 0 ? 0 : 1;
@@ -208,11 +207,12 @@ std::int64_t sums_kept(std::int64_t count, Reproducibility how) {
 
 }  // namespace
 
-std::int64_t gradient_bytes(const ZeroLayout& layout, const GradientReducer::Options& options) {
-  const GradientRounds rounds = gradient_rounds(options.micro_batches, layout.ranks(),
-                                                layout.level(), options.reproducibility);
-  const std::int64_t locals = sums_kept(rounds.each, options.reproducibility);
-  const std::int64_t shards = sums_kept(rounds.rounds, options.reproducibility);
+std::int64_t gradient_bytes(const ZeroLayout& layout, std::int64_t micro_batches,
+                            Reproducibility reproducibility) {
+  const GradientRounds rounds =
+      gradient_rounds(micro_batches, layout.ranks(), layout.level(), reproducibility);
+  const std::int64_t locals = sums_kept(rounds.each, reproducibility);
+  const std::int64_t shards = sums_kept(rounds.rounds, reproducibility);
   std::int64_t elements = 0;
   std::int64_t largest = 0;
   for (int b = 0; b < layout.buckets(); ++b) {

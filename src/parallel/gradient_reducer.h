@@ -3,8 +3,8 @@
 // bucket are there, and those of the micro-batches before, it adds them to the sum so far; at the
 // end of a round (gradient_rounds.h) the communicator reduces the sum while backward goes on.
 //
-//   reducer.begin_step();
-//   for m in reducer.micro_batches():             numbers within the global batch
+//   reducer.begin_step(micro_batches);            in the global batch of this step
+//   for m in reducer.micro_batches():             their numbers, of this rank
 //     GradientSink& sink = reducer.open(m);       several may be open at once
 //     model.forward_backward(...);                with run.gradients = &sink
 //   reducer.finish_step();
@@ -33,10 +33,6 @@ namespace trireme {
 
 class GradientReducer {
  public:
-  struct Options {
-    std::int64_t micro_batches = 1;  // a step, over all ranks
-    Reproducibility reproducibility = Reproducibility::elastic;
-  };
   struct Timings {               // of this step
     double exposed_seconds = 0;  // waited for the communicator
   };
@@ -44,15 +40,16 @@ class GradientReducer {
   static constexpr std::size_t kInFlight = 2;
 
   // The layout outlives the reducer.
-  GradientReducer(const ZeroLayout& layout, const ZeroTools& tools, const Options& options);
+  GradientReducer(const ZeroLayout& layout, const ZeroTools& tools,
+                  Reproducibility reproducibility);
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
-  // The numbers of this rank's micro-batches within the global batch, rising.
+  // micro_batches: of the step, over all ranks. ConfigError where the ranks can't share them.
+  void begin_step(std::int64_t micro_batches);
+  // The numbers of this rank's micro-batches within the global batch of the step, rising.
   const std::vector<std::int64_t>& micro_batches() const { return numbers_; }
-
-  void begin_step();
   // Micro-batches are opened in their order. The sink is valid until the next begin_step().
   GradientSink& open(std::int64_t m);
   // Every micro-batch has given every gradient. Returns when the sums are there.
@@ -93,9 +90,9 @@ class GradientReducer {
 
   const ZeroLayout& layout_;
   ZeroTools tools_;
-  Options options_;
-  GradientRounds rounds_;
-  std::vector<std::int64_t> numbers_;
+  Reproducibility reproducibility_;
+  GradientRounds rounds_;              // of this step
+  std::vector<std::int64_t> numbers_;  // of this step
   GradientMemory memory_;
   bool in_step_ = false;
   std::vector<std::unique_ptr<GradientLeaf>> leaves_;  // opened in this step
@@ -105,8 +102,10 @@ class GradientReducer {
   Timings timings_;
 };
 
-// The most bytes of gradients at one time where one micro-batch is open at a time: the sums that
-// wait for others, and the buckets that are being filled and reduced.
-std::int64_t gradient_bytes(const ZeroLayout& layout, const GradientReducer::Options& options);
+// The most bytes of gradients at one time in a step of `micro_batches`, over all ranks, where one
+// micro-batch is open at a time: the sums that wait for others, and the buckets that are being
+// filled and reduced.
+std::int64_t gradient_bytes(const ZeroLayout& layout, std::int64_t micro_batches,
+                            Reproducibility reproducibility);
 
 }  // namespace trireme

@@ -60,18 +60,19 @@ std::string verdict_on(const std::string& axis, const std::vector<int>& ranks,
     spots.insert(spot_of(place_of(places, rank)));
   }
   if (is_interleaved(ranks, places)) {
-    return "ranks of a host are not next to each other, so sums can't stay inside hosts first: "
+    return "ranks of a host are not consecutive, so sums cannot be formed inside hosts first: "
            "start with mpirun --map-by core or srun --distribution=block";
   }
   if (hosts.size() > 1 && axis == "tp") {
-    return "crosses hosts in every layer: give a host as many ranks as tp, or lower parallel.tp";
+    return "crosses hosts in every layer: start a multiple of tp ranks per host, or lower "
+           "parallel.tp";
   }
   if (hosts.size() == 1 && spots.size() > 1 && axis == "tp") {
     return "crosses sockets in every layer: bind ranks by socket, or lower parallel.tp";
   }
   if (hosts.size() > 1) {
     return hosts.size() == ranks.size()
-               ? "one rank a host: all traffic crosses the network"
+               ? "one rank per host: all traffic crosses the network"
                : fmt::format("{} hosts: inside them first, then between them", hosts.size());
   }
   return spots.size() > 1 ? "one host, across sockets" : "one host: shared memory";
@@ -108,11 +109,12 @@ std::string describe_group(const std::string& axis, const std::vector<int>& rank
 
 std::vector<std::string> describe_placement(const ProcessGrid& grid,
                                             const std::vector<RankPlace>& places) {
-  std::vector<std::string> lines = {fmt::format(
-      "world {} = pp {} x dp {} x tp {}; rank = (pp_rank * dp + dp_rank) * tp + tp_rank: "
-      "tensor-parallel ranks, which talk in every layer, stand next to each other; then replicas, "
-      "which talk once a step; pipeline stages, which pass on activations, farthest apart",
-      grid.world_size(), grid.pp(), grid.dp(), grid.tp())};
+  std::vector<std::string> lines = {
+      fmt::format("world {} = pp {} x dp {} x tp {}; rank = (pp_rank * dp + dp_rank) * tp + "
+                  "tp_rank: tensor-parallel ranks, which communicate in every layer, are "
+                  "neighbours; replicas, which communicate once per step, come next; pipeline "
+                  "stages, which pass on activations, are farthest apart",
+                  grid.world_size(), grid.pp(), grid.dp(), grid.tp())};
   for (const std::string axis : {"tp", "dp", "pp"}) {
     for (int rank = 0; rank < grid.world_size(); ++rank) {
       const std::vector<int> ranks = group_of(grid, axis, rank);

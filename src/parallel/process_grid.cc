@@ -14,7 +14,7 @@ namespace {
 
 void check_axis(const char* key, const std::optional<int>& value) {
   if (value && *value < 1) {
-    throw ConfigError(fmt::format("parallel.{}: {} is not a degree: take 1 or more", key, *value));
+    throw ConfigError(fmt::format("parallel.{} is {}: it must be 1 or more", key, *value));
   }
 }
 
@@ -69,15 +69,15 @@ ProcessGrid::ProcessGrid(int world_size, const GridShape& s, int ranks_a_host) {
   const std::int64_t given = std::int64_t{s.dp.value_or(1)} * s.tp.value_or(1) * s.pp.value_or(1);
   const bool open = !s.dp || !s.tp || !s.pp;
   if (!open && given != world_size) {
-    throw ConfigError(fmt::format("world_size {} != {}: start {} ranks, or set parallel.dp to auto",
-                                  world_size, formula(s), given));
+    throw ConfigError(fmt::format(
+        "the number of ranks, {}, is not {}: start {} ranks, or set parallel.dp to auto",
+        world_size, formula(s), given));
   }
   if (world_size % given != 0) {
-    throw ConfigError(
-        fmt::format("world_size {} is not a multiple of {} = {}: start {} ranks, or "
-                    "take {}",
-                    world_size, formula(s), given, multiples_near(world_size, given),
-                    products_of(world_size, s)));
+    throw ConfigError(fmt::format(
+        "the number of ranks, {}, is not a multiple of {} = {}: start {} ranks, or use {}",
+        world_size, formula(s), given, multiples_near(world_size, given),
+        products_of(world_size, s)));
   }
   int rest = static_cast<int>(world_size / given);
   dp_ = s.dp.value_or(rest);

@@ -17,7 +17,7 @@ LeafRange child_with(LeafRange node, std::int64_t leaf) {
 
 LeafRange part_of_leaves(std::int64_t leaves, int parts, int index) {
   check(parts > 0 && leaves % parts == 0, "the parts divide the leaves");
-  check(index >= 0 && index < parts, "a part is one of them");
+  check(index >= 0 && index < parts, "the index of a part is below the number of parts");
   const std::int64_t each = leaves / parts;
   return {index * each, (index + 1) * each};
 }

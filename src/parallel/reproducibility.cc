@@ -43,24 +43,24 @@ std::string_view to_string(Reproducibility reproducibility) {
 }
 
 void check_reduction(std::int64_t micro_batches, int dp, Reproducibility reproducibility) {
-  check(micro_batches > 0 && dp > 0, "there are micro-batches and ranks");
+  check(micro_batches > 0 && dp > 0, "the numbers of micro-batches and replicas are positive");
   if (works(micro_batches, dp, reproducibility)) {
     return;
   }
   const std::string nearest = nearest_degrees(micro_batches, dp, reproducibility);
   const std::string given =
-      fmt::format("micro-batches a step = train.global_batch / train.micro_batch = {}, dp = {}",
+      fmt::format("micro-batches per step = train.global_batch / train.micro_batch = {}, dp = {}",
                   micro_batches, dp);
   if (micro_batches % dp != 0) {
     throw ConfigError(
-        fmt::format("the ranks can't share a step equally: {}, and {} / {} leaves {} over: take a "
-                    "dp of {}, or a global_batch that is a multiple of micro_batch x {}",
+        fmt::format("the ranks cannot share a step equally: {}, and {} / {} leaves a remainder of "
+                    "{}: use dp {}, or a global_batch that is a multiple of micro_batch x {}",
                     given, micro_batches, dp, micro_batches % dp, nearest, dp));
   }
   throw ConfigError(fmt::format(
-      "numerics.reproducibility: elastic (the same bits for every number of ranks) "
-      "needs dp to be a power of two that divides the micro-batches: {}: take a dp of "
-      "{}, or set numerics.reproducibility to layout, which takes any dp that divides them",
+      "numerics.reproducibility: elastic (the same bits for every number of ranks) needs dp to be "
+      "a power of two that divides the number of micro-batches: {}: use dp {}, or set "
+      "numerics.reproducibility to layout, which allows any dp that divides that number",
       given, nearest));
 }
 

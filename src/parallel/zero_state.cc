@@ -15,7 +15,7 @@ ZeroState::ZeroState(ParameterStore& store, const ZeroTools& tools, const Option
       parameters_(store, layout_, tools),
       masters_(store, parameters_.held()),
       optimizer_(masters_, options.optimizer),
-      reducer_(layout_, tools, {options.micro_batches, options.reproducibility}) {}
+      reducer_(layout_, tools, options.reproducibility) {}
 
 void ZeroState::initialize(std::uint64_t seed) {
   masters_.initialize(seed);

@@ -3,7 +3,7 @@
 // of an update depend neither on the level nor on the buckets nor, with elastic sums, on the number
 // of ranks. All ranks of the group make the same calls. Owned by the training loop; one thread.
 //
-//   one step:  reducer().begin_step(), open(m) ..., finish_step()
+//   one step:  reducer().begin_step(n), open(m) ..., finish_step()
 //              add_squares(sum); norm = gradient_norm(sum, group)
 //              update(...)
 #pragma once
@@ -19,8 +19,7 @@ namespace trireme {
 class ZeroState {
  public:
   struct Options {
-    int level = 0;                   // of ZeRO
-    std::int64_t micro_batches = 1;  // a step, over all ranks
+    int level = 0;  // of ZeRO
     Reproducibility reproducibility = Reproducibility::elastic;
     std::int64_t bucket_bytes = kDefaultBucketBytes;
     std::vector<ParameterId> borders;  // where buckets had better begin: the layers' first

@@ -39,8 +39,8 @@ RankTrace read_trace(const fs::path& file) {
 void check_same_trace(const TraceHeader& first, const TraceHeader& h, const fs::path& file) {
   if (h.id != first.id || h.ranks != first.ranks || !(h.grid == first.grid)) {
     throw DataError(
-        fmt::format("{} belongs to another trace than the first file beside it: trace again, or "
-                    "remove what is left of the other",
+        fmt::format("{} belongs to a different trace than the first file in the folder: trace "
+                    "again, or remove the files of the other trace",
                     file.string()));
   }
 }
@@ -61,7 +61,8 @@ std::vector<RankTrace> read_traces(const fs::path& folder) {
   }
   if (traces.empty()) {
     throw NotFound(
-        fmt::format("{} holds no trace (rank-00000.json): train with run.trace=N", from.string()));
+        fmt::format("{} contains no trace (rank-00000.json): make one by training with run.trace=N",
+                    from.string()));
   }
   std::sort(traces.begin(), traces.end(),
             [](const RankTrace& a, const RankTrace& b) { return a.header.rank < b.header.rank; });
@@ -69,12 +70,12 @@ std::vector<RankTrace> read_traces(const fs::path& folder) {
   for (int rank = 0; rank < ranks; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     if (at >= traces.size() || traces[at].header.rank != rank) {
-      throw DataError(fmt::format("{}: the trace of rank {} of {} is missing, or there twice",
+      throw DataError(fmt::format("{}: the trace of rank {} of {} is missing or present twice",
                                   from.string(), rank, ranks));
     }
   }
   if (traces.size() > static_cast<std::size_t>(ranks)) {
-    throw DataError(fmt::format("{}: more files than ranks", from.string()));
+    throw DataError(fmt::format("{}: there are more trace files than ranks", from.string()));
   }
   return traces;
 }

@@ -50,12 +50,13 @@ TraceHeader parse_header(const nlohmann::json& json) {
   h.grid = place_field(json, "grid", 1);
   h.place = place_field(json, "place", 0);
   if (h.place.dp >= h.grid.dp || h.place.tp >= h.grid.tp || h.place.pp >= h.grid.pp) {
-    throw DataError("place: it is outside of the grid");
+    throw DataError("field 'place' lies outside the grid");
   }
   const std::int64_t cells = std::int64_t{h.grid.dp} * h.grid.tp;  // below 2^48
   if (cells > kMostRanks || cells * h.grid.pp != h.ranks) {
-    throw DataError(fmt::format("grid: dp {} x tp {} x pp {} are not {} ranks", h.grid.dp,
-                                h.grid.tp, h.grid.pp, h.ranks));
+    throw DataError(
+        fmt::format("field 'grid': dp {} x tp {} x pp {} is not the number of ranks, {}", h.grid.dp,
+                    h.grid.tp, h.grid.pp, h.ranks));
   }
   const nlohmann::json& clock = object_field(json, "clock");
   h.clock_offset_ns = nanoseconds_field(clock, "offset_us", -kMostOffset, kMostOffset);
@@ -70,7 +71,7 @@ Span parse_span(const nlohmann::json& event, RankTrace& trace) {
   const std::string& kind = text_field(event, "cat");
   const auto parsed = parse_span_kind(kind);
   if (!parsed) {
-    throw DataError(fmt::format("cat: '{}' is no kind of span", kind.substr(0, 40)));
+    throw DataError(fmt::format("field 'cat': unknown span kind '{}'", kind.substr(0, 40)));
   }
   span.kind = *parsed;
   span.name = *trace.names.insert(text_field(event, "name")).first;
@@ -86,13 +87,13 @@ Span parse_span(const nlohmann::json& event, RankTrace& trace) {
 void parse_event(const nlohmann::json& event, RankTrace& trace) {
   const std::string& phase = text_field(event, "ph");
   if (count_field(event, "pid") != trace.header.rank) {
-    throw DataError(fmt::format("pid: it is not rank {}", trace.header.rank));
+    throw DataError(fmt::format("field 'pid' is not rank {}", trace.header.rank));
   }
   const std::int64_t lane = count_field(event, "tid", 0, kMostCount);
   if (phase == "X" && lane == 0) {
     trace.spans.push_back(parse_span(event, trace));
   } else if (phase != "X" && phase != "M") {
-    throw DataError("ph: expected X or M");
+    throw DataError("field 'ph' is not X or M");
   }
 }
 

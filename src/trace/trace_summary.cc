@@ -22,8 +22,8 @@ Steps by_number(const RankTrace& trace) {
   for (StepSpans& step : spans_by_step(trace)) {
     const std::int64_t number = step.step->detail.number;
     if (number < 0 || !steps.emplace(number, std::move(step)).second) {
-      throw DataError(fmt::format("rank {}: step {} has no number, or stands there twice",
-                                  trace.header.rank, number));
+      throw DataError(
+          fmt::format("rank {}: step {} has no number or occurs twice", trace.header.rank, number));
     }
   }
   return steps;

@@ -68,7 +68,7 @@ ResumeOptions TrainingCheckpoints::resume_options() {
   options.nothing_whole = [this](const std::vector<std::string>& skipped) {
     if (parts_.world.rank() == 0) {
       parts_.log.warning(
-          fmt::format("no step is whole in the nodes' memory, and none on disk: "
+          fmt::format("no checkpoint is complete in the nodes' memory, and there is none on disk: "
                       "the run starts from the beginning\n  {}",
                       fmt::join(skipped, "\n  ")));
     }
@@ -116,6 +116,7 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   try {
     const TrainingCounters counters = counters_of(resumed->manifest.meta);
     check_samples(counters, resumed->manifest.meta);
+    warn_of_other_samples(resumed->manifest.meta);
     return counters;
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}; move it away, or choose another checkpoint.dir",
@@ -134,7 +135,7 @@ std::vector<TensorBlock> TrainingCheckpoints::blocks_to_save() const {
 CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) const {
   CheckpointMeta meta;
   meta.step = counters.step;
-  meta.samples = counters.batches() * parts_.config.train.global_batch;
+  meta.samples = parts_.config.batches().before(counters.batches());
   meta.config = parts_.fingerprints.config;
   meta.numerics = parts_.fingerprints.numerics;
   meta.extra = parts_.fingerprints.extra;
@@ -148,7 +149,7 @@ void TrainingCheckpoints::reserve() {
     const std::string lack = gather_faults(parts_.world, memory_->reserve(blocks_to_save()));
     if (!lack.empty() && parts_.world.rank() == 0) {
       parts_.log.warning(
-          fmt::format("{}: saves will try again; make room there, or lower "
+          fmt::format("{}: each save in memory will try again; make room there, or set "
                       "checkpoint.memory_every to 0",
                       lack));
     }
@@ -295,14 +296,14 @@ void TrainingCheckpoints::note(const std::optional<SaveOutcome>& outcome) {
     longest_save_seconds_ = std::max(longest_save_seconds_, outcome->seconds);
   }
   if (outcome->fenced) {
-    throw PolicyError(
-        fmt::format("step {} is not saved and this run ends, for it no longer owns its checkpoint "
-                    "folder: {}",
-                    outcome->step, outcome->message));
+    throw PolicyError(fmt::format(
+        "step {} was not saved and this run ends, because it no longer owns its checkpoint "
+        "folder: {}",
+        outcome->step, outcome->message));
   }
   if (parts_.world.rank() == 0 && !outcome->durable) {
-    parts_.log.error(fmt::format("step {} could not be saved, training goes on: {}", outcome->step,
-                                 outcome->message));
+    parts_.log.error(fmt::format("step {} could not be saved, training continues: {}",
+                                 outcome->step, outcome->message));
   }
   if (!outcome->durable) {
     return;
@@ -329,8 +330,9 @@ void TrainingCheckpoints::note_memory(const std::optional<SaveOutcome>& outcome)
   }
   const double stall = memory_->stats().last_stall_seconds;
   if (!outcome->message.empty() && parts_.world.rank() == 0) {
-    parts_.log.warning(fmt::format("step {} is {} in memory, training goes on: {}", outcome->step,
-                                   outcome->durable ? "kept" : "not kept", outcome->message));
+    parts_.log.warning(fmt::format("step {} was {} in memory, training continues: {}",
+                                   outcome->step, outcome->durable ? "saved" : "not saved",
+                                   outcome->message));
   }
   if (!outcome->durable) {
     return;

@@ -73,6 +73,8 @@ class TrainingCheckpoints {
 
  private:
   void accept(const Manifest& manifest) const;
+  void warn_of_other_numerics(const Manifest& manifest) const;
+  void warn_of_other_samples(const CheckpointMeta& saved) const;
   ResumeOptions resume_options();
   void tell_resumed(const Resumed& resumed) const;
   void check_samples(const TrainingCounters& counters, const CheckpointMeta& saved) const;

@@ -66,7 +66,7 @@ std::vector<std::string> data_origin(const Dataset& dataset, const Sampler& samp
       break;
     }
     const std::int64_t first =
-        batch * config.train.global_batch + static_cast<std::int64_t>(micro) * micro_batch;
+        config.batches().before(batch) + static_cast<std::int64_t>(micro) * micro_batch;
     std::vector<std::string> samples;
     for (std::int64_t i = 0; i < micro_batch; ++i) {
       const std::int64_t sample = sampler(first + i);

@@ -52,7 +52,7 @@ void check_shapes(const Manifest& manifest, const ParameterStore& store) {
   }
   if (const auto wrong = mismatches(manifest, requests); !wrong.empty()) {
     throw DataError(
-        fmt::format("its tensors are not those of its model:\n  {}", fmt::join(wrong, "\n  ")));
+        fmt::format("its tensors do not match its model:\n  {}", fmt::join(wrong, "\n  ")));
   }
 }
 
@@ -69,9 +69,10 @@ LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
   const CheckpointReader reader(step.path, *step.manifest);
   if (weights == Weights::average &&
       reader.manifest().meta.config->value("optimizer.ema", 0.0) == 0) {
-    throw ConfigError(fmt::format(
-        "{} holds no average of the weights: it was trained without optimizer.ema; leave --ema out",
-        step.path.string()));
+    throw ConfigError(
+        fmt::format("{} holds no moving average of the weights, because it was trained without "
+                    "optimizer.ema: omit --ema",
+                    step.path.string()));
   }
   try {
     read_meta(reader.manifest().meta, loaded);

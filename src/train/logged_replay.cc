@@ -12,6 +12,7 @@
 #include "mpi/agreement.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
+#include "src/base/units.h"
 #include "src/train/replay_start.h"
 #include "src/train/step_records.h"
 #include "src/train/training_parts.h"
@@ -83,15 +84,15 @@ std::string difference_from(const Logged& logged, const StepResult& again) {
 
 void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64_t last) {
   if (last < 1 || last > config.train.steps) {
-    throw ConfigError(fmt::format("--replay {}: the run's steps are 1 to train.steps {}", last,
+    throw ConfigError(fmt::format("--replay {}: the run has steps 1 to {} (train.steps)", last,
                                   config.train.steps));
   }
   const TrainingCounters newest = newest_counters(config.checkpoint_dir(), host.world);
   const auto start = agreed_replay_start(host.world, config.checkpoint_dir(), newest, last);
   if (!start) {
     throw NotFound(fmt::format(
-        "{} holds no checkpoint below step {} with the data of these steps: the run went back "
-        "meanwhile, and left data out",
+        "{} holds no checkpoint below step {} from which these steps can be replayed: the run has "
+        "rewound since then and left out their data",
         config.checkpoint_dir().string(), last));
   }
   const std::int64_t from = start->step;
@@ -99,7 +100,7 @@ void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64
   run_on_root(host.world, [&] {
     logged = read_logged(RunDirectory(config.run_dir).metrics(), from, last);
     if (logged.empty()) {
-      throw NotFound(fmt::format("{} has no line of steps {} to {}: nothing can be compared",
+      throw NotFound(fmt::format("{} has no line for steps {} to {}: there is nothing to compare",
                                  RunDirectory(config.run_dir).metrics().string(), from + 1, last));
     }
     return std::string();
@@ -115,15 +116,15 @@ void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64
       differs = difference_from(found->second, again);
       ++compared;
       reached = done;
-      host.log.info(fmt::format("step {}: loss {}, gradient norm {}: {}", done, again.loss,
+      host.log.info(fmt::format("step {}: loss {:.6g}, gradient norm {:.6g}: {}", done, again.loss,
                                 again.grad_norm, differs.empty() ? "the same bits" : differs));
     }
     differs = broadcast_text(host.world, differs, 0);
     if (!differs.empty()) {
       throw DeviceError(fmt::format(
-          "computed again from step {} on, step {} has other bits: {}. Unless this program, its "
-          "kernels or the layout are others than then, a processor, its memory or the network "
-          "changed bits, then or now: compute it once more, and drain the nodes that differ",
+          "replayed from step {}, step {} has different bits: {}. Unless the program, its "
+          "kernels or the layout have changed since then, a processor, its memory or the network "
+          "changed bits, then or now: replay the step once more, and drain the nodes that differ",
           from, done, differs));
     }
     if (again.judgement.breaks_off() || again.stop_signal != 0) {
@@ -131,15 +132,19 @@ void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64
     }
   }
   if (host.world.rank() == 0 && compared == 0) {
-    host.log.warning("cut short before a logged step was reached: nothing was compared");
+    host.log.warning("the replay ended before it reached a logged step: nothing was compared");
   } else if (host.world.rank() == 0) {
     host.log.info(fmt::format(
-        "computed again from step {} on, the {} logged steps up to {}{} have the same bits: what "
-        "stands out there comes from data or optimizer, not from the hardware",
-        from, compared, reached,
-        compared < logged.size() ? fmt::format(" (cut short: {} more are logged up to {})",
-                                               logged.size() - compared, logged.rbegin()->first)
-                                 : ""));
+        "replayed from step {}: {} up to step {} {} the same bits{}. Data or the optimizer, not "
+        "the hardware, caused what stands out there",
+        from, counted(static_cast<std::int64_t>(compared), "logged step"), reached,
+        compared == 1 ? "has" : "have",
+        compared < logged.size()
+            ? fmt::format(
+                  "; the replay ended early, {} up to step {} were not reached",
+                  counted(static_cast<std::int64_t>(logged.size() - compared), "logged step"),
+                  logged.rbegin()->first)
+            : ""));
   }
 }
 

@@ -122,7 +122,6 @@ std::optional<double> logged_validation_loss(const std::filesystem::path& metric
 }
 
 std::string plain_step_line(const StepMetrics& m, const MetricsPlan& plan) {
-  const double seconds_left = 1e-3 * m.step_ms * static_cast<double>(plan.last_step - m.step);
   std::string line = fmt::format("step {}/{}  loss {:.4f}", m.step, plan.last_step, m.loss_mean);
   if (m.val_loss) {
     line += fmt::format("  validation {:.4f}", *m.val_loss);
@@ -131,7 +130,8 @@ std::string plain_step_line(const StepMetrics& m, const MetricsPlan& plan) {
   if (std::isfinite(m.tokens_per_s)) {
     line += fmt::format("  {} tokens/s", format_count(m.tokens_per_s));
   }
-  if (m.step < plan.last_step && std::isfinite(m.step_ms)) {
+  if (m.step < plan.last_step && std::isfinite(m.tokens_per_s)) {
+    const double seconds_left = static_cast<double>(m.tokens_left) / m.tokens_per_s;
     line += fmt::format("  {} left", format_seconds(seconds_left));
   }
   line += fmt::format("  lr {:.1e}  grad norm {:.2f}", m.lr, m.grad_norm);
@@ -144,7 +144,7 @@ std::string megatron_step_line(const StepMetrics& m, const MetricsPlan& plan) {
       "throughput per GPU (TFLOP/s/GPU): {:.3f} | learning rate: {:.6E} | global batch size: {:5} "
       "| lm loss: {:.9E} | grad norm: {:.3f} | number of skipped iterations: {:3} |",
       m.step, plan.last_step, m.samples, m.step_ms, m.flops_per_s_a_rank / 1e12, m.lr,
-      plan.global_batch, m.loss_mean, m.grad_norm, m.skipped_steps);
+      m.global_batch, m.loss_mean, m.grad_norm, m.skipped_steps);
   if (m.val_loss) {
     line += fmt::format(" validation loss: {:.9E} |", *m.val_loss);
   }
@@ -153,9 +153,14 @@ std::string megatron_step_line(const StepMetrics& m, const MetricsPlan& plan) {
 
 struct MetricsLog::State {
   State(const RunDirectory& directory, Log& to, const MetricsPlan& what)
-      : run(directory), log(to), plan(what), lines_of_progress(what.first_step, what.last_step, 0) {
+      : run(directory),
+        log(to),
+        plan(what),
+        lines_of_progress(what.first_step, what.last_step, 0,
+                          [what](std::int64_t step) { return what.samples_before(step); }) {
     if (terminal_columns() > 0 && plan.format == "plain") {
-      bar.emplace("train", plan.last_step);
+      bar.emplace("train", plan.last_step, std::chrono::seconds{0},
+                  [what](std::int64_t step) { return what.samples_before(step); });
     }
   }
 
@@ -165,7 +170,8 @@ struct MetricsLog::State {
     try {
       open();
     } catch (const Error& error) {
-      log.warning(fmt::format("no {}, training goes on without: {}", what, error.what()));
+      log.warning(
+          fmt::format("cannot write {}, training continues without: {}", what, error.what()));
     }
   }
 
@@ -187,7 +193,7 @@ MetricsLog::MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& pla
     forget_steps_after(run.metrics(), plan.first_step);
     s.lines.emplace(AppendFile::open_lines(run.metrics()));
   });
-  s.attempt("TensorBoard events",
+  s.attempt("events for TensorBoard",
             [&] { s.events.emplace(run.tensorboard(), plan.first_step + 1); });
   s.watch = Stopwatch();
   if (s.bar) {

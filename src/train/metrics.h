@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "io/data/batch_schedule.h"
 #include "src/train/run/run_directory.h"
 
 namespace trireme {
@@ -18,12 +19,14 @@ class Log;
 // One logged step. Times cover the steps since the last logged one, as an average a step.
 struct StepMetrics {
   std::int64_t step = 0;
-  double loss = 0;       // of this step: mean over the tokens of the global batch
-  double loss_mean = 0;  // mean of the losses of the steps since the last logged one
+  std::int64_t global_batch = 0;  // sequences of this step
+  double loss = 0;                // of this step: mean over the tokens of the global batch
+  double loss_mean = 0;           // mean of the losses of the steps since the last logged one
   double grad_norm = 0;
   double lr = 0;
-  std::int64_t samples = 0;  // consumed so far
-  std::int64_t tokens = 0;   // seen so far
+  std::int64_t samples = 0;      // consumed so far
+  std::int64_t tokens = 0;       // seen so far
+  std::int64_t tokens_left = 0;  // of the steps to come
   double tokens_per_s = 0;
   double step_ms = 0;
   double flops_per_s_a_rank = 0;  // model FLOPs, 6N + 6LCT, causal
@@ -41,8 +44,12 @@ struct StepMetrics {
 struct MetricsPlan {
   std::int64_t first_step = 0;  // steps done before this start
   std::int64_t last_step = 0;
-  std::int64_t global_batch = 0;
+  BatchSchedule batches = 1;
+  std::int64_t left_out = 0;     // batches that do not belong to any step
   std::string format = "plain";  // run.log_format
+
+  // Sequences of the batches before a step's, which the time left is estimated from.
+  std::int64_t samples_before(std::int64_t step) const { return batches.before(step + left_out); }
 };
 
 // The validation loss that metrics.jsonl holds of a step, NaN for null; nothing where it has none.

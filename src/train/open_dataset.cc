@@ -36,11 +36,11 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
   fault("data.open");
   Dataset dataset(folder, text);
   if (dataset.manifest().vocab > vocab) {
-    throw DataError(fmt::format(
-        "{} was packed with the tokenizer '{}' of {} ids, the model has model.vocab {}: raise "
-        "model.vocab to {} or pack with another tokenizer",
-        folder.string(), dataset.manifest().tokenizer, dataset.manifest().vocab, vocab,
-        dataset.manifest().vocab));
+    throw DataError(
+        fmt::format("{} was packed with the tokenizer '{}' of {} ids, but model.vocab is {}: raise "
+                    "it to {}, or pack with another tokenizer",
+                    folder.string(), dataset.manifest().tokenizer, dataset.manifest().vocab, vocab,
+                    dataset.manifest().vocab));
   }
   return dataset;
 }
@@ -50,8 +50,9 @@ Dataset open_validation(const RunConfig& config, const Dataset& train, Communica
   const TokenizerIdentity own = tokenizer_of(dataset.manifest());
   if (const auto trained = tokenizer_of(train.manifest()); !same_tokenizer(own, trained)) {
     throw ConfigError(fmt::format(
-        "data.validation {} was made with the tokenizer {}, data.train {} with {}: a loss on it "
-        "would mean nothing; pack both with one tokenizer",
+        "data.validation {} was made with the tokenizer {}, but data.train {} with {}: the "
+        "validation loss "
+        "would be meaningless; pack both with the same tokenizer",
         dataset.folder().string(), describe(own), train.folder().string(), describe(trained)));
   }
   run_on_root(comm, [&] {

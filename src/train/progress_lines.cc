@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include "src/base/progress_bar.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -14,8 +13,14 @@ constexpr double kBeginningSeconds = 600;  // for so long a line comes often
 
 }  // namespace
 
-ProgressLines::ProgressLines(std::int64_t first_step, std::int64_t last_step, double clock)
-    : first_(first_step), last_(last_step), begun_(clock), last_line_(clock), last_own_(clock) {}
+ProgressLines::ProgressLines(std::int64_t first_step, std::int64_t last_step, double clock,
+                             ProgressBar::Work work)
+    : first_(first_step),
+      last_(last_step),
+      begun_(clock),
+      last_line_(clock),
+      last_own_(clock),
+      work_(std::move(work)) {}
 
 std::string ProgressLines::after_step(std::int64_t step, double clock) {
   if (step <= first_ || step >= last_ || !due(clock)) {
@@ -26,7 +31,7 @@ std::string ProgressLines::after_step(std::int64_t step, double clock) {
   const double seconds = clock - begun_;
   return fmt::format("step {} of {}: {} per step, about {}", step, last_,
                      format_seconds(seconds / static_cast<double>(step - first_)),
-                     time_left_text(first_, step, last_, seconds));
+                     time_left_text(work(first_), work(step), work(last_), seconds));
 }
 
 bool ProgressLines::due(double clock) const {

@@ -6,12 +6,16 @@
 #include <cstdint>
 #include <string>
 
+#include "src/base/progress_bar.h"
+
 namespace trireme {
 
 class ProgressLines {
  public:
-  // first_step: done before this start. Clocks are in seconds since any moment.
-  ProgressLines(std::int64_t first_step, std::int64_t last_step, double clock);
+  // first_step: done before this start. Clocks are in seconds since any moment. work: of the steps
+  // before a step; empty where all are alike.
+  ProgressLines(std::int64_t first_step, std::int64_t last_step, double clock,
+                ProgressBar::Work work = {});
 
   // A step is done. The line to log now, or nothing: one after the first step, then one whenever
   // nothing was logged for 30 s, after ten minutes one every ten minutes.
@@ -21,12 +25,14 @@ class ProgressLines {
 
  private:
   bool due(double clock) const;
+  std::int64_t work(std::int64_t step) const { return work_ ? work_(step) : step; }
 
   std::int64_t first_;
   std::int64_t last_;
   double begun_;
   double last_line_;
   double last_own_;
+  ProgressBar::Work work_;
   bool has_spoken_ = false;
 };
 

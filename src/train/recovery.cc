@@ -8,6 +8,7 @@
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
 #include "src/base/json_fields.h"
+#include "src/base/units.h"
 #include "src/train/data_origin.h"
 #include "src/train/replay_start.h"
 #include "src/train/watch/rank_fault.h"
@@ -62,7 +63,8 @@ std::string origin_of(TrainingParts& parts, const StepResult& failed) {
     const std::vector<std::string> lines =
         data_origin(parts.dataset, parts.make_sampler(), parts.config, parts.counters.batches(),
                     failed.micro_losses, kShownMicroBatches);
-    return fmt::format("its largest losses:\n  {}", fmt::join(lines, "\n  "));
+    return fmt::format("the micro-batches with the largest losses:\n  {}",
+                       fmt::join(lines, "\n  "));
   });
 }
 
@@ -109,15 +111,15 @@ std::unique_ptr<TrainingParts> Recovery::after(std::unique_ptr<TrainingParts> pa
                                        failed.judgement.what, replayed, origin);
   if (response == Response::stop) {
     throw DivergenceError(fmt::format(
-        "{}\nLower optimizer.lr, lengthen the warmup, or let the run go back and leave the data "
-        "out: divergence.spike=rewind divergence.not_finite=rewind",
+        "{}\nLower optimizer.lr, lengthen the warmup, or let the run rewind and leave out the "
+        "data: divergence.spike=rewind divergence.not_finite=rewind",
         what));
   }
   if (counters.rewinds >= config_.divergence.max_rewinds) {
     throw DivergenceError(fmt::format(
-        "{}\nThe run has gone back {} times already (divergence.max_rewinds): look at optimizer.lr "
-        "and at the data before it goes on",
-        what, counters.rewinds));
+        "{}\nThe run has already rewound {} (divergence.max_rewinds): check optimizer.lr "
+        "and the data before you continue",
+        what, counted(counters.rewinds, "time")));
   }
   return go_back(agreed_rewind_steps(config_, host_.world, counters), counters, what);
 }
@@ -126,28 +128,28 @@ std::unique_ptr<TrainingParts> Recovery::after(std::unique_ptr<TrainingParts> pa
 std::string Recovery::replay(const TrainingCounters& failed) {
   const std::int64_t most = config_.divergence.replay_steps;
   if (most == 0 || config_.reproducibility == "fast") {
-    return "not computed again";
+    return "not replayed";
   }
   const std::int64_t step = failed.step;
   const auto start = agreed_replay_start(host_.world, config_.checkpoint_dir(), failed, step + 1);
   if (!start) {
-    return "not computed again, for no checkpoint has the data of these steps";
+    return "not replayed, because no checkpoint has the data of these steps";
   }
   const std::int64_t from = start->step;
   if (step - from > most) {
     return fmt::format(
-        "not computed again, for step {} is further back than "
+        "not replayed, because step {} is further back than "
         "divergence.replay_steps {}",
         from, most);
   }
-  say(fmt::format("computing steps {} to {} again, to compare bits", from + 1, step + 1));
+  say(fmt::format("replaying steps {} to {} to compare their bits", from + 1, step + 1));
   std::unique_ptr<TrainingParts> built;
   try {
     built = std::make_unique<TrainingParts>(config_, host_, start);
   } catch (const DataError& error) {
-    return fmt::format("not computed again: {}", error.what());
+    return fmt::format("not replayed: {}", error.what());
   } catch (const NotFound& error) {
-    return fmt::format("not computed again: {}", error.what());
+    return fmt::format("not replayed: {}", error.what());
   }
   TrainingParts& parts = *built;
   while (parts.counters.step <= step) {
@@ -155,16 +157,16 @@ std::string Recovery::replay(const TrainingCounters& failed) {
     const std::int64_t now = parts.counters.step;
     const StepResult again = parts.step->run(parts.counters, host_.stop.signal());
     compare(parts, now, again,
-            fmt::format("step {} stood out; computed again from step {} on", step + 1, from));
+            fmt::format("step {} stood out; replayed from step {}", step + 1, from));
     if (again.judgement.breaks_off()) {
       break;
     }
     if (again.stop_signal != 0) {
-      return "not computed again to the end, for the run is asked to stop";
+      return "not replayed to the end, because the run was asked to stop";
     }
   }
   return fmt::format(
-      "computed again from step {} on it has the same bits: data or optimizer did it, not the "
+      "replayed from step {}, it has the same bits: data or the optimizer caused it, not the "
       "hardware",
       from);
 }
@@ -178,7 +180,7 @@ void Recovery::compare(TrainingParts& parts, std::int64_t step, const StepResult
   }
   Communicator& world = host_.world;
   const StepRecord again{step, result.loss, result.grad_norm, result.bits};
-  const std::string own = difference(*first, again, parts.engine.micro_batches());
+  const std::string own = difference(*first, again, parts.engine.micro_batches(result.sequences));
   const std::string ranks = gather_faults(world, own);
   const std::string sums = difference_of_sums(*first, again);
   if (ranks.empty() && sums.empty()) {
@@ -188,16 +190,17 @@ void Recovery::compare(TrainingParts& parts, std::int64_t step, const StepResult
       "A processor, its memory or the network changed bits: drain the node, check it, and start "
       "again";
   if (ranks.empty()) {
-    throw DeviceError(fmt::format("{}, step {} has other bits: {}; {}. {}", where, step + 1, sums,
-                                  config_.divergence.digests
-                                      ? "no rank's own part differs"
-                                      : "divergence.digests=true tells the next time whose",
-                                  advice));
+    throw DeviceError(
+        fmt::format("{}, step {} has different bits: {}; {}. {}", where, step + 1, sums,
+                    config_.divergence.digests ? "the micro-batches of all ranks have the same bits"
+                                               : "divergence.digests=true names the rank next time",
+                    advice));
   }
   const std::int64_t rank = all_reduce_value(
       world, std::int64_t{own.empty() ? world.size() : world.rank()}, ReduceOp::min);
-  throw RankFault(fmt::format("{}, step {} has other bits: {}. {}", where, step + 1, ranks, advice),
-                  static_cast<int>(rank));
+  throw RankFault(
+      fmt::format("{}, step {} has different bits: {}. {}", where, step + 1, ranks, advice),
+      static_cast<int>(rank));
 }
 
 std::unique_ptr<TrainingParts> Recovery::go_back(const std::vector<std::int64_t>& steps,
@@ -208,11 +211,11 @@ std::unique_ptr<TrainingParts> Recovery::go_back(const std::vector<std::int64_t>
       auto parts =
           std::make_unique<TrainingParts>(config_, host_, StartPoint{step, step == 0, failed});
       const DataWindow& window = parts->counters.left_out.back();
-      say(
-          fmt::format("{}\nback at step {}; batches {} to {} of the data are left out (rewind {} "
-                      "of {})",
-                      what, step, window.first, window.first + window.count - 1,
-                      parts->counters.rewinds, config_.divergence.max_rewinds));
+      say(fmt::format(
+          "{}\nrewound to step {}; batches {} to {} of the data are left out (rewind {} "
+          "of {})",
+          what, step, window.first, window.first + window.count - 1, parts->counters.rewinds,
+          config_.divergence.max_rewinds));
       if (host_.world.rank() == 0) {
         host_.log.event("rewind", {{"from", failed.step + 1},
                                    {"step", step},
@@ -222,13 +225,13 @@ std::unique_ptr<TrainingParts> Recovery::go_back(const std::vector<std::int64_t>
       }
       return parts;
     } catch (const DataError& error) {
-      say(fmt::format("step {} is none to go back to: {}", step, error.what()));
+      say(fmt::format("cannot rewind to step {}: {}", step, error.what()));
     }
   }
   throw DivergenceError(fmt::format(
-      "{}\nThere is no whole checkpoint at least divergence.rewind_steps {} back: raise "
-      "checkpoint.keep, or go on from another one (checkpoint.resume=STEP)",
-      what, config_.divergence.rewind_steps));
+      "{}\nThere is no complete checkpoint at least {} back (divergence.rewind_steps): raise "
+      "checkpoint.keep, or resume from another one (checkpoint.resume=STEP)",
+      what, counted(config_.divergence.rewind_steps, "step")));
 }
 
 }  // namespace trireme

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "src/base/fault.h"
+#include "src/base/units.h"
 #include "src/train/watch/replica_guard.h"
 
 namespace trireme {
@@ -24,7 +25,7 @@ double RunEvaluations::loss() {
   const auto failed = [this](const Error& error) {
     if (p_.world.rank() == 0) {
       p_.host.log.warning(
-          fmt::format("step {}: the evaluation failed, training goes on and val_loss is null: {}",
+          fmt::format("step {}: the evaluation failed, training continues and val_loss is null: {}",
                       p_.counters.step, error.what()));
     }
     return std::numeric_limits<double>::quiet_NaN();
@@ -60,10 +61,10 @@ std::string RunEvaluations::early_stop() const {
     return "";
   }
   return fmt::format(
-      "the validation loss has not fallen below {} by more than {} in the last {} evaluations "
+      "the validation loss has not fallen below {:.6g} by more than {:.6g} in the last {} "
       "(train.early_stop.patience {})",
-      history.reference.value_or(0), config.early_stop_min_delta, history.without_improvement,
-      config.early_stop_patience);
+      history.reference.value_or(0), config.early_stop_min_delta,
+      counted(history.without_improvement, "evaluation"), config.early_stop_patience);
 }
 
 }  // namespace trireme

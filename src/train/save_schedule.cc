@@ -38,10 +38,10 @@ std::optional<std::string> SaveSchedule::learn(const SaveFigures& figures) {
   }
   told_ = interval_;
   return fmt::format(
-      "every {} steps, {} (a save costs {:.4g} s and takes {:.4g} s, a step {:.4g} s, a failure "
-      "every {:.4g} h)",
-      interval_, format_seconds(static_cast<double>(interval_) * figures.step), figures.cost,
-      figures.least, figures.step, figures.mtbf / 3600);
+      "every {}, {} (a save costs {:.4g} s and takes {:.4g} s, a step takes {:.4g} s, a failure "
+      "is expected every {:.4g} h)",
+      counted(interval_, "step"), format_seconds(static_cast<double>(interval_) * figures.step),
+      figures.cost, figures.least, figures.step, figures.mtbf / 3600);
 }
 
 }  // namespace trireme

@@ -17,8 +17,6 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-// Master weights and two moments, fp32.
-constexpr std::int64_t kStateBytesPerParameter = 12;
 constexpr std::int64_t kQuotaBlockBytes = 1024;  // quotactl(2)
 
 // The folder, or the nearest above it that exists.
@@ -72,7 +70,7 @@ std::int64_t bytes_of_steps(const fs::path& folder) {
 }  // namespace
 
 std::int64_t SpaceForecast::needed_bytes() const {
-  return std::max<std::int64_t>((newest + milestones) * checkpoint_bytes - stored_bytes, 0);
+  return std::max<std::int64_t>(checkpoints() * checkpoint_bytes - stored_bytes, 0);
 }
 
 std::string SpaceForecast::lack(const std::string& folder) const {
@@ -82,16 +80,44 @@ std::string SpaceForecast::lack(const std::string& folder) const {
   }
   const std::string milestone_text =
       milestones == 0 ? "" : fmt::format(" and {} that checkpoint.keep_every keeps", milestones);
-  const std::string stored_text =
-      stored_bytes == 0 ? "" : fmt::format(", of which {} are there", format_bytes(stored_bytes));
+  const std::string best_text =
+      best == 0 ? "" : fmt::format(" and {} that checkpoint.keep_best keeps", best);
+  const std::string stored_text = stored_bytes == 0 ? ""
+                                                    : fmt::format(", of which {} are already there",
+                                                                  format_bytes(stored_bytes));
   return fmt::format(
-      "checkpoints will not find room in {}: one takes {}, and up to {} stand there at once{}: {} "
-      "in all{}; {} {}. Make room, lower checkpoint.keep or raise checkpoint.keep_every, or choose "
-      "another checkpoint.dir",
-      folder, format_bytes(checkpoint_bytes), newest, milestone_text,
-      format_bytes((newest + milestones) * checkpoint_bytes), stored_text, format_bytes(*room),
-      quota_bytes == room ? "of the quota are left" : "are free");
+      "the checkpoints will not fit into {}: one takes {}, and up to {} are kept at a time{}{}: {} "
+      "in all{}, but only {} {}. Make room, lower checkpoint.keep{}, raise checkpoint.keep_every, "
+      "or "
+      "choose another checkpoint.dir",
+      folder, format_bytes(checkpoint_bytes), newest, milestone_text, best_text,
+      format_bytes(checkpoints() * checkpoint_bytes), stored_text, format_bytes(*room),
+      quota_bytes == room ? "of the quota are left" : "are free",
+      best == 0 ? "" : " or checkpoint.keep_best");
 }
+
+namespace {
+
+// How many steps are evaluated, the last one included.
+std::int64_t evaluations_of(const RunConfig& config) {
+  const std::int64_t every = config.train.eval_every;
+  return config.data.validation.empty() ? 0
+         : every == 0                   ? 1
+                                        : (config.train.steps + every - 1) / every;
+}
+
+// How many steps are evaluated but not saved unless they are among the best. `every`: steps between
+// saves, 0 for one at the end. The last step is always saved.
+std::int64_t only_evaluated(const RunConfig& config, std::int64_t every) {
+  const std::int64_t evaluations = evaluations_of(config);
+  const std::int64_t before_last = config.train.steps - 1;
+  const std::int64_t both = every == 0 || config.train.eval_every == 0
+                                ? 0
+                                : before_last / std::lcm(every, config.train.eval_every);
+  return std::max<std::int64_t>(evaluations - 1 - both, 0);
+}
+
+}  // namespace
 
 SpaceForecast forecast_space(const RunConfig& config) {
   const CheckpointConfig& c = config.checkpoint;
@@ -99,13 +125,20 @@ SpaceForecast forecast_space(const RunConfig& config) {
   const std::int64_t every = std::max<std::int64_t>(c.every.integer, c.every.is("auto") ? 1 : 0);
   const std::int64_t saves = every > 0 ? (steps + every - 1) / every : 1;
   SpaceForecast forecast;
-  forecast.checkpoint_bytes = kStateBytesPerParameter * parameter_count(config.model);
+  // Muon's matrices have one state less.
+  const std::int64_t numbers = 1 + config.optimizer.options().states();
+  forecast.checkpoint_bytes = numbers * std::int64_t{sizeof(float)} * parameter_count(config.model);
   forecast.newest = std::min<std::int64_t>(c.keep + 1, saves);
   if (c.keep_every > 0 && every > 0) {
     const std::int64_t between = std::lcm(c.keep_every, every);
     forecast.milestones =
         std::max<std::int64_t>(std::min(steps / between, saves - forecast.newest), 0);
   }
+  const std::int64_t others =
+      saves + only_evaluated(config, every) - forecast.newest - forecast.milestones;
+  forecast.best =
+      std::clamp<std::int64_t>(std::min<std::int64_t>(c.keep_best, evaluations_of(config)), 0,
+                               std::max<std::int64_t>(others, 0));
   return forecast;
 }
 

@@ -11,14 +11,16 @@
 namespace trireme {
 
 struct SpaceForecast {
-  std::int64_t checkpoint_bytes = 0;  // of one step: fp32 weights and two moments
+  std::int64_t checkpoint_bytes = 0;  // of one step: fp32 weights and the optimizer's state
   std::int64_t newest = 0;            // that stand at once: those kept and the one being written
   std::int64_t milestones = 0;        // that checkpoint.keep_every keeps for good, by the end
+  std::int64_t best = 0;              // that checkpoint.keep_best keeps beside those
   std::int64_t stored_bytes = 0;      // of those that are there already
   // What there is to be had; nothing: unknown, or without a limit.
   std::optional<std::int64_t> free_bytes;
   std::optional<std::int64_t> quota_bytes;  // of the user's or the group's quota, what is left
 
+  std::int64_t checkpoints() const { return newest + milestones + best; }
   // More than is stored now.
   std::int64_t needed_bytes() const;
   // Empty if there is room for all; else what lacks, with the figures, and what to do.

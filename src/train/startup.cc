@@ -8,7 +8,9 @@
 #include "mpi/agreement.h"
 #include "src/base/same_kernels.h"
 #include "src/base/units.h"
+#include "src/kernels/instructions.h"
 #include "src/nn/model_size.h"
+#include "src/train/run/batch_ramp_text.h"
 
 namespace trireme {
 namespace {
@@ -28,6 +30,9 @@ void announce_run(const RunConfig& config, int ranks, Log& log) {
       "{}: {} parameters, {} steps of {} x {} tokens, {} rank{}", config.run_dir.string(),
       format_count(static_cast<double>(parameter_count(config.model))), config.train.steps,
       config.train.global_batch, config.data.sequence, ranks, ranks == 1 ? "" : "s"));
+  if (config.batches().stages() > 1) {
+    log.info(describe_ramp(config.batches()));
+  }
   log.info("preparing: connecting ranks, planning memory, opening data, looking for a checkpoint");
 }
 
@@ -42,17 +47,17 @@ void warn_of_bindings(const std::vector<RankPlace>& places, int threads, Log& lo
   });
   if (crowded > 0) {
     log.warning(fmt::format(
-        "{} without enough cores of their own (with {} each; on the first host {} on {}): steps "
-        "will be slow; start fewer ranks, bind them (mpirun --bind-to core --map-by slot:PE=N) or "
-        "lower train.threads",
-        counted(crowded, "rank"), counted(threads, "thread"),
-        counted(places.front().sharers, "rank"), counted(places.front().binding.cores, "core")));
+        "{} too few cores ({} per rank; on the first host, {} on {}): steps will be slow; start "
+        "fewer ranks, bind them (mpirun --bind-to core --map-by slot:PE=N), or lower train.threads",
+        crowded == 1 ? "1 rank has" : fmt::format("{} ranks have", crowded),
+        counted(threads, "thread"), counted(places.front().sharers, "rank"),
+        counted(places.front().binding.cores, "core")));
   }
   if (spread > 0) {
     log.warning(fmt::format(
-        "{} not bound to a NUMA node on a shared host: memory accesses may be slow; bind the ranks "
-        "(mpirun --bind-to numa, srun --cpu-bind=ldoms)",
-        counted(spread, "rank")));
+        "{} not bound to one NUMA node, although several ranks share the host: memory accesses may "
+        "be slow; bind the ranks (mpirun --bind-to numa, srun --cpu-bind=ldoms)",
+        spread == 1 ? "1 rank is" : fmt::format("{} ranks are", spread)));
   }
 }
 
@@ -106,7 +111,7 @@ void check_same_config(Communicator& world, const LoadedConfig& loaded) {
   for (const auto& [key, value] : own.items()) {
     const std::string other = roots.value(key, std::string("unknown"));
     if (fault.empty() && other != value) {
-      fault = fmt::format("{} is {} here ({}), {} on rank 0", key, value.get<std::string>(),
+      fault = fmt::format("{} is {} here ({}), but {} on rank 0", key, value.get<std::string>(),
                           loaded.binder.origin_of(key), other);
     }
   }
@@ -126,16 +131,17 @@ void check_same_build(Communicator& world, const std::string& build,
       continue;
     }
     const std::string difference =
-        fmt::format("rank 0 ({}) runs {} and rank {} ({}) runs {}", world.host(0), all[0], rank,
+        fmt::format("rank 0 ({}) runs {}, but rank {} ({}) runs {}", world.host(0), all[0], rank,
                     world.host(static_cast<int>(rank)), all[rank]);
     if (reproducibility != "fast") {
-      throw ConfigError(fmt::format(
-          "{}: their bits may differ, and numerics.reproducibility is {}; install one build on all "
-          "nodes, or choose fast",
-          difference, reproducibility));
+      throw ConfigError(
+          fmt::format("{}: their results may have different bits, and numerics.reproducibility is "
+                      "{}; install the same build on all "
+                      "nodes, or choose fast",
+                      difference, reproducibility));
     }
     if (world.rank() == 0) {
-      log.warning(fmt::format("{}: install one build on all nodes", difference));
+      log.warning(fmt::format("{}: install the same build on all nodes", difference));
     }
     return;
   }
@@ -149,12 +155,23 @@ void check_same_kernels(Communicator& world, std::string_view kernels,
   }
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] != all[0]) {
-      throw ConfigError(fmt::format(
-          "rank 0 ({}) computes with {} kernels and rank {} ({}) with {}: their bits differ, and "
-          "numerics.reproducibility is {}; {}, or choose fast",
-          world.host(0), all[0], rank, world.host(static_cast<int>(rank)), all[rank],
-          reproducibility, same_kernels_advice(all[0], all[rank])));
+      throw ConfigError(
+          fmt::format("rank 0 ({}) computes with {} kernels, but rank {} ({}) with {}: their "
+                      "results have different bits, and "
+                      "numerics.reproducibility is {}; {}, or choose fast",
+                      world.host(0), all[0], rank, world.host(static_cast<int>(rank)), all[rank],
+                      reproducibility, same_kernels_advice(all[0], all[rank])));
     }
+  }
+}
+
+void warn_of_lesser_instructions(std::string_view kernels, Log& log) {
+  const std::string lesser = lesser_instructions(kernels);
+  if (!lesser.empty()) {
+    log.warning(fmt::format(
+        "matrix products use {}: they are slower, and a run has other bits than with all "
+        "instructions of this processor (docs/reproducibility.md)",
+        lesser));
   }
 }
 

@@ -14,7 +14,7 @@ bool same_bits(double a, double b) {
 }
 
 std::string was_and_is(const std::string& what, double first, double again) {
-  return same_bits(first, again) ? "" : fmt::format("{} was {} and is {}", what, first, again);
+  return same_bits(first, again) ? "" : fmt::format("{} was {} and is now {}", what, first, again);
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ std::string difference(const StepRecord& first, const StepRecord& again,
       return loss;
     }
     if (!first.bits.digests.empty() && first.bits.digests.at(i) != again.bits.digests.at(i)) {
-      return fmt::format("the gradient of micro-batch {} has other bits", numbers[i]);
+      return fmt::format("the gradient of micro-batch {} has different bits", numbers[i]);
     }
   }
   return "";

@@ -110,8 +110,8 @@ std::unique_ptr<Tokenizer> tokenizer_for(const TokenizerIdentity& tokenizer, std
   }
   if (!same_tokenizer(tokenizer, {known->name(), known->vocab(), known->digest()})) {
     throw ConfigError(fmt::format(
-        "the model was trained on tokens of {}, which is not this program's tokenizer of that "
-        "name: {}",
+        "the model was trained on tokens of {}, which differs from this program's tokenizer of the "
+        "same name: {}",
         describe(tokenizer), way_out));
   }
   return known;

@@ -8,6 +8,7 @@
 #include "mpi/launch_environment.h"
 #include "src/base/fault.h"
 #include "src/base/stopwatch.h"
+#include "src/base/units.h"
 #include "src/nn/model_size.h"
 #include "src/train/recovery.h"
 #include "src/train/run/done_mark.h"
@@ -22,6 +23,7 @@ namespace {
 struct Window {
   Stopwatch watch;
   std::int64_t steps = 0;
+  std::int64_t sequences = 0;
   double data_wait_ms = 0;
   double comm_exposed_ms = 0;
   double tensor_wait_ms = 0;
@@ -115,6 +117,7 @@ StepResult Loop::one_step() {
     p_.counters.loss_window.add(result.loss);
   }
   ++window_.steps;
+  window_.sequences += result.sequences;
   window_.data_wait_ms += result.data_wait_ms;
   window_.comm_exposed_ms += result.comm_exposed_ms;
   window_.tensor_wait_ms += result.tensor_wait_ms;
@@ -140,15 +143,14 @@ void Loop::tell_judgement(std::int64_t step, const StepResult& result) {
   std::string follows;
   if (judgement.response == Response::warn) {
     follows = fmt::format(
-        "the update is made (divergence.spike: warn); `trireme train CONFIG --replay {}` tells "
-        "data from hardware",
+        "the update is made (divergence.spike: warn); `trireme train CONFIG --replay {}` finds out "
+        "whether data or hardware caused it",
         step);
   } else if (judgement.response == Response::skip) {
-    follows =
-        fmt::format("skipped, weights and moments are untouched ({} in a row, {} are allowed)",
-                    p_.counters.skipped_in_a_row, p_.config.train.max_skipped_steps);
+    follows = fmt::format("skipped, weights and moments are unchanged ({} in a row, {} allowed)",
+                          p_.counters.skipped_in_a_row, p_.config.train.max_skipped_steps);
   } else {
-    follows = "weights and moments are untouched";
+    follows = "weights and moments are unchanged";
   }
   p_.host.log.warning(fmt::format("step {}: {}: {}", step, judgement.what, follows));
 }
@@ -163,8 +165,9 @@ int Loop::stop_signal() {
   if (signal != 0 || !limit.reached(TimeLimit::Clock::now(), save_seconds, bytes)) {
     return signal;
   }
-  p_.host.log.info(fmt::format("the job ends in less than {:.0f} s: saving and leaving",
-                               limit.margin_seconds(save_seconds, bytes)));
+  p_.host.log.info(
+      fmt::format("the job ends in less than {:.0f} s: saving a checkpoint and exiting",
+                  limit.margin_seconds(save_seconds, bytes)));
   return kTimeLimitSignal;
 }
 
@@ -176,11 +179,13 @@ void Loop::check_skipped(const StepResult& result) {
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
   (void)p_.checkpoints->finish(p_.counters.step);
   throw DivergenceError(fmt::format(
-      "step {}: the loss ({}) or the gradient norm ({}) was {} {} times in a row: lower "
-      "optimizer.lr, lengthen the warmup or go on from an earlier checkpoint "
-      "(checkpoint.resume=STEP; divergence.not_finite and divergence.spike: rewind do that alone)",
+      "step {}: the loss ({:.6g}) or the gradient norm ({:.6g}) {} {} in a row: lower "
+      "optimizer.lr, lengthen the warmup or resume from an earlier checkpoint "
+      "(checkpoint.resume=STEP; divergence.not_finite=rewind and divergence.spike=rewind do so by "
+      "themselves)",
       p_.counters.step, result.loss, result.grad_norm,
-      result.judgement.finite ? "out of line" : "not finite", p_.counters.skipped_in_a_row));
+      result.judgement.finite ? "had a spike" : "was not finite",
+      counted(p_.counters.skipped_in_a_row, "time")));
 }
 
 // A stop is heard at the end of a step, which may come after mpirun has killed the ranks.
@@ -205,9 +210,9 @@ void Loop::watch_stragglers(const StepResult& result) {
       p_.host.log.warning(fmt::format(
           "straggler: rank {} (host {}) computes {:.2f} times as long as its peers (z-score "
           "{:.1f}), "
-          "for {} windows of {} steps: look for other programs, throttling or a failing part there",
+          "for {} windows of {}: check this host for other programs, throttling and failing parts",
           each.rank, host, each.of_peers, each.score, StragglerWatch::kWindows,
-          p_.config.train.straggler_every));
+          counted(p_.config.train.straggler_every, "step")));
       p_.host.log.event("straggler", {{"step", p_.counters.step},
                                       {"rank", each.rank},
                                       {"host", host},
@@ -250,15 +255,13 @@ StepMetrics Loop::metrics_of(const StepResult& result) const {
   const double elapsed = window_.watch.seconds();
   const auto steps = static_cast<double>(window_.steps);
   const RunConfig& config = p_.config;
-  StepMetrics m;
-  m.step = p_.counters.step;
+  StepMetrics m = p_.place_metrics();
+  m.global_batch = result.sequences;
   m.loss = result.loss;
   m.loss_mean = p_.counters.loss_window.mean();
   m.grad_norm = result.grad_norm;
   m.lr = result.lr;
-  m.samples = p_.counters.step * config.train.global_batch;
-  m.tokens = p_.counters.step * config.tokens_a_step();
-  m.tokens_per_s = steps * static_cast<double>(config.tokens_a_step()) / elapsed;
+  m.tokens_per_s = static_cast<double>(window_.sequences * config.data.sequence) / elapsed;
   m.step_ms = 1e3 * elapsed / steps;
   const double flops = flops_per_token(config.model, config.data.sequence) * m.tokens_per_s;
   m.flops_per_s_a_rank = flops / p_.world.size();
@@ -269,7 +272,6 @@ StepMetrics Loop::metrics_of(const StepResult& result) const {
   m.pipeline_wait_ms = window_.pipeline_wait_ms / steps;
   m.checkpoint_stall_ms = window_.checkpoint_stall_ms / steps;
   m.memory_bytes = result.memory_bytes;
-  m.skipped_steps = p_.counters.skipped_steps;
   return m;
 }
 
@@ -327,18 +329,18 @@ void Loop::finish(const TrainingOutcome& outcome) {
   }
   if (!durable) {
     throw IoError(
-        fmt::format("step {} is done but could not be saved in {}: make room and start "
-                    "again; the work since the last checkpoint will be done again",
+        fmt::format("step {} is done but could not be saved in {}: make room and start the run "
+                    "again; it repeats the steps since the last checkpoint",
                     outcome.step, p_.config.checkpoint_dir().string()));
   }
-  if (outcome.finished && p_.counters.skipped_in_a_row > 0) {
-    throw DivergenceError(
-        fmt::format("the run ended on {} steps whose loss or gradient was not finite or out of "
-                    "line: the weights are those of "
-                    "step {}; lower optimizer.lr and go on from an earlier checkpoint",
-                    p_.counters.skipped_in_a_row, outcome.step - p_.counters.skipped_in_a_row));
-  }
   if (p_.world.rank() == 0 && outcome.finished) {
+    if (p_.counters.skipped_in_a_row > 0) {
+      p_.host.log.warning(fmt::format(
+          "step {}: the run ends with {} whose update was skipped because the loss or the "
+          "gradient was not finite or had a spike: the weights are those after step {}",
+          outcome.step, counted(p_.counters.skipped_in_a_row, "step"),
+          outcome.step - p_.counters.skipped_in_a_row));
+    }
     fault("finish.done");
     const RunDirectory run(p_.config.run_dir);
     if (outcome.early_stop.empty()) {

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "mpi/agreement.h"
 #include "src/base/config_tree.h"
+#include "src/base/floating_point.h"
 #include "src/base/units.h"
 #include "src/kernels/compute_threads.h"
 #include "src/kernels/instructions.h"
@@ -55,9 +57,8 @@ void check_allowed_fields(const std::vector<std::string>& allowed, const nlohman
     if (!names_one) {
       const std::string near = nearest_word(field, known);
       throw ConfigError(fmt::format(
-          "checkpoint.allow_change: there is no field '{}'{}; the fields are those of `trireme "
-          "ckpt show`",
-          field, near.empty() ? "" : ", did you mean " + near + "?"));
+          "checkpoint.allow_change: unknown field '{}'; `trireme ckpt show` lists the fields{}",
+          field, near.empty() ? "" : fmt::format("; did you mean {}?", near)));
     }
   }
 }
@@ -132,7 +133,7 @@ TrainingParts::~TrainingParts() {
   // An error says what is wrong before anything else; who has finished can wait.
   const double limit = std::uncaught_exceptions() > 0 ? 0.2 : 0.8 * config.deadline.checkpoint;
   if (checkpoints != nullptr && !checkpoints->quiet_within(std::chrono::duration<double>(limit))) {
-    host.log.warning(fmt::format("{} hangs or is very slow: leaving the unfinished writes",
+    host.log.warning(fmt::format("{} hangs or is very slow: abandoning the unfinished writes",
                                  config.checkpoint_dir().string()));
     (void)checkpoints.release();
   }
@@ -151,6 +152,7 @@ void TrainingParts::say_what_starts() {
   check_same_kernels(world, kernels_text(kernels.name), config.reproducibility);
   log_ranks(host.places, world, stream.threads(), kernels.name, host.log);
   if (world.rank() == 0) {
+    warn_of_lesser_instructions(kernels.name, host.log);
     log_layout();
   }
   memory.log_predicted(host.log);
@@ -174,7 +176,21 @@ void TrainingParts::log_layout() {
   }
 }
 
+// What was found before the compute threads were measured is theirs to tell, or of libraries that
+// were loaded then.
+void TrainingParts::warn_of_arithmetic() {
+  const std::int64_t found = floating_point_restorations();
+  if (found > restorations_.value_or(found) && !std::exchange(told_arithmetic_, true)) {
+    host.log.warning(
+        "a library changes how this program rounds or underflows while it runs (look at LD_PRELOAD "
+        "and at libraries built with -ffast-math): set back to the default before each use");
+  }
+  restorations_ = found;
+}
+
 void TrainingParts::enter(const char* phase, double deadline_seconds) {
+  restore_floating_point();
+  warn_of_arithmetic();
   host.status.phase = phase;
   host.recorder.enter_phase(phase);
   host.status.step = counters.step;
@@ -215,7 +231,7 @@ void TrainingParts::resume_at(const StartPoint& start) {
   } else if (const auto resumed = checkpoints->resume(start.step)) {
     counters = *resumed;
   } else {
-    throw DataError(fmt::format("step {} is not whole in the nodes' memory", start.step));
+    throw DataError(fmt::format("step {} is not complete in the nodes' memory", start.step));
   }
   if (!start.is_replay()) {
     leave_out(counters, *start.rewound_from, config.divergence.skip_batches);
@@ -243,7 +259,7 @@ void TrainingParts::open_validation_set() {
     }
     if (world.rank() == 0) {
       host.log.warning(
-          fmt::format("data.validation can't be used; the run goes on without evaluations, and "
+          fmt::format("cannot use data.validation; the run continues without evaluations, and "
                       "val_loss is null: {}",
                       error.what()));
     }
@@ -259,21 +275,23 @@ Sampler TrainingParts::make_sampler() const {
 
 void TrainingParts::make_loader() {
   // With all that was left out: what a checkpoint says, and that is not believed.
-  std::int64_t samples = 0;
-  if (__builtin_mul_overflow(counters.batches() + config.train.steps, config.train.global_batch,
-                             &samples)) {
-    throw DataError(fmt::format("the checkpoint leaves {} batches out: more than there can be",
-                                counters.batches() - counters.step));
+  const BatchSchedule batches = config.batches();
+  if (!batches.has_room_for(counters.batches() + config.train.steps)) {
+    throw DataError(
+        fmt::format("the checkpoint leaves out {} batches, which is more than a run can have",
+                    counters.batches() - counters.step));
   }
   if (engine.replica().reads_tokens()) {
     loader = std::make_unique<Loader>(
         dataset, make_sampler(),
         LoaderPlan{.sequence = config.data.sequence,
-                   .global_batch = config.train.global_batch,
+                   .batches = batches,
+                   .first_batch = counters.batches(),
                    .micro_batch = config.train.micro_batch,
-                   .micros = engine.micro_batches(),
+                   .micros = [&layout = engine.layout(), rank = world.rank()](
+                                 std::int64_t n) { return layout.micro_batches_of(rank, n); },
                    .steps = std::max<std::int64_t>(config.train.steps - counters.step, 0)},
-        counters.batches() * config.train.global_batch);
+        batches.before(counters.batches()));
   }
   step = std::make_unique<TrainStep>(engine, [this] { return loader->next(); });
 }
@@ -299,23 +317,34 @@ std::optional<double> TrainingParts::logged_validation_loss() const {
   return loss == kNone ? std::nullopt : std::optional(loss);
 }
 
-StepMetrics TrainingParts::metrics_of_resumed_step(const PendingEvaluation& pending) const {
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+StepMetrics TrainingParts::place_metrics() const {
+  const BatchSchedule batches = config.batches();
+  const std::int64_t behind = counters.batches();
   StepMetrics m;
   m.step = counters.step;
+  m.samples = counters.samples(batches);
+  m.tokens = m.samples * config.data.sequence;
+  m.tokens_left =
+      (batches.before(behind + config.train.steps - counters.step) - batches.before(behind)) *
+      config.data.sequence;
+  m.skipped_steps = counters.skipped_steps;
+  return m;
+}
+
+StepMetrics TrainingParts::metrics_of_resumed_step(const PendingEvaluation& pending) const {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  StepMetrics m = place_metrics();
+  m.global_batch = config.batches().size_of(counters.batches() - 1);
   m.loss = pending.loss;
   m.loss_mean = counters.loss_window.mean();
   m.grad_norm = pending.grad_norm;
   m.lr = learning_rate(config.optimizer.schedule, counters.step - 1);
-  m.samples = counters.step * config.train.global_batch;
-  m.tokens = counters.step * config.tokens_a_step();
   for (double* rate :
        {&m.tokens_per_s, &m.step_ms, &m.flops_per_s_a_rank, &m.mfu, &m.data_wait_ms,
         &m.comm_exposed_ms, &m.tensor_wait_ms, &m.pipeline_wait_ms, &m.checkpoint_stall_ms}) {
     *rate = kUnknown;
   }
   m.memory_bytes = resident_bytes();
-  m.skipped_steps = counters.skipped_steps;
   return m;
 }
 
@@ -326,14 +355,14 @@ void TrainingParts::make_metrics() {
                         !trireme::logged_validation_loss(run.metrics(), counters.step);
   metrics = std::make_unique<MetricsLog>(
       run, host.log,
-      MetricsPlan{counters.step - (rewrites ? 1 : 0), config.train.steps, config.train.global_batch,
-                  config.log_format});
+      MetricsPlan{counters.step - (rewrites ? 1 : 0), config.train.steps, config.batches(),
+                  counters.batches() - counters.step, config.log_format});
   host.log.info(fmt::format(
-      "{} parameters, {} per step in {} over dp {}; step {} of {}; matrix products at {}FLOP/s",
+      "{} parameters, {}{} per step in {} over dp {}; step {} of {}; matrix products at {}FLOP/s",
       format_count(static_cast<double>(parameter_count(config.model))),
-      counted(config.tokens_a_step(), "token"), counted(config.micro_batches(), "micro-batch"),
-      engine.layout().grid.dp(), counters.step, config.train.steps,
-      format_count(ceiling->flops())));
+      config.batches().stages() > 1 ? "up to " : "", counted(config.tokens_a_step(), "token"),
+      counted(config.micro_batches(), "micro-batch"), engine.layout().grid.dp(), counters.step,
+      config.train.steps, format_count(ceiling->flops())));
 }
 
 }  // namespace trireme

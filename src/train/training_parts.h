@@ -47,6 +47,8 @@ struct TrainingParts {
   double validation_loss();
   // The validation loss of the step that the run stands at, if metrics.jsonl holds it. Collective.
   std::optional<double> logged_validation_loss() const;
+  // Where the run stands: the step, what it has seen and what is left.
+  StepMetrics place_metrics() const;
   // What is known of the step that the run was resumed at; rates are NaN.
   StepMetrics metrics_of_resumed_step(const PendingEvaluation& pending) const;
 
@@ -81,6 +83,11 @@ struct TrainingParts {
   void resume_at(const StartPoint& start);
   void make_loader();
   void make_metrics();
+
+  void warn_of_arithmetic();
+
+  std::optional<std::int64_t> restorations_;  // found so far (floating_point.h)
+  bool told_arithmetic_ = false;              // that a library goes on changing it
 };
 
 }  // namespace trireme

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/names.h"
+#include "io/checkpoint/run_lock.h"
 #include "tests/io/checkpoint/sample_state.h"
 #include "tests/support/unprivileged.h"
 #include "tests/support/words_of.h"
@@ -169,6 +171,62 @@ TEST_F(CkptCommand, PruneKeepsTheNewest) {
   EXPECT_THAT(run("prune --keep 2 " + dir()).out, HasSubstr("nothing to prune"));
 }
 
+TEST_F(CkptCommand, VerifyPrintsJson) {
+  auto json = nlohmann::json::parse(run("verify --json " + dir()).out);
+  EXPECT_EQ(json.at("schema"), 1);
+  EXPECT_TRUE(json.at("valid"));
+  ASSERT_EQ(json.at("checkpoints").size(), 1U);
+  EXPECT_EQ(json["checkpoints"][0].at("step"), 3);
+  EXPECT_TRUE(json["checkpoints"][0].at("damage").empty());
+  damage(1);
+  fs::remove(fs::path(dir(2)) / "manifest.json");
+  const Result all = run("verify --all --json " + dir());
+  EXPECT_EQ(all.code, 65);
+  json = nlohmann::json::parse(all.out);
+  EXPECT_FALSE(json.at("valid"));
+  ASSERT_EQ(json.at("checkpoints").size(), 3U);
+  for (const auto& checkpoint : json["checkpoints"]) {
+    EXPECT_EQ(checkpoint.at("valid"), checkpoint.at("step") == 3);
+    EXPECT_EQ(checkpoint.at("damage").empty(), checkpoint.at("step") == 3);
+    EXPECT_EQ(checkpoint.contains("shards"), checkpoint.at("step") != 2);
+  }
+}
+
+TEST_F(CkptCommand, PrunePrintsJson) {
+  const auto pruned = [this](const std::string& options) {
+    const Result result = run("prune --keep 2 --json " + options + dir());
+    EXPECT_EQ(result.code, 0);
+    return nlohmann::json::parse(result.out);
+  };
+  for (const bool dry_run : {true, false}) {
+    const auto json = pruned(dry_run ? "--dry-run " : "");
+    EXPECT_EQ(json.at("schema"), 1);
+    EXPECT_EQ(json.at("dry_run"), dry_run);
+    ASSERT_EQ(json.at("pruned").size(), 1U);
+    EXPECT_EQ(json["pruned"][0].at("path"), dir(1));
+    EXPECT_GT(json["pruned"][0].at("bytes"), 0);
+    EXPECT_EQ(json.at("kept"), 2);
+    EXPECT_EQ(fs::exists(dir(1)), dry_run);
+  }
+  EXPECT_TRUE(pruned("").at("pruned").empty());
+}
+
+TEST_F(CkptCommand, PruneDeletesNothingUnderARun) {
+  {
+    const RunLock lock(folder_.path(), false);
+    const Result refused = run("prune --keep 2 " + dir());
+    EXPECT_EQ(refused.code, 77);
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("nothing is deleted"), HasSubstr("alive")));
+    EXPECT_EQ(refused.out, "");
+    EXPECT_EQ(run("prune --keep 2 --dry-run " + dir()).code, 0);
+    EXPECT_TRUE(fs::exists(dir(1)));
+    EXPECT_EQ(run("prune --keep 3 " + dir()).code, 77);  // with nothing to prune, too
+  }
+  EXPECT_EQ(run("prune --keep 2 " + dir()).code, 0);
+  EXPECT_FALSE(fs::exists(dir(1)));
+  EXPECT_FALSE(fs::exists(folder_.path() / kLockName));
+}
+
 TEST_F(CkptCommand, EndsWithTheCodesOfTheContract) {
   EXPECT_EQ(run("ls " + dir() + "/nowhere").code, 66);
   EXPECT_EQ(run("show " + dir(9)).code, 66);
@@ -186,7 +244,8 @@ TEST_F(CkptCommand, OfARunsFolderItSaysWhereTheCheckpointsAre) {
   for (const char* const command : {"ls ", "digest "}) {
     const Result result = run(command + run_folder.path().string());
     EXPECT_EQ(result.code, 66);
-    EXPECT_THAT(result.err, HasSubstr("is " + run_folder.path().string() + "/checkpoints meant?"));
+    EXPECT_THAT(result.err,
+                HasSubstr("did you mean " + run_folder.path().string() + "/checkpoints?"));
   }
 }
 

@@ -40,6 +40,16 @@ TEST(ManPages, SayWhatHelpSays) {
 }
 
 // The page of the configuration is made from the keys themselves.
+TEST(ManPages, ASubcommandIsOnThePageOfItsCommand) {
+  CommandLine app("Do things", "trireme");
+  app.add_command("data", "Look after data").add_command("pack", "Pack text");
+  add_man_command(app);
+  testing::internal::CaptureStdout();
+  app.parse({"man", "data", "pack"});
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr(".SS trireme data pack\n"));
+  EXPECT_THROW(app.parse({"man", "data", "rye"}), ConfigError);
+}
+
 TEST(ManPages, DescribeEveryKeyOfTheConfiguration) {
   const std::string page = man_pages(CommandLine("Do things", "trireme")).at("trireme.yaml.5");
   for (const ResolvedKey& key : run_config_keys()) {

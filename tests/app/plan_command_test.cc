@@ -31,9 +31,10 @@ std::string plan(std::vector<std::string> arguments) {
 
 TEST(PlanCommand, PrintsTheBubbleAndThePeak) {
   const std::string table = plan({"--stages", "4", "--micro-batches", "8"});
-  EXPECT_THAT(table, AllOf(HasSubstr("1f1b: 4 stages, 8 micro-batches\n"),
-                           HasSubstr("33 in all; bubble 27.3 % of the time, 37.5 % of the work\n"),
-                           HasSubstr("\n    0         24          9    27.3            4\n")));
+  EXPECT_THAT(table,
+              AllOf(HasSubstr("1f1b: 4 stages, 8 micro-batches\n"),
+                    HasSubstr("total time 33; bubble 27.3 % of the time, 37.5 % of the work\n"),
+                    HasSubstr("\n    0         24          9    27.3            4\n")));
 }
 
 TEST(PlanCommand, TheSameAsJson) {
@@ -68,12 +69,13 @@ TEST(PlanCommand, RefusesWhatItCannotSimulate) {
     return message_of<ConfigError>([&] { plan(arguments); });
   };
   EXPECT_THAT(refused({"--schedule", "2f2b"}), HasSubstr("is not one of gpipe, 1f1b"));
-  EXPECT_THAT(refused({"--chunks", "2"}), HasSubstr("schedule 1f1b has 1 virtual stage a rank"));
-  EXPECT_THAT(refused({"--schedule", "interleaved"}), HasSubstr("take 2 virtual stages"));
+  EXPECT_THAT(refused({"--chunks", "2"}),
+              HasSubstr("the schedule 1f1b has 1 virtual stage per rank"));
+  EXPECT_THAT(refused({"--schedule", "interleaved"}), HasSubstr("at least 2 virtual stages"));
   EXPECT_THAT(refused({"--schedule", "interleaved", "--chunks", "2", "--micro-batches", "9"}),
-              HasSubstr("micro-batches 9 % stages 4 = 1, not 0: take 8 or 12"));
+              HasSubstr("a multiple of the 4 stages, but it is 9: use 8 or 12 micro-batches"));
   EXPECT_THAT(refused({"--stages", "4096", "--micro-batches", "1000000"}),
-              HasSubstr("= 4096000000 forwards: at most 1000000"));
+              HasSubstr("= 4096000000 forward passes, but at most 1000000"));
   EXPECT_THAT(refused({"--schedule-svg", (folder.path() / "schedule.png").string()}),
               HasSubstr("must end in .svg"));
   for (const char* wrong : {"0", "-1", "nan", "inf", "1e7", "1e400"}) {

@@ -33,7 +33,7 @@ TEST(Command, ArgumentsAreNoShell) {
 TEST(Command, NoSuchProgram) {
   const CommandResult result = run_command({"trireme-no-such-program"}, seconds(20));
   EXPECT_EQ(result.code, 127);
-  EXPECT_THAT(result.complaint("x"), HasSubstr("no such program"));
+  EXPECT_THAT(result.complaint("x"), HasSubstr("the program was not found"));
 }
 
 TEST(Command, DeathBySignal) {
@@ -54,7 +54,7 @@ TEST(Command, LateOnesAreKilled) {
   const CommandResult result =
       run_command({"sh", "-c", "sleep 600 & echo $!; sleep 600"}, std::chrono::milliseconds(300));
   EXPECT_TRUE(result.late);
-  EXPECT_THAT(result.complaint("sleep"), HasSubstr("no answer in 0.3 s"));
+  EXPECT_THAT(result.complaint("sleep"), HasSubstr("no answer within 0.3 s"));
   const std::string sleeper = result.output.substr(0, result.output.find('\n'));
   ASSERT_FALSE(sleeper.empty());
   for (int i = 0; i < 1000 && !has_ended(sleeper); ++i) {

@@ -203,7 +203,19 @@ TEST(ConfigBinder, RefusesEachWrongValue) {
                             "parallel.bucket=12",
                             "parallel.bucket=10 apples",
                             "run.dir=[a]",
-                            "data.sources=~"}) {
+                            "data.sources=~",
+                            "train.seed={}",
+                            "model.layers={}",
+                            "model.tie={}",
+                            "model.kv_heads={}",
+                            "train.precision={}",
+                            "optimizer.lr={}",
+                            "optimizer.betas={}",
+                            "optimizer.milestones={}",
+                            "parallel.dp={}",
+                            "parallel.bucket={}",
+                            "run.dir={}",
+                            "data.sources={}"}) {
     const std::string key(wrong, std::string(wrong).find('='));
     EXPECT_THAT(problems_of({"train.steps=5", wrong}),
                 AllOf(HasSubstr("command line: " + key + ": "),
@@ -266,8 +278,26 @@ TEST(ConfigBinder, AnEmptySectionIsFine) {
   const TempFolder folder;
   write(folder.path() / "run.yaml", "model:\ntrain: {steps: 3}\noptimizer: {}\n");
   b.add_file(folder.path() / "run.yaml");
+  b.add_arguments({"parallel={}"});
   bind(b, c);
   EXPECT_EQ(problems(b), "none");
+}
+
+TEST(ConfigBinder, AnEmptyMappingIsNoValue) {
+  ConfigBinder b;
+  Sample c;
+  const TempFolder folder;
+  const auto file = folder.path() / "run.yaml";
+  write(file, "train: {steps: 3}\noptimizer:\n  lr: {}\nnothing: {}\n");
+  const char* const environment[] = {"TRIREME_MODEL__LAYERS={}", nullptr};
+  b.add_file(file);
+  b.add_environment(environment);
+  bind(b, c);
+  EXPECT_THAT(
+      problems(b),
+      AllOf(HasSubstr(file.string() + ":3: optimizer.lr: {} is not allowed; allowed: number"),
+            HasSubstr(file.string() + ":4: nothing: unknown key (its value: {})"),
+            HasSubstr("environment TRIREME_MODEL__LAYERS: model.layers: {} is not allowed")));
 }
 
 TEST(ConfigBinder, TellsTenProblemsAndCountsTheRest) {

@@ -49,6 +49,16 @@ TEST(ConfigTree, NothingIsAConfigurationToo) {
   EXPECT_TRUE(parse_config("{}", "x").empty());
 }
 
+TEST(ConfigTree, AnEmptyMappingIsAnEntry) {
+  const auto entries = parse_config("a: {b: {},\n    c: {}}\nd:\n", "x");
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[1].key, "a.c");
+  EXPECT_EQ(entries[1].line, 2);
+  EXPECT_EQ(entries[1].value.kind, ConfigValue::Kind::mapping);
+  EXPECT_EQ(entries[1].value.to_yaml(), "{}");
+  EXPECT_EQ(entries[2].value.kind, ConfigValue::Kind::null);
+}
+
 TEST(ConfigTree, NamesFileAndLineOfWhatIsNotYaml) {
   EXPECT_THAT(refusal("train:\n  steps: [1, 2\n"), StartsWith("run.yaml:"));
   EXPECT_THAT(refusal("a: 1\nb: }\n"), HasSubstr("run.yaml:2: not valid YAML"));
@@ -56,27 +66,27 @@ TEST(ConfigTree, NamesFileAndLineOfWhatIsNotYaml) {
 }
 
 TEST(ConfigTree, RefusesWhatAConfigurationNeedsNot) {
-  EXPECT_THAT(refusal("a: 1\nb: 2\na: 3\n"), HasSubstr("run.yaml:3: the key a stands here twice"));
-  EXPECT_THAT(refusal("a: {b: 1}\na.b: 2\n"), HasSubstr("the key a.b stands here twice"));
-  EXPECT_THAT(refusal("a: &x 1\nb: *x\n"), HasSubstr("an anchor"));
+  EXPECT_THAT(refusal("a: 1\nb: 2\na: 3\n"), HasSubstr("run.yaml:3: the key a occurs twice"));
+  EXPECT_THAT(refusal("a: {b: 1}\na.b: 2\n"), HasSubstr("the key a.b occurs twice"));
+  EXPECT_THAT(refusal("a: &x 1\nb: *x\n"), HasSubstr("anchors (&name)"));
   EXPECT_THAT(refusal("a: !!int 1\n"), HasSubstr("tag"));
   EXPECT_THAT(refusal("a: 1\n---\nb: 2\n"), HasSubstr("second YAML document"));
-  EXPECT_THAT(refusal("- a\n- b\n"), HasSubstr("a list where"));
+  EXPECT_THAT(refusal("- a\n- b\n"), HasSubstr("but found a list"));
   EXPECT_THAT(refusal("just words\n"), HasSubstr("'just words'"));
   EXPECT_THAT(refusal("a: [[1]]\n"), HasSubstr("a list within a list"));
-  EXPECT_THAT(refusal("a: [{b: 1}]\n"), HasSubstr("a mapping where"));
+  EXPECT_THAT(refusal("a: [{b: 1}]\n"), HasSubstr("but found a mapping"));
   EXPECT_THAT(refusal("{a: 1}: 2\n"), HasSubstr("run.yaml:1:"));
   EXPECT_THAT(refusal("[a]: 2\n"), HasSubstr("run.yaml:1:"));
-  EXPECT_THAT(refusal("a b: 2\n"), HasSubstr("not a key"));
-  EXPECT_THAT(refusal("'': 2\n"), HasSubstr("not a key"));
+  EXPECT_THAT(refusal("a b: 2\n"), HasSubstr("not a valid key"));
+  EXPECT_THAT(refusal("'': 2\n"), HasSubstr("not a valid key"));
   for (const char* const nul :
        {"a: 1\nb: \"x\\0y\"\n", "a: 1\nb: [x, \"\\x00\"]\n", "a: 1\n\"b\\0\": x\n"}) {
-    EXPECT_THAT(refusal(nul), HasSubstr("run.yaml:2: a NUL byte")) << nul;
+    EXPECT_THAT(refusal(nul), HasSubstr("run.yaml:2: a value must not contain a NUL byte")) << nul;
   }
 }
 
 TEST(ConfigTree, HostileSizesEndQuickly) {
-  EXPECT_THAT(refusal(std::string(kMaxConfigBytes + 1, ' ')), HasSubstr("too many"));
+  EXPECT_THAT(refusal(std::string(kMaxConfigBytes + 1, ' ')), HasSubstr("may have at most"));
   EXPECT_THAT(refusal(std::string("a: \0b", 5)), HasSubstr("0x00"));
   EXPECT_THAT(refusal("\x7F"
                       "ELF"),

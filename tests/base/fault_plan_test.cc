@@ -54,24 +54,25 @@ TEST(FaultPlan, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("step.end:0:1:kil"), HasSubstr("did you mean kill?"));
   EXPECT_THAT(refusal("step.end:0:1"), HasSubstr("3 parts"));
   EXPECT_THAT(refusal("step.end:0:1:kill:x"), HasSubstr("5 parts"));
-  EXPECT_THAT(refusal("step.end:-1:1:kill"), HasSubstr("'-1' is no rank"));
-  EXPECT_THAT(refusal("step.end:0:0:kill"), HasSubstr("'0' is no passage"));
-  EXPECT_THAT(refusal("step.end:0:99999999999999999999:kill"), HasSubstr("is no passage"));
-  EXPECT_THAT(refusal("step.end@0:0:1:kill"), HasSubstr("'0' is no generation"));
+  EXPECT_THAT(refusal("step.end:-1:1:kill"), HasSubstr("'-1' is not a rank"));
+  EXPECT_THAT(refusal("step.end:0:0:kill"), HasSubstr("'0' is not a number of passages"));
+  EXPECT_THAT(refusal("step.end:0:99999999999999999999:kill"),
+              HasSubstr("is not a number of passages"));
+  EXPECT_THAT(refusal("step.end@0:0:1:kill"), HasSubstr("'0' is not a generation"));
   EXPECT_THAT(refusal("step.end:0:1:sleep"), HasSubstr("sleep needs a value"));
   EXPECT_THAT(refusal("step.end:0:1:kill=9"), HasSubstr("kill takes no value"));
-  EXPECT_THAT(refusal("step.end:0:1:sleep=nan"), HasSubstr("expected seconds"));
-  EXPECT_THAT(refusal("step.end:0:1:sleep=-1"), HasSubstr("expected seconds"));
+  EXPECT_THAT(refusal("step.end:0:1:sleep=nan"), HasSubstr("expected a number of seconds"));
+  EXPECT_THAT(refusal("step.end:0:1:sleep=-1"), HasSubstr("expected a number of seconds"));
   EXPECT_THAT(refusal("step.end:0:1:exit=256"), HasSubstr("0 to 255"));
   EXPECT_THAT(refusal("step.end:0:1:errno=ENOTHING"), HasSubstr("the name of an error"));
-  EXPECT_THAT(refusal("step.end:0:1:corrupt"), HasSubstr("nothing to corrupt"));
-  EXPECT_THAT(refusal("load.shard:0:1:nan"), HasSubstr("no numbers pass"));
-  EXPECT_THAT(refusal("step.end:0:1:scale=2"), HasSubstr("no numbers pass"));
+  EXPECT_THAT(refusal("step.end:0:1:corrupt"), HasSubstr("no data that could be corrupted"));
+  EXPECT_THAT(refusal("load.shard:0:1:nan"), HasSubstr("no numbers that could be changed"));
+  EXPECT_THAT(refusal("step.end:0:1:scale=2"), HasSubstr("no numbers that could be changed"));
   EXPECT_THAT(refusal("step.gradient:0:1:scale"), HasSubstr("scale needs a value"));
   EXPECT_THAT(refusal("step.gradient:0:1:scale=inf"), HasSubstr("expected a factor"));
   EXPECT_THAT(refusal("step.gradient:0:1:scale=1e3x"), HasSubstr("expected a factor"));
-  EXPECT_THAT(refusal("file.sync:0:1:short"), HasSubstr("could be short"));
-  EXPECT_THAT(refusal("step.end:0:1:kill,"), HasSubstr("1 parts"));
+  EXPECT_THAT(refusal("file.sync:0:1:short"), HasSubstr("could be cut short"));
+  EXPECT_THAT(refusal("step.end:0:1:kill,"), HasSubstr("1 part instead of 4"));
 }
 
 TEST(FaultPlan, BoundsItsLength) {

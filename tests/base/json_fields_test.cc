@@ -50,7 +50,7 @@ TEST(JsonFields, AreRefusedByName) {
   EXPECT_THAT(message_of<DataError>([&] { field(parse_json("[]"), "none"); }),
               HasSubstr("'none' is missing"));
   EXPECT_THAT(message_of<DataError>([&] { text_field(object, "n"); }),
-              HasSubstr("'n' is not a text"));
+              HasSubstr("'n' is not a string"));
   EXPECT_THAT(message_of<DataError>([&] { object_field(object, "n"); }), HasSubstr("'n'"));
   EXPECT_THAT(message_of<DataError>([&] { array_field(object, "n"); }), HasSubstr("'n'"));
   EXPECT_THAT(message_of<DataError>([&] { flag_field(object, "n"); }), HasSubstr("'n'"));

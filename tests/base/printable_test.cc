@@ -19,6 +19,7 @@ TEST(Printable, WritesOutWhatATerminalWouldObey) {
   EXPECT_EQ(printable("\u009b31m"), "\\u009b31m");  // the one-byte form of ESC [
   EXPECT_EQ(printable("\u202egnp.exe"), "\\u202egnp.exe");
   EXPECT_EQ(printable("\u2028"), "\\u2028");
+  EXPECT_EQ(printable("\U000e0001"), "\\U000e0001");
 }
 
 TEST(Printable, WritesOutWhatIsNotUtf8) {
@@ -35,6 +36,22 @@ TEST(Printable, WritesOutWhatIsNotUtf8) {
 
 TEST(Printable, KeepsLinesWhereThereAreSeveral) {
   EXPECT_EQ(printable_lines("a\n\tb\r\x1b"), "a\n\tb\\r\\x1b");
+}
+
+TEST(Printable, APieceMayEndWithinACharacter) {
+  const std::string text = "größe 日本\x1b[2J\u009b \U0001F6A2\n\xff\xe6\x97z\xf0\x9f\x9a";
+  for (std::size_t length = 1; length <= text.size(); ++length) {
+    PrintableStream stream;
+    std::string shown;
+    for (std::size_t begin = 0; begin < text.size(); begin += length) {
+      shown += stream.add(std::string_view(text).substr(begin, length));
+    }
+    EXPECT_EQ(shown + stream.rest(), printable_lines(text)) << length;
+    EXPECT_EQ(stream.rest(), "");
+  }
+  PrintableStream stream;
+  EXPECT_EQ(stream.add("\xc3"), "");
+  EXPECT_EQ(stream.add("\xb6."), "ö.");
 }
 
 }  // namespace

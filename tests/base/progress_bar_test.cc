@@ -89,7 +89,7 @@ TEST(ProgressBar, PlainLinesWhereAskedFor) {
     }
   }
   const std::string seen = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(seen, testing::StartsWith("pack 100% |"));
+  EXPECT_THAT(seen, testing::StartsWith("pack 100% 10/10  in "));
   EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), 1);
 }
 

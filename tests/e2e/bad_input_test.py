@@ -56,7 +56,7 @@ class BadInput(unittest.TestCase):
             ("data.sequence=65", ["65", "64", "context"]),
             ("train.micro_batch=3", ["global_batch", "micro_batch"]),
             ("model.preset=gpt5", ["gpt5", "gpt2-124m"]),
-            ("parallel.dp=3", ["world_size 1", "dp 3"]),
+            ("parallel.dp=3", ["the number of ranks, 1,", "dp 3"]),
             ("run.dir=/", ["run.dir", "root"]),
             ("data.train=", ["data.train is missing"]),
             ("train.micro_batch=100000000", ["train.micro_batch", "2^28"]),
@@ -74,7 +74,8 @@ class BadInput(unittest.TestCase):
         bad_variable = {"TRIREME_TRAIN__STEPS": "x"}
         self.refused(2, ["TRIREME_TRAIN__STEPS"], "train", config, env=bad_variable)
         self.refused(2, ["reference", "avx2"], "train", config, env={"TRIREME_KERNELS": "sse9"})
-        self.refused(2, ["world_size 2", "dp 1"], "train", config, "parallel.dp=1", ranks=2)
+        self.refused(2, ["the number of ranks, 2,", "dp 1"], "train", config, "parallel.dp=1",
+                     ranks=2)
 
     def test_datasets_that_are_none(self):
         config = self.config("nodata")
@@ -125,6 +126,7 @@ class BadInput(unittest.TestCase):
         text = self.refused(2, ["model.layers: checkpoint 5, run 4"], "train", config,
                             "model.layers=4", "optimizer.lr=0.5", ranks=2)
         self.assertIn("optimizer.lr", text)
+        self.assertRegex(text, "allow_change=.FIELD.; no option accepts another model.layers")
         harness.must(harness.run("train", config, "train.steps=13", "optimizer.lr=0.5",
                                  "checkpoint.allow_change=[optimizer.lr, optimizer.schedule.steps]",
                                  ranks=2))
@@ -132,9 +134,25 @@ class BadInput(unittest.TestCase):
     # The place in the data is counted in batches.
     def test_a_batch_of_another_size(self):
         config = self.copy_of_trained("batch")
+        text = self.refused(2, ["no option accepts another train.global_batch"], "train", config,
+                            "train.global_batch=4", ranks=2)
+        self.assertNotIn("allow_change", text)
         self.refused(2, ["samples", "train.global_batch"], "train", config, "train.steps=13",
                      "train.global_batch=4", "checkpoint.allow_change=[train.global_batch, "
                      "optimizer.schedule.steps]", ranks=2)
+
+    def test_samples_of_another_length(self):
+        follows = {
+            "data.sequence=24 data.shuffle=none": "tokens 2304 to 4608 .* are read again",
+            "data.sequence=60 data.shuffle=none": "tokens 4608 to 5760 .* are left out",
+            "data.sequence=24": "cut and shuffled anew",
+        }
+        allow = "checkpoint.allow_change=[data.sequence, data.shuffle, optimizer.schedule.steps]"
+        for number, (values, words) in enumerate(follows.items()):
+            config = self.copy_of_trained(f"length{number}")
+            result = harness.must(harness.run("train", config, "train.steps=13", allow,
+                                              *values.split()))
+            self.assertRegex(result.stderr, rf"data.sequence was 48 up to step 12 .*96 so.*{words}")
 
     def test_damaged_checkpoints(self):
         config = self.copy_of_trained("flipped")
@@ -270,10 +288,10 @@ class BadInput(unittest.TestCase):
         for word in ["rank 1", "optimizer.lr is 0.5", "command line"]:
             self.assertIn(word, result.stderr)
 
-    def test_a_run_that_ends_on_nan_is_not_finished(self):
+    def test_a_run_that_ends_on_too_many_nans_is_not_finished(self):
         config = self.config("nan-end", train__steps=3)
         self.refused(3, ["not finite"], "train", config, "optimizer.lr=1e30", "optimizer.clip=0",
-                     "optimizer.schedule.warmup=0")
+                     "optimizer.schedule.warmup=0", "train.max_skipped_steps=1")
         self.assertFalse((harness.run_dir(config) / "DONE").exists())
 
     def test_unknown_fields_to_allow(self):
@@ -319,7 +337,7 @@ class BadInput(unittest.TestCase):
         result = on_disk("size=200k", "train", config, f"checkpoint.dir={mount}/c")
         self.assertEqual(result.returncode, 74, result.stderr)
         self.assertIn("free space", result.stderr)
-        self.assertRegex(result.stderr, r"checkpoints will not find room in .*: one takes")
+        self.assertRegex(result.stderr, r"the checkpoints will not fit into .*: one takes")
         self.assertEqual(max(m["step"] for m in harness.metrics(config)), 6, "training went on")
         config = self.config("readonly")
         result = on_disk("size=9m,then-ro", "train", config, f"checkpoint.dir={mount}/c")

@@ -1,8 +1,10 @@
 """Every subcommand once, as the documents show it; its JSON read by a strict parser."""
 
+import hashlib
 import json
 import os
 import re
+import shutil
 import unittest
 import xml.etree.ElementTree
 
@@ -64,6 +66,15 @@ class Commands(unittest.TestCase):
         self.assertEqual(steps[-1]["tokens"], 20 * 8 * 48)
         self.assertTrue(list((harness.run_dir(self.config) / "tensorboard").glob("events*")))
 
+    def test_peak_memory_is_that_of_the_program(self):
+        """And not that of a larger process which started it."""
+        config = harness.write_config(self.folder / "peak.yaml", self.datasets, train__steps=2)
+        held = b"x" * (1 << 30)
+        harness.must(harness.run("train", config))
+        lines = (harness.run_dir(config) / "logs/rank-00000.jsonl").read_text().splitlines()
+        told = [e for e in map(strict_json, lines) if e.get("event") == "memory_measured"]
+        self.assertLess(told[0]["ranks"][0]["total"], len(held))
+
     def test_bench_loader_writes_where_nobody_waits_for_it(self):
         temporary = self.folder / "shared-tmp"
         victim = self.folder / "victim"
@@ -119,9 +130,14 @@ class Commands(unittest.TestCase):
         self.assertIn("run.yaml:", out)
         shown = strict_json(
             harness.must(harness.run("config", "show", self.config, "--json")).stdout)
-        keys = {k["key"] for k in shown["keys"]}
         documented = (harness.SOURCE / "docs/configuration.md").read_text()
-        self.assertEqual([k for k in sorted(keys) if f"`{k}`" not in documented], [])
+        meanings = {row[1]: row[2] for row in re.finditer(
+            r"^\| `([a-z_.]+)` \|[^|]*\| ([^|]*) \|", documented, re.MULTILINE)}
+        for key, meaning in meanings.items():
+            without_links = re.sub(r"\[\w+\]\((\w+\.md)\)", r"docs/\1", meaning)
+            meanings[key] = without_links.replace("`", "")
+        # The document and trireme.yaml(5) say the same of each key.
+        self.assertEqual({k["key"]: k["doc"] for k in shown["keys"]}, meanings)
 
     def test_every_config_in_the_tree_parses(self):
         for file in sorted((harness.SOURCE / "configs/run").glob("*.yaml")):
@@ -214,7 +230,9 @@ class Commands(unittest.TestCase):
     def test_ckpt_commands(self):
         for words in [["ls"], ["show"], ["verify"]]:
             harness.must(harness.run("ckpt", *words, self.checkpoints))
-        strict_json(harness.must(harness.run("ckpt", "ls", self.checkpoints, "--json")).stdout)
+        for words in [["ls"], ["verify", "--all"], ["prune", "--dry-run"]]:
+            printed = harness.must(harness.run("ckpt", *words, self.checkpoints, "--json")).stdout
+            strict_json(printed)
         whole = harness.must(harness.run("ckpt", "digest", self.checkpoints)).stdout
         model = harness.must(harness.run("ckpt", "digest", "--model", self.checkpoints)).stdout
         self.assertNotEqual(whole, model)
@@ -240,6 +258,27 @@ class Commands(unittest.TestCase):
                     self.assertGreater(float(box.get("width")), 0)
                     self.assertLess(float(box.get("x")) + float(box.get("width")), width)
                     self.assertIn("micro-batch", box.find(SVG + "title").text)
+
+    def test_text_of_files_does_not_control_a_terminal(self):
+        text = "\u202e\u0085\u009b31m"
+        shown = r"\u202e\u0085\u009b31m"
+        folder = self.folder / "planted"
+        shutil.copytree(self.checkpoints, folder)
+        path = folder / "step-00000020/manifest.json"
+        body = path.read_text().split(',\n "seal"')[0]
+        for old, new in [('"software": "', '"software": "' + text),
+                         ('"data.shuffle":"', '"data.shuffle":"' + text),
+                         ('"skipped_steps":0', f'"skipped_steps":"{text}"')]:
+            self.assertEqual(body.count(old), 1, old)
+            body = body.replace(old, new)
+        digest = hashlib.sha256(body.encode()).hexdigest()
+        path.write_text(f'{body},\n "seal": "sha256:{digest}"\n}}\n')
+        for words, count in [(["ckpt", "show", folder], 3),
+                             (["config", "show", self.config, f"run.name={text}"], 1)]:
+            with self.subTest(words):
+                out = harness.must(harness.run(*words)).stdout
+                self.assertEqual(out.count(shown), count, out)
+                self.assertFalse(set(text[:3]) & set(out))
 
     def test_full_output(self):
         for words in [["ckpt", "digest"], ["ckpt", "show"], ["ckpt", "ls"],

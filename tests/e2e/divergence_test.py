@@ -91,18 +91,19 @@ class Divergence(unittest.TestCase):
         config = self.config("skip", self.noisy, divergence__spike="skip",
                              train__max_skipped_steps=5)
         text = self.ends_with(0, config)
-        self.assertIn("skipped, weights and moments are untouched", text)
+        self.assertIn("skipped, weights and moments are unchanged", text)
         counters = self.counters(config)
         self.assertIn(counters["skipped_steps"], (3, 4))
         self.assertEqual(counters["updates"], STEPS - counters["skipped_steps"])
         again = self.config("skip-bound", self.noisy, divergence__spike="skip",
                             train__max_skipped_steps=1)
-        self.assertIn("was out of line 2 times in a row", self.ends_with(3, again))
+        self.assertIn("had a spike 2 times in a row", self.ends_with(3, again))
 
     def test_a_spike_of_the_data_is_rewound_with_the_same_bits_in_every_layout(self):
         reference = self.config("rewind", self.noisy, **POLICY)
         text = self.ends_with(0, reference)
-        self.assertRegex(text, "it has the same bits: data or optimizer did it, not the hardware")
+        self.assertIn("it has the same bits: data or the optimizer caused it, not the hardware",
+                      text)
         origins = re.findall(r"micro-batch \d, loss .*: sample (\d+) \(shards/00000.h5 tokens "
                              r"(\d+) to (\d+), document 1\)", text)
         self.assertEqual(len(origins), 3, text)
@@ -147,7 +148,7 @@ class Divergence(unittest.TestCase):
             result = self.train(config, *filter(None, [layout]), ranks=ranks, plan=plan)
             self.assertEqual(result.returncode == 0, not plan, result.stderr)
             self.assertIn(f"planned fault: {plan}" if plan else "resumed", result.stderr)
-        self.assertNotIn("computing steps", result.stderr)
+        self.assertNotIn("replaying steps", result.stderr)
         self.assertEqual(self.counters(config)["left_out"], [window])
         self.assertEqual(bits, harness.loss_bits(config))
         self.assertEqual(digest, harness.digest(config))
@@ -164,18 +165,18 @@ class Divergence(unittest.TestCase):
                                                      "divergence__max_rewinds": 1})
         text = self.ends_with(3, config)
         self.assertEqual(len(self.events(config, "rewind")), 1, text)
-        self.assertIn("gone back 1 times already", text)
+        self.assertIn("already rewound 1 time (", text)
 
     def test_stop_at_once(self):
         config = self.config("stop", self.noisy, divergence__spike="stop")
         text = self.ends_with(3, config)
-        self.assertIn("data or optimizer did it", text)
+        self.assertIn("data or the optimizer caused it", text)
         reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
         self.assertEqual((reason["code"], reason["kind"]), (3, "numerics"))
         config = self.config("stop-nan", divergence__not_finite="stop",
                              divergence__replay_steps=0)
         text = self.ends_with(3, config, plan="step.loss:1:20:nan")
-        self.assertRegex(text, "step 20: loss nan.*not computed again")
+        self.assertRegex(text, "step 20: loss nan.*not replayed")
 
     def test_nan_on_one_rank_is_skipped_by_all(self):
         for number, plan in enumerate(["step.gradient:1:20:nan", "step.loss:0:6:nan"]):
@@ -185,25 +186,37 @@ class Divergence(unittest.TestCase):
                     continue  # the first stage has no loss
                 config = self.config(f"nan-{number}-{len(layout)}")
                 text = self.ends_with(0, config, *filter(None, [layout]), plan=plan)
-                self.assertIn("skipped, weights and moments are untouched", text)
+                self.assertIn("skipped, weights and moments are unchanged", text)
                 counters = self.counters(config)
                 self.assertEqual((counters["updates"], counters["skipped_steps"]), (STEPS - 1, 1))
                 if layout != "parallel.pp=2":
                     digests.add(harness.digest(config))
             self.assertEqual(len(digests), 1)
 
+    def test_a_run_may_end_with_skipped_steps(self):
+        config = self.config("nan-end", train__steps=8, train__max_skipped_steps=1)
+        words = "step 8: the run ends with 1 step whose update was skipped.*those after step 7"
+        self.assertRegex(self.ends_with(0, config, plan="step.loss:1:8:nan"), words)
+        done = harness.run_dir(config) / "DONE"
+        self.assertTrue(done.exists())
+        # The same after a restart that has only to finish.
+        done.unlink()
+        self.assertRegex(self.ends_with(0, config), words)
+        self.assertTrue(done.exists())
+        self.assertEqual(self.counters(config)["skipped_steps"], 1)
+
     def test_other_bits_are_the_hardware(self):
         cases = [
             ("not_finite", "step.loss:1:21:nan", {},
              "rank 1 .*: the loss of micro-batch 4 was nan"),
             ("not_finite", "step.gradient:1:82:nan", {},
-             "the gradient norm was nan and is .*divergence.digests=true tells"),
+             "the gradient norm was nan and is now .*divergence.digests=true names"),
             ("not_finite", "step.gradient:1:82:nan", {"divergence__digests": "true"},
-             "rank 1 .*: the gradient of micro-batch 5 has other bits"),
+             "rank 1 .*: the gradient of micro-batch 5 has different bits"),
             ("spike", "step.gradient:0:82:scale=1e4", {"divergence__digests": "true"},
-             "rank 0 .*: the gradient of micro-batch 1 has other bits"),
+             "rank 0 .*: the gradient of micro-batch 1 has different bits"),
             ("spike", "step.weights:1:21:scale=30", {"train__compare_every": 0},
-             "step 22 has other bits: rank 1 .*: the loss of micro-batch 4"),
+             "step 22 has different bits: rank 1 .*: the loss of micro-batch 4"),
         ]
         for number, (key, plan, keys, words) in enumerate(cases):
             with self.subTest(plan):
@@ -258,17 +271,17 @@ class Divergence(unittest.TestCase):
         for ranks, layout in [(2, ""), (1, ""), (2, "parallel.pp=2")]:
             text = self.ends_with(0, config, *filter(None, [layout, "--replay", "32"]),
                                   ranks=ranks)
-            self.assertIn("from step 28 on, the 4 logged steps up to 32 have the same bits", text)
-        self.assertIn("step 31 has other bits: the gradient norm was",
+            self.assertIn("from step 28: 4 logged steps up to step 32 have the same bits", text)
+        self.assertIn("step 31 has different bits: the gradient norm was",
                       self.ends_with(76, config, "--replay", "32",
                                      plan="step.gradient:0:10:scale=2"))
         self.assertEqual(logged, (harness.run_dir(config) / "metrics.jsonl").read_bytes())
         self.assertEqual(before, sorted(
             p.name for p in (harness.run_dir(config) / "checkpoints").glob("step-*")))
-        self.assertIn("train.steps 32", self.ends_with(2, config, "--replay", "33"))
+        self.assertIn("steps 1 to 32 (train.steps)", self.ends_with(2, config, "--replay", "33"))
         self.assertNotEqual(0, self.train(config, "--replay", "0").returncode)
         (harness.run_dir(config) / "metrics.jsonl").write_text("{\n")
-        self.assertIn("nothing can be compared", self.ends_with(66, config, "--replay", "32"))
+        self.assertIn("there is nothing to compare", self.ends_with(66, config, "--replay", "32"))
 
     def clean_digest(self):
         config = self.folder / "clean.yaml"

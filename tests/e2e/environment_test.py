@@ -62,6 +62,8 @@ SETTINGS = [
     ("OMP_PLACES", "{0}"),
     ("OMP_SCHEDULE", "dynamic,1"),
     ("OMP_STACKSIZE", "64M"),
+    ("OMP_STACKSIZE", "64P"),  # libgomp ignores an unknown unit
+    ("OMP_STACKSIZE", "64KB"),
     ("OMP_WAIT_POLICY", "passive"),
     ("OMP_CANCELLATION", "true"),
     ("GOMP_SPINCOUNT", "0"),
@@ -104,12 +106,54 @@ REFUSED = [
     Row("a huge stack for threads", {"OMP_STACKSIZE": "4000G"}, code=76,
         words=["1 of 2 compute threads", "OMP_STACKSIZE", "ulimit -u"]),
 ]
+REFUSED += [Row(f"attempt {value}", {"TRIREME_GENERATION": value}, code=2,
+                words=["TRIREME_GENERATION", value])
+            for value in ["-5", "0", "99999999999999999999", "1x"]]
+REFUSED += [Row("a node's folder that is a file", {"TRIREME_NODE_DIR": "/dev/null"}, code=2,
+                words=["TRIREME_NODE_DIR", "/dev/null"])]
 # What a library that is loaded before the program may have done by then.
 SOURCE = """
 #include <fenv.h>
 #include <locale.h>
 #include <xmmintrin.h>
 __attribute__((constructor)) static void change(void) { WHAT; }
+"""
+# What one may do while the program runs: in new threads, or in calls.
+WHILE_RUNNING = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xmmintrin.h>
+static void change(const char* where) {
+  const char* wanted = getenv("CHANGE_IN");
+  if (wanted && strcmp(wanted, where) == 0) _mm_setcsr(_mm_getcsr() | 0xE040);
+}
+struct call { void* (*function)(void*); void* argument; };
+static void* begin(void* data) {
+  struct call call = *(struct call*)data;
+  free(data);
+  change("thread");
+  return call.function(call.argument);
+}
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+                   void* argument) {
+  int (*real)() = (int (*)())dlsym(RTLD_NEXT, "pthread_create");
+  struct call* call = malloc(sizeof *call);
+  call->function = function;
+  call->argument = argument;
+  return real(thread, attributes, begin, call);
+}
+ssize_t pread64(int fd, void* to, size_t bytes, off64_t at) {
+  ssize_t (*real)(int, void*, size_t, off64_t) =
+      (ssize_t (*)(int, void*, size_t, off64_t))dlsym(RTLD_NEXT, "pread64");
+  change("pread");
+  return real(fd, to, bytes, at);
+}
+ssize_t pread(int fd, void* to, size_t bytes, off_t at) { return pread64(fd, to, bytes, at); }
+int sched_yield(void) { change("yield"); return 0; }
 """
 CHANGES = {
     "denormals are flushed to zero": "_mm_setcsr(_mm_getcsr() | 0x8040)",
@@ -249,8 +293,14 @@ class Environment(unittest.TestCase):
             self.skipTest("oneDNN takes AVX2 in any case")
         limited = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
         clean = self.clean_run()
-        _, other = self.train(Row("limited", limited))
+        result, other = self.train(Row("limited", limited))
         self.assertNotEqual(other, clean)  # so the fingerprints had better differ
+        words = r"warning.* matrix products use avx2 instead of avx512_core\w* \(%s=AVX2\)"
+        self.assertRegex(result.stderr, words % "ONEDNN_MAX_CPU_ISA")
+        result, _ = self.train(Row("older name", {"DNNL_MAX_CPU_ISA": "AVX2"}))
+        self.assertRegex(result.stderr, words % "DNNL_MAX_CPU_ISA")
+        result, _ = self.train(Row("all", {"ONEDNN_MAX_CPU_ISA": "ALL"}))
+        self.assertNotIn("instead of", result.stderr)
         self.check([Row("the table decides", {**limited, "TRIREME_KERNELS": "avx512"})],
                    self.clean_run({"TRIREME_KERNELS": "avx512"}))
 
@@ -301,6 +351,32 @@ class Environment(unittest.TestCase):
             subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
             rows.append(Row(name, {"LD_PRELOAD": library, "LC_ALL": "de_DE.UTF-8"}))
         self.check(rows, self.clean_run())
+
+    def test_a_library_that_changes_the_arithmetic_all_the_time(self):
+        if shutil.which("cc") is None:
+            self.skipTest("no compiler")
+        source, library = self.folder / "running.c", self.folder / "running.so"
+        source.write_text(WHILE_RUNNING)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+        for ranks in (0, 2):
+            found = {}
+            for where in ("", "thread", "pread", "yield"):
+                name = f"changing-{ranks}-{where}"
+                train = ["train", self.config, *SMALL, f"run.dir={self.folder / name}",
+                         "checkpoint.every=2", "train.eval_every=1"]
+                env = {"LD_PRELOAD": library, "CHANGE_IN": where} if where else {}
+                first = harness.must(harness.run(*train, ranks=ranks, env=env, timeout=120))
+                longer = ["train.steps=4", "optimizer.schedule.steps=2"]
+                harness.must(harness.run(*train, *longer, ranks=ranks, env=env, timeout=120))
+                lines = (self.folder / name / "metrics.jsonl").read_text().splitlines()
+                shown = harness.run("ckpt", "digest", self.folder / name / "checkpoints")
+                found[where] = (harness.must(shown).stdout,
+                                [(m["loss_bits"], m["val_loss"]) for m in map(json.loads, lines)])
+                with self.subTest(f"{ranks} ranks, {where}"):
+                    self.assertEqual(found[where], found[""])
+                    told = "a library changes how this program rounds"
+                    if where in ("", "pread"):
+                        self.assertEqual(told in first.stderr, where == "pread", first.stderr)
 
 
 if __name__ == "__main__":

@@ -91,13 +91,50 @@ class Evaluations(unittest.TestCase):
                     harness.end_group(process)
                 log = (self.folder / f"{name}.log").read_text()
                 self.assertEqual(code, 0, log)
-                self.assertIn("the evaluation failed, training goes on", log)
+                self.assertIn("the evaluation failed, training continues", log)
                 self.assertIn(shard_of(copy).name, log)
                 lines = {m["step"]: m for m in harness.metrics(config)}
                 self.assertEqual(sorted(lines), [1, 2, 3, 4, 5, 6])
                 self.assertEqual([lines[step]["val_loss"] for step in (2, 4, 6)], [None] * 3)
                 self.assertTrue((harness.run_dir(config) / "DONE").exists())
                 self.assertIn(6, self.saved_steps(config))
+
+    def stop_at(self, name, copy, fault, change, **keys):
+        """A run that is stopped at `fault`, goes on after change(), and ends: code and log."""
+        config = self.config(name, copy, **keys)
+        process = harness.start("train", config, "train.global_batch=2", "train.micro_batch=2",
+                                ranks=1, log=self.folder / f"{name}.log",
+                                env={"TRIREME_FAULTS": fault})
+        try:
+            pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", 1)
+            wait_until_stopped(pids[0])
+            change()
+            os.kill(pids[0], signal.SIGCONT)
+            code = process.wait(timeout=240)
+        finally:
+            harness.end_group(process)
+        return config, code, (self.folder / f"{name}.log").read_text()
+
+    def test_damage_to_blocks_that_were_verified_is_found(self):
+        """The first evaluation has read all of the set; a training set is one block, too."""
+        copy = self.copy_of_validation("data-later")
+        shard = shard_of(copy)
+        config, code, log = self.stop_at("later", copy, "step.evaluate:0:2:stop",
+                                         lambda: flip(shard, shard.stat().st_size // 2))
+        self.assertEqual(code, 0, log)
+        self.assertIn(shard.name, log)
+        values = {m["step"]: m["val_loss"] for m in harness.metrics(config) if "val_loss" in m}
+        self.assertEqual([step for step in (2, 4, 6) if values[step] is None], [4, 6])
+
+        train = self.folder / "data-training"
+        shutil.copytree(self.datasets[0], train)
+        shard = shard_of(train)
+        config, code, log = self.stop_at("training", copy, "step.optimizer:0:2:stop",
+                                         lambda: flip(shard, shard.stat().st_size // 2),
+                                         data__train=train, data__validation='""', train__steps=40)
+        self.assertEqual(code, 65, log)
+        self.assertIn(f"{shard.name}: block 0", log)
+        self.assertLess(len(harness.metrics(config)), 40)
 
     def test_a_run_with_weights_goes_on_without_its_set(self):
         copy = self.copy_of_validation("data-lost")
@@ -106,7 +143,7 @@ class Evaluations(unittest.TestCase):
         shutil.rmtree(copy)
         result = harness.must(harness.run("train", config,
                                           "checkpoint.allow_change=[optimizer.schedule.steps]"))
-        self.assertIn("goes on without evaluations", result.stderr)
+        self.assertIn("continues without evaluations", result.stderr)
         self.assertEqual([m["val_loss"] for m in harness.metrics(config) if m["step"] > 2 and
                           "val_loss" in m], [None, None])
 

@@ -235,7 +235,7 @@ class LaunchTest(unittest.TestCase):
                         options=("--ranks-per-node", 1, "--launcher-arg", enter)) as launch:
             self.assertEqual(launch.wait(), 2, launch.text())
             self.assertEqual(launch.causes(), ["out_of_memory"] * 3)
-            self.assertIn("the kernel killed for want of memory", launch.text())
+            self.assertIn("the kernel ran out of memory and killed", launch.text())
             launch.assert_nothing_left()
 
     # It has room for one run, and for no second one beside what the first has left in memory.
@@ -282,7 +282,7 @@ class LaunchTest(unittest.TestCase):
                     launch.wait_for("launch" if name == "before" else "first_step")
                     launch.process.send_signal(signal.SIGTERM)
                     self.assertEqual(launch.wait(), 75, launch.text())
-                    self.assertIn("leaving without it", launch.text())
+                    self.assertIn("ending without writing to it", launch.text())
                     launch.assert_nothing_left()
 
     def test_root_is_told_at_once_what_mpirun_wants(self):
@@ -293,7 +293,7 @@ class LaunchTest(unittest.TestCase):
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", result.stderr)
         doctor = harness.run("doctor", config, env={"OMPI_ALLOW_RUN_AS_ROOT": ""})
-        self.assertIn("mpirun does not start anything for root", doctor.stdout)
+        self.assertIn("mpirun refuses to run as root", doctor.stdout)
 
     # Some daemons ignore SIGCHLD, and so does what they start.
     def test_where_sigchld_is_ignored(self):

@@ -101,10 +101,11 @@ class Layouts(unittest.TestCase):
     def test_layouts_that_can_not_be(self):
         config = self.config("refused")
         for ranks, keys, words in [
-                (3, ["parallel.tp=3"], ["heads 4 % parallel.tp 3 = 1", "1, 2, 4"]),
-                (8, ["parallel.tp=8"], ["heads 4 % parallel.tp 8"]),
-                (4, ["parallel.dp=2", "parallel.tp=4"], ["world_size 4 != dp 2 x tp 4 x pp 1"]),
-                (3, ["parallel.pp=2"], ["world_size 3", "dp auto x tp 1 x pp 2"]),
+                (3, ["parallel.tp=3"], ["heads 4 is not a multiple of parallel.tp 3", "1, 2, 4"]),
+                (8, ["parallel.tp=8"], ["heads 4 is not a multiple of parallel.tp 8"]),
+                (4, ["parallel.dp=2", "parallel.tp=4"],
+                 ["the number of ranks, 4, is not dp 2 x tp 4 x pp 1"]),
+                (3, ["parallel.pp=2"], ["the number of ranks, 3,", "dp auto x tp 1 x pp 2"]),
                 (12, ["parallel.pp=12"], ["12", "10"]),
                 (2, ["parallel.pp=2", "parallel.virtual_stages=2"], ["interleaved"]),
                 (2, ["parallel.pp=2", "parallel.schedule=interleaved"],

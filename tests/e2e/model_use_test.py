@@ -1,11 +1,47 @@
 """Going on with trained models and using them: precision, tokenizers, prompts, longer schedules."""
 
+import hashlib
 import json
+import shutil
 import unittest
 
 import harness
 
 CONSTANT = "optimizer.schedule.kind=constant"
+
+# What the manifests of version 0.1 at commit ad4fcd10d0b2 hold of a run.
+FIRST_CONFIG = {
+    "data": "digest seed sequence shuffle",
+    "model": "context dropout family ffn head_dim heads hidden initializer_range kv_heads layers "
+             "norm_epsilon rope_factor rope_high_frequency rope_low_frequency "
+             "rope_original_context rope_theta tie_embeddings vocab",
+    "optimizer": "betas clip eps lr name schedule.decay schedule.kind schedule.min_lr "
+                 "schedule.steps schedule.warmup weight_decay",
+    "train": "global_batch micro_batch precision seed",
+}
+FIRST_NUMERICS = "kernels products reproducibility sequence_parallel tp".split()
+FIRST_EXTRA = "counters tokenizer".split()
+FIRST_COUNTERS = "history skipped_in_a_row skipped_steps step updates".split()
+
+
+def make_first(step):
+    """Takes out of a checkpoint's manifest what the first version did not write."""
+    def keep(fields, names):
+        assert set(names) <= set(fields), set(names) - set(fields)
+        for name in set(fields) - set(names):
+            del fields[name]
+
+    path = step / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["seal"]
+    keep(manifest["config"], [f"{section}.{name}" for section, names in FIRST_CONFIG.items()
+                              for name in names.split()])
+    keep(manifest["numerics"], FIRST_NUMERICS)
+    keep(manifest["extra"], FIRST_EXTRA)
+    keep(manifest["extra"]["counters"], FIRST_COUNTERS)
+    body = json.dumps(manifest, indent=1).removesuffix("\n}")
+    seal = hashlib.sha256(body.encode()).hexdigest()
+    path.write_text(f'{body},\n "seal": "sha256:{seal}"\n}}\n')
 
 
 class ModelUse(unittest.TestCase):
@@ -38,6 +74,7 @@ class ModelUse(unittest.TestCase):
     def refused(self, words, *arguments):
         result = harness.run(*arguments)
         self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertEqual(result.stdout, "")
         for word in words:
             self.assertIn(word, result.stderr)
 
@@ -95,15 +132,40 @@ class ModelUse(unittest.TestCase):
 
     def test_long_prompts_are_told(self):
         fits = harness.must(self.generate(self.trained, "--prompt", "x" * 64))
-        self.assertNotIn("context", fits.stderr)
+        self.assertNotIn("the prompt has", fits.stderr)
         cut = harness.must(self.generate(self.trained, "--prompt", "x" * 65))
         self.assertIn("the prompt has 65 tokens", cut.stderr)
         self.assertIn("context of 64", cut.stderr)
 
+    def test_positions_beyond_training_are_told_once(self):
+        short = self.config("short", data__sequence=32)
+        harness.must(harness.run("train", short))
+        within = harness.must(self.generate(short, "--prompt", "x" * 28))
+        self.assertEqual(within.stderr, "")
+        beyond = harness.must(self.generate(short, "--prompt", "x" * 29, "--samples", 2))
+        self.assertEqual(beyond.stderr.count("\n"), 1, beyond.stderr)
+        self.assertIn("trained on sequences of 32 tokens", beyond.stderr)
+
     def test_ranks_print_once(self):
-        alone = harness.must(self.generate(self.trained, "--prompt", "the ship")).stdout
-        ranks = harness.must(self.generate(self.trained, "--prompt", "the ship", ranks=2)).stdout
+        alone, ranks = [json.loads(harness.must(
+            self.generate(self.trained, "--prompt", "the ship", "--json", ranks=n)).stdout)
+            for n in (0, 2)]
         self.assertEqual(ranks, alone)
+
+    def test_a_checkpoint_of_the_first_version_continues_with_the_same_bits(self):
+        keys = {"train__steps": 8, "checkpoint__every": 4, "model__dropout": 0.1}
+        whole, resumed = (self.config(name, **keys) for name in ("whole", "first"))
+        for config in whole, resumed:
+            harness.must(harness.run("train", config))
+        (harness.run_dir(resumed) / "DONE").unlink()
+        shutil.rmtree(self.checkpoints(resumed) / "step-00000008")
+        make_first(self.checkpoints(resumed) / "step-00000004")
+        result = harness.must(harness.run("train", resumed))
+        self.assertIn("resumed from", result.stderr)
+        self.assertIn("does not record", result.stderr)
+        self.assertNotIn("computes in another way", result.stderr)
+        self.assertEqual(harness.digest(resumed), harness.digest(whole))
+        self.assertEqual(harness.loss_bits(resumed), harness.loss_bits(whole))
 
     def test_a_constant_schedule_has_no_length(self):
         constant = self.config("constant")

@@ -45,9 +45,10 @@ class Doctor(unittest.TestCase):
         self.assertIn("this launch would end with exit code 2", out.stdout)
 
     def test_layout(self):
-        self.assert_finds("world_size 2 != ", "parallel.dp=2", "parallel.tp=2", code=2)
-        self.assert_finds("world_size 6 != ", "parallel.dp=2", "parallel.tp=2", "--ranks", 6,
-                          ranks=0, code=2)
+        self.assert_finds("the number of ranks, 2, is not ", "parallel.dp=2", "parallel.tp=2",
+                          code=2)
+        self.assert_finds("the number of ranks, 6, is not ", "parallel.dp=2", "parallel.tp=2",
+                          "--ranks", 6, ranks=0, code=2)
 
     def test_configuration(self):
         self.assert_finds("train.step", "train.step=5", code=2)
@@ -80,7 +81,8 @@ class Doctor(unittest.TestCase):
 
     def test_nodes_that_compute_differently(self):
         found = self.of_two_kinds(["-x", "TRIREME_KERNELS=reference"])
-        self.assertRegex(found[0], "^computes with reference kernels, .* their bits differ$")
+        self.assertRegex(found[0], "^the kernels are reference here, but .*: "
+                                   "their results have different bits$")
 
     def test_nodes_with_other_files(self):
         found = self.of_two_kinds([], "train.seed=7")
@@ -145,7 +147,7 @@ class Health(unittest.TestCase):
         if result.returncode == 0:
             self.skipTest("this machine is done within a second")
         self.assertEqual(result.returncode, 4)
-        self.assertIn("not done in 1 s", result.stdout)
+        self.assertIn("not finished within 1 s", result.stdout)
 
 
 class Render(unittest.TestCase):
@@ -174,8 +176,9 @@ class Render(unittest.TestCase):
 
     def test_the_run_is_checked(self):
         for arguments, words in [(["train.step=5"], "train.step"),
-                                 (["parallel.dp=3", "--nodes", 2], "world_size 2 != "),
-                                 (["--array", "parallel.dp=2,3", "--nodes", 2], "world_size 2 != "),
+                                 (["parallel.dp=3", "--nodes", 2], "the number of ranks, 2, is"),
+                                 (["--array", "parallel.dp=2,3", "--nodes", 2],
+                                  "the number of ranks, 2, is not "),
                                  (["--array", "train.seed"], "KEY=VALUE"),
                                  (["--time", "soon"], "time limit")]:
             with self.subTest(arguments):
@@ -206,7 +209,7 @@ class Render(unittest.TestCase):
         result = harness.run("slurm", "submit", self.config, "--cluster", CLUSTERS / "test.yaml",
                              env={"PATH": "/nonexistent"})
         self.assertEqual(result.returncode, 2)
-        self.assertIn("sbatch: there is no such program", result.stderr)
+        self.assertIn("sbatch: the program was not found", result.stderr)
 
 
 class ManPages(unittest.TestCase):

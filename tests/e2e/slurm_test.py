@@ -124,7 +124,7 @@ class OnSlurm(unittest.TestCase):
                                "--json", "parallel.tp=3", code=2)
         found = json.loads(result.stdout)
         self.assertEqual(found["ranks"], 2)
-        self.assertIn("world_size", found["findings"][0]["what"])
+        self.assertIn("the number of ranks", found["findings"][0]["what"])
         result = self.run_here("srun", "--mpi=none", "-N2", "-n2", PROGRAM, "doctor", config,
                                code=2)
         self.assertEqual(result.stdout.count("srun --mpi=pmix"), 1)
@@ -247,7 +247,7 @@ class OnSlurm(unittest.TestCase):
         for job in jobs:
             state, code, _ = self.cluster.wait_job(job, 120)
             self.assertEqual((state, code), ("FAILED", 66), self.log_of(job))
-        self.assertIn("the job before this one ended with 66", self.log_of(jobs[1]))
+        self.assertIn("the previous job of the chain ended with exit code 66", self.log_of(jobs[1]))
         self.assertNotIn("start 0", self.log_of(jobs[1]))
 
     def test_array(self):

@@ -76,8 +76,16 @@ class SpecialFiles(unittest.TestCase):
                     result = harness.run(*arguments, timeout=60)
                 text = result.stdout + result.stderr
                 self.assertEqual(result.returncode, code, text)
-                self.assertRegex(text, r"is a FIFO|not a regular file")
+                self.assertRegex(text, r"is a FIFO|not a regular file|neither a regular file")
                 self.assertIn(path.name, text)
+
+    def test_a_configuration_that_is_a_loop_of_links(self):
+        loop = self.folder / "loop.yaml"
+        loop.symlink_to(loop)
+        result = harness.run("train", loop, timeout=60)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("loop.yaml", result.stderr)
+        self.assertIn("symbolic links form a loop", result.stderr)
 
     def test_training_goes_on_without_what_it_does_not_need(self):
         config = harness.write_config(self.folder / "goes-on.yaml", self.data, train__steps=2)

@@ -1,6 +1,7 @@
 """What people see while they wait: progress on a terminal, lines in logs, verdicts, warnings."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -104,6 +105,21 @@ class Terminal(unittest.TestCase):
         result = harness.must(harness.run(*step, ranks=2))
         self.assertIn("bench step: warming up\n", result.stderr)
         self.assertIn("bench step: 2 rounds against the product rate\n", result.stderr)
+
+    def test_generated_text_cannot_control_the_terminal(self):
+        config = self.config("text")
+        harness.must(harness.run("train", config))
+        command = ["generate", "--checkpoint", harness.run_dir(config) / "checkpoints", "--prompt",
+                   "\x1b[2J\u009b größe\tend\n"]
+        code, text = on_terminal(*command, "--tokens", 20, "--temperature", 9)
+        self.assertEqual(code, 0, text)
+        self.assertIn("\\x1b[2J\\u009b größe\tend\r\n", text)
+        self.assertEqual(re.findall("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]", text), [])
+        code, text = on_terminal(*command, "--tokens", 0, "--json")
+        self.assertEqual(json.loads(text)["prompt"], command[-1])
+        self.assertTrue(text.isascii())
+        piped = harness.must(harness.run(*command, "--tokens", 0)).stdout
+        self.assertEqual(piped, command[-1] + "\n")
 
     def test_a_busy_machine_is_told(self):
         spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"])

@@ -80,7 +80,7 @@ class TrainingOptions(unittest.TestCase):
         plain = self.copy_of(self.plain, "other")
         self.refused(["optimizer adamw", "optimizer.name is sgd"], "train", plain, *grow, allow,
                      "optimizer.name=sgd")
-        self.refused(["no average of the weights"], "train", plain, *grow, allow,
+        self.refused(["no moving average of the weights"], "train", plain, *grow, allow,
                      "optimizer.ema=0.9")
         self.refused(["train.z_loss: checkpoint 0.0, run 0.5"], "train", plain, *grow,
                      "train.z_loss=0.5")

@@ -133,7 +133,7 @@ bool names_lost_step(const std::vector<std::string>& texts, bool has_parts) {
   bool named = false;
   bool hung = false;
   for (const std::string& text : texts) {
-    named = named || text.find("lost step") != std::string::npos ||
+    named = named || text.find("out of step") != std::string::npos ||
             text.find("in an all_to_all where") != std::string::npos;
     hung = hung || std::regex_search(text, unwatched);
   }

@@ -11,7 +11,7 @@ namespace trireme {
 namespace {
 
 // Around the limits between small, staged and in-place operations.
-const std::vector<std::int64_t> kCounts = {1, 500, 20001, 150003};
+const std::vector<std::int64_t> kCounts = {1, 500, 5000, 20001, 150003};
 
 // Which ranks take their buffer from the communicator's memory.
 enum class Place { all, none, even };

@@ -43,21 +43,22 @@ TEST(ModelConfig, KeepsWhatIsGiven) {
 TEST(ModelConfig, RefusesImpossibleShapesWithTheFormula) {
   ModelConfig c = tiny_gpt2();
   c.head_dim = 4;
-  EXPECT_THAT(complaint(c), HasSubstr("heads 3 x head_dim 4 = 12 != hidden 15"));
+  EXPECT_THAT(complaint(c),
+              HasSubstr("heads 3 x model.head_dim 4 = 12, which must equal model.hidden 15"));
   c = tiny_gpt2();
   c.kv_heads = 1;
-  EXPECT_THAT(complaint(c), HasSubstr("kv_heads 1 != heads 3"));
+  EXPECT_THAT(complaint(c), HasSubstr("kv_heads 1 differs from model.heads 3"));
   c = tiny_llama();
   c.kv_heads = 2;
-  EXPECT_THAT(complaint(c), HasSubstr("heads 3 % kv_heads 2 = 1"));
+  EXPECT_THAT(complaint(c), HasSubstr("heads 3 is not a multiple of model.kv_heads 2"));
   c = tiny_llama();
   c.head_dim = 5;
-  EXPECT_THAT(complaint(c), HasSubstr("head_dim 5 % 2 != 0"));
+  EXPECT_THAT(complaint(c), HasSubstr("model.head_dim 5 is odd"));
   c = {};
   c.hidden = 10;
   c.heads = 3;
   c.complete();
-  EXPECT_THAT(complaint(c), HasSubstr("hidden 10 % heads 3 != 0"));
+  EXPECT_THAT(complaint(c), HasSubstr("hidden 10 is not a multiple of model.heads 3"));
 }
 
 TEST(ModelConfig, NamesAllProblemsAtOnce) {
@@ -89,20 +90,21 @@ TEST(ModelConfig, BlamesTheCauseAlone) {
   c.kv_heads = c.head_dim = c.ffn = 0;
   c.complete();
   EXPECT_EQ(complaint(c),
-            "the model can't be built: hidden 15 % heads 4 != 0 and no head_dim is given");
+            "the model cannot be built: model.hidden 15 is not a multiple of model.heads 4, and "
+            "model.head_dim is not given");
   c = tiny_gpt2();
   c.hidden = std::int64_t{1} << 62;
   c.kv_heads = c.head_dim = c.ffn = 0;
   c.complete();
   EXPECT_EQ(complaint(c),
-            "the model can't be built: model.hidden is 4611686018427387904: it has to lie within 1 "
-            "and 16777216");
+            "the model cannot be built: model.hidden is 4611686018427387904: it must be from 1 "
+            "to 16777216");
   c = tiny_llama();
   c.heads = 0;
   c.kv_heads = c.head_dim = 0;
   c.complete();
   EXPECT_EQ(complaint(c),
-            "the model can't be built: model.heads is 0: it has to lie within 1 and 65536");
+            "the model cannot be built: model.heads is 0: it must be from 1 to 65536");
 }
 
 TEST(ModelConfig, KnowsItsFamilies) {

@@ -161,6 +161,38 @@ TEST_P(OptimizerTest, SgdFollowsItsFormula) {
   }
 }
 
+// What is not a matrix inside a layer is updated as AdamW does it, wherever its state lies.
+TEST_P(OptimizerTest, MuonKeepsNoSecondMomentOfItsMatrices) {
+  TinyModel muon(tiny_gpt2(), DType::bf16, kernels());
+  TinyModel adamw(tiny_gpt2(), DType::bf16, kernels());
+  fill_gradients(muon);
+  fill_gradients(adamw);
+  const OptimizerOptions options{.kind = OptimizerKind::muon, .ema = 0.5F};
+  Optimizer of_muon(*muon.masters, options);
+  Optimizer of_adamw(*adamw.masters, {.ema = 0.5F});
+  std::int64_t matrices = 0;
+  for (const Parameter& p : muon.store.all()) {
+    matrices += p.hidden ? p.elements() : 0;
+  }
+  EXPECT_GT(matrices, 0);
+  EXPECT_EQ(of_muon.state_elements(), of_adamw.state_elements() - matrices);
+  EXPECT_EQ(of_muon.state_elements(), options.state_elements(muon.store, muon.masters->elements()));
+  for (std::int64_t step = 1; step <= 2; ++step) {
+    of_muon.step(0, muon.gradients.view(), {step, 0.01F, 1}, kernels(), muon.stream);
+    of_adamw.step(0, adamw.gradients.view(), {step, 0.01F, 1}, kernels(), adamw.stream);
+  }
+  for (const Parameter& p : muon.store.all()) {
+    EXPECT_EQ(of_muon.state_name(1, p).empty(), p.hidden);
+    for (const int state : {0, 1, 2}) {
+      if (!p.hidden) {
+        EXPECT_EQ(contents(of_muon.state(state, 0, p.offset, p.elements())),
+                  contents(of_adamw.state(state, 0, p.offset, p.elements())))
+            << p.name << " " << state;
+      }
+    }
+  }
+}
+
 TEST_P(OptimizerTest, TheAverageFollowsTheWeights) {
   TinyModel tiny(tiny_llama(), DType::bf16, kernels());
   fill_gradients(tiny);

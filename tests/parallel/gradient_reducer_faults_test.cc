@@ -29,7 +29,7 @@ TEST(GradientReducerOverlap, ReducesWhileBackwardRuns) {
   Recorder comm;
   const Plan plan{2, Reproducibility::elastic, Order::backward, kSumBlock * 4};
   Rank rank(comm, {kSumBlock, kSumBlock, kSumBlock}, plan);
-  rank.reducer.begin_step();
+  rank.reducer.begin_step(2);
   GradientSink& first = rank.reducer.open(0);
   GradientSink& second = rank.reducer.open(1);
   rank.give(second, 0, 1, 2);
@@ -53,7 +53,7 @@ TEST(GradientReducerFaults, NoticesWhatBackwardForgot) {
   GradientReducer& reducer = rank.reducer;
   EXPECT_THROW(reducer.open(0), InternalError) << "before begin_step";
   EXPECT_THROW(reducer.finish_step(), InternalError) << "before begin_step";
-  reducer.begin_step();
+  reducer.begin_step(2);
   EXPECT_THROW((void)reducer.sum(0), InternalError) << "before finish_step";
   EXPECT_THROW(reducer.open(1), InternalError) << "out of order";
   GradientSink& sink = reducer.open(0);
@@ -87,7 +87,7 @@ TEST(GradientReducerFaults, ErrorsEndTheStepOnAllRanks) {
     std::string heard;
     const auto life = [&](Communicator& comm) {
       Rank rank(comm, kSizes, {2, Reproducibility::elastic, Order::backward, kSmallBucket, level});
-      rank.reducer.begin_step();
+      rank.reducer.begin_step(2);
       GradientSink& sink = rank.reducer.open(comm.rank());
       try {
         for (ParameterId id = rank.store->count() - 1; id >= 0; --id) {
@@ -127,7 +127,7 @@ TEST(GradientReducerOverlap, CountsTheTimeItWaits) {
   SlowCommunicator comm;
   Rank rank(comm, {kSumBlock, kSumBlock},
             {1, Reproducibility::elastic, Order::backward, kSumBlock * 4});
-  rank.reducer.begin_step();
+  rank.reducer.begin_step(1);
   GradientSink& sink = rank.reducer.open(0);
   rank.give(sink, 0, 0, 1);
   rank.give(sink, 0, 0, 0);

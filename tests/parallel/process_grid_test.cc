@@ -35,22 +35,21 @@ TEST(ProcessGrid, AutoTakesEveryRank) {
 
 TEST(ProcessGrid, SaysTheFormula) {
   EXPECT_THAT(refusal(6, {2, 2, 2}),
-              HasSubstr("world_size 6 != dp 2 x tp 2 x pp 2: start 8 ranks"));
-  EXPECT_THAT(refusal(4, {2, 1, 1}), HasSubstr("world_size 4 != dp 2 x tp 1 x pp 1"));
-  EXPECT_THAT(
-      refusal(6, {std::nullopt, 4, 1}),
-      HasSubstr(
-          "world_size 6 is not a multiple of dp auto x tp 4 x pp 1 = 4: start 4 or 8 ranks, or "
-          "take dp 2 x tp 3 x pp 1"));
-  EXPECT_THAT(refusal(6, {std::nullopt, 1, 4}), HasSubstr("or take dp 2 x tp 1 x pp 3"));
-  EXPECT_THAT(refusal(3, {std::nullopt, 2, 2}), HasSubstr("start 4 ranks, or take dp 3"));
-  EXPECT_THAT(refusal(1 << 30, {1 << 16, 1 << 16, 1}), HasSubstr("world_size"));
+              HasSubstr("the number of ranks, 6, is not dp 2 x tp 2 x pp 2: start 8 ranks"));
+  EXPECT_THAT(refusal(4, {2, 1, 1}),
+              HasSubstr("the number of ranks, 4, is not dp 2 x tp 1 x pp 1"));
+  EXPECT_THAT(refusal(6, {std::nullopt, 4, 1}),
+              HasSubstr("the number of ranks, 6, is not a multiple of dp auto x tp 4 x pp 1 = 4: "
+                        "start 4 or 8 ranks, or use dp 2 x tp 3 x pp 1"));
+  EXPECT_THAT(refusal(6, {std::nullopt, 1, 4}), HasSubstr("or use dp 2 x tp 1 x pp 3"));
+  EXPECT_THAT(refusal(3, {std::nullopt, 2, 2}), HasSubstr("start 4 ranks, or use dp 3"));
+  EXPECT_THAT(refusal(1 << 30, {1 << 16, 1 << 16, 1}), HasSubstr("the number of ranks"));
 }
 
 TEST(ProcessGrid, RefusesNonsense) {
-  EXPECT_THAT(refusal(2, {0, 1, 1}), HasSubstr("parallel.dp: 0"));
-  EXPECT_THAT(refusal(2, {2, -1, 1}), HasSubstr("parallel.tp: -1"));
-  EXPECT_THAT(refusal(2, {2, 1, 0}), HasSubstr("parallel.pp: 0"));
+  EXPECT_THAT(refusal(2, {0, 1, 1}), HasSubstr("parallel.dp is 0"));
+  EXPECT_THAT(refusal(2, {2, -1, 1}), HasSubstr("parallel.tp is -1"));
+  EXPECT_THAT(refusal(2, {2, 1, 0}), HasSubstr("parallel.pp is 0"));
 }
 
 TEST(ProcessGrid, GroupsAlongEveryAxisTileTheWorld) {

@@ -49,6 +49,11 @@ struct Plan {
   // So many micro-batches are open at once; the gradient of p0 comes when all of them have come.
   std::size_t open = 1;
   int steps = 2;
+  std::vector<std::int64_t> counts = {};  // micro-batches of each step; empty: micro_batches of all
+
+  std::int64_t micro_batches_of(int step) const {
+    return counts.empty() ? micro_batches : counts[static_cast<std::size_t>(step)];
+  }
 };
 
 // What a rank reduces with.
@@ -67,8 +72,7 @@ struct Rank {
         store(declare_parameters(pool, sizes)),
         layout(*store, plan.level, {dp.size(), dp.rank()},
                cut_into_buckets(*store, plan.bucket_bytes)),
-        reducer(layout, {dp, kernels, stream, pool, shared_pool},
-                {plan.micro_batches, plan.reproducibility}) {}
+        reducer(layout, {dp, kernels, stream, pool, shared_pool}, plan.reproducibility) {}
 
   void give(GradientSink& sink, int step, std::int64_t m, ParameterId id) {
     const View part = sink.gradient(id);
@@ -79,7 +83,7 @@ struct Rank {
   }
   void one_step(int step, const Plan& plan) {
     std::vector<std::pair<std::int64_t, GradientSink*>> late;
-    reducer.begin_step();
+    reducer.begin_step(plan.micro_batches_of(step));
     for (const std::int64_t m : reducer.micro_batches()) {
       GradientSink& sink = reducer.open(m);
       for (const ParameterId id : order_of(plan.order)) {

@@ -26,13 +26,13 @@ TEST(CheckReduction, SaysFormulaNearestDegreeAndWayOut) {
   EXPECT_EQ(refusal(6, 3, Reproducibility::layout), "accepted");
   EXPECT_THAT(refusal(6, 3, Reproducibility::elastic),
               AllOf(HasSubstr("train.global_batch / train.micro_batch = 6, dp = 3"),
-                    HasSubstr("power of two"), HasSubstr("take a dp of 2,"),
+                    HasSubstr("power of two"), HasSubstr("use dp 2,"),
                     HasSubstr("numerics.reproducibility to layout")));
-  EXPECT_THAT(refusal(24, 6, Reproducibility::elastic), HasSubstr("take a dp of 4 or 8,"));
+  EXPECT_THAT(refusal(24, 6, Reproducibility::elastic), HasSubstr("use dp 4 or 8,"));
   EXPECT_THAT(refusal(8, 3, Reproducibility::fast),
-              AllOf(HasSubstr("8 / 3 leaves 2 over"), HasSubstr("take a dp of 2 or 4,"),
+              AllOf(HasSubstr("8 / 3 leaves a remainder of 2"), HasSubstr("use dp 2 or 4,"),
                     HasSubstr("multiple of micro_batch x 3")));
-  EXPECT_THAT(refusal(2, 4, Reproducibility::elastic), HasSubstr("take a dp of 2,"));
+  EXPECT_THAT(refusal(2, 4, Reproducibility::elastic), HasSubstr("use dp 2,"));
 }
 
 }  // namespace

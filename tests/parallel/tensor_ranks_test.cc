@@ -311,7 +311,7 @@ TEST(TensorShare, RefusesHeadsThatDoNotDivide) {
   const ModelConfig config = llama(6, 2, false);
   EXPECT_NE(message_of<ConfigError>([&] {
               tensor_share(config, 0, 4);
-            }).find("heads 6 % parallel.tp 4 = 2"),
+            }).find("heads 6 is not a multiple of parallel.tp 4"),
             std::string::npos);
   const std::string text = message_of<ConfigError>([&] { tensor_share(config, 0, 3); });
   EXPECT_NE(text.find("kv_heads 2"), std::string::npos);

@@ -85,7 +85,6 @@ class ZeroRun {
       chunk->state = std::make_unique<ZeroState>(
           chunk->store, ZeroTools{dp, kernels_, stream_, pool_, shared_pool_},
           ZeroState::Options{.level = plan.level,
-                             .micro_batches = plan.micro_batches,
                              .reproducibility = plan.reproducibility,
                              .bucket_bytes = plan.bucket_bytes,
                              .borders = plan.borders ? chunk->layers : std::vector<ParameterId>{},
@@ -109,7 +108,7 @@ class ZeroRun {
  private:
   double one_step(int step) {
     for (const auto& chunk : chunks_) {
-      chunk->state->reducer().begin_step();
+      chunk->state->reducer().begin_step(plan_.micro_batches);
     }
     for (const std::int64_t m : chunks_.front()->state->reducer().micro_batches()) {
       for (const auto& chunk : chunks_) {

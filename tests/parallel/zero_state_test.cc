@@ -95,11 +95,7 @@ TEST(ZeroMemory, LevelsHoldWhatTheyPromise) {
       const auto store =
           declare_parameters(pool, std::vector<std::int64_t>(8, kLayer), DType::bf16);
       ZeroState state(*store, {dp, kernels_for({}), stream, pool, pool},
-                      {.level = level,
-                       .micro_batches = 4,
-                       .bucket_bytes = kLayer * 4,
-                       .borders = {},
-                       .optimizer = {}});
+                      {.level = level, .bucket_bytes = kLayer * 4, .borders = {}, .optimizer = {}});
       state.initialize(1);
       EXPECT_EQ(state.masters().elements(), level == 0 ? kAll : kAll / 4);
       EXPECT_EQ(state.layout().owned_elements(), state.masters().elements());
@@ -124,9 +120,8 @@ TEST(ZeroParameters, AreThereOnlyWhileNeeded) {
     Pool pool{Device{}};
     Stream stream(Device{}, 1);
     const auto store = declare_parameters(pool, {5000, 10, 5000});
-    ZeroState state(
-        *store, {dp, kernels_for({}), stream, pool, pool},
-        {.level = 3, .micro_batches = 2, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
+    ZeroState state(*store, {dp, kernels_for({}), stream, pool, pool},
+                    {.level = 3, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
     ZeroParameters& parameters = state.parameters();
     EXPECT_THROW((void)store->compute(0), InternalError);
     parameters.need(0, 2);
@@ -159,9 +154,8 @@ TEST(ZeroState, ErrorsEndTheStepOnAllRanks) {
       Pool pool{Device{}};
       Stream stream(Device{}, 1);
       const auto store = declare_parameters(pool, {50000, 10, 50000});
-      ZeroState state(
-          *store, {dp, kernels_for({}), stream, pool, pool},
-          {.level = level, .micro_batches = 2, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
+      ZeroState state(*store, {dp, kernels_for({}), stream, pool, pool},
+                      {.level = level, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
       state.initialize(1);
       state.parameters().prefetch(0, 1);
       if (dp.rank() == 1) {

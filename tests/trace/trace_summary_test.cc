@@ -166,10 +166,10 @@ TEST_F(TraceFolder, SaysWhichFileIsMissingOrDamagedOrForeign) {
   TraceHeader other = header_of(0, {}, {1, 1, 2});
   other.id = 78;
   write("rank-00000.json", trace_text(other, first_stage(), {}));
-  EXPECT_THAT(refused(), HasSubstr("rank-00001.json belongs to another trace"));
+  EXPECT_THAT(refused(), HasSubstr("rank-00001.json belongs to a different trace"));
   write("rank-00000.json", first_text());
   write("rank-00002.json", last_text());
-  EXPECT_THAT(refused(), HasSubstr("more files than ranks"));
+  EXPECT_THAT(refused(), HasSubstr("more trace files than ranks"));
 }
 
 }  // namespace

@@ -25,11 +25,13 @@ struct Choice {
   std::string sequence = "auto";
   std::string optimizer = "adamw";
   float ema = 0;
+  BatchRamp ramp = {};
 
   std::string text() const {
-    return fmt::format("{} dp {} tp {} pp {} zero {} {} recompute {} {} sequence {} {} ema {}",
-                       family_name(family), dp, tp, pp, zero, schedule, recompute, precision,
-                       sequence, optimizer, ema);
+    return fmt::format(
+        "{} dp {} tp {} pp {} zero {} {} recompute {} {} sequence {} {} ema {} ramp from {}",
+        family_name(family), dp, tp, pp, zero, schedule, recompute, precision, sequence, optimizer,
+        ema, ramp.from);
   }
 };
 
@@ -49,6 +51,7 @@ RunConfig config_of(const Choice& choice) {
   c.train.steps = 3;
   c.train.global_batch = 16;
   c.train.micro_batch = 2;
+  c.train.batch_ramp = choice.ramp;
   c.train.precision = choice.precision;
   c.train.recompute = choice.recompute;
   c.optimizer.name = choice.optimizer;
@@ -66,7 +69,7 @@ RunConfig config_of(const Choice& choice) {
   return c;
 }
 
-// What a rank has taken after two steps.
+// What a rank has taken after two steps, or one of each stage of the ramp.
 StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConfig& config) {
   world.set_deadline(std::chrono::seconds(120));
   Stream stream({}, 1);
@@ -84,7 +87,8 @@ StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConf
   };
   TrainStep step(engine, source);
   TrainingCounters counters;
-  for (int i = 0; i < 2; ++i) {
+  const std::int64_t steps = std::max<std::int64_t>(2, config.batches().stages());
+  for (std::int64_t i = 0; i < steps; ++i) {
     (void)step.run(counters, 0);
   }
   return taken_memory(engine);
@@ -191,6 +195,23 @@ TEST(StepMemory, OfEverySchedule) {
                         .recompute = "full"});
     }
   }
+}
+
+// From ZeRO 2 on a step of 6 micro-batches on 2 ranks needs more than one of 8: its rounds are
+// longer, and a rank keeps whole gradients.
+TEST(StepMemory, OfABatchRamp) {
+  const BatchRamp ramp{4, 4, 1};  // 2, 4, 6 and 8 micro-batches
+  for (const int zero : {0, 1, 2, 3}) {
+    expect_predicted({.dp = 2, .zero = zero, .ramp = ramp});
+  }
+  expect_predicted({.ramp = ramp});
+  expect_predicted({.pp = 2, .schedule = "interleaved", .ramp = ramp});
+  const auto gradients = [](const BatchRamp& which) {
+    const RunConfig config = config_of({.dp = 2, .zero = 2, .ramp = which});
+    return step_memory(config, make_layout(config, 2, 2), 0).gradients;
+  };
+  EXPECT_GT(gradients(ramp), gradients({}));
+  EXPECT_EQ(gradients({8, 8, 1}), gradients({}));
 }
 
 // Two whole steps and the one under way in the node's memory; with partners two of another node.

@@ -14,6 +14,13 @@ TEST(ProgressLines, TheFirstStepSaysHowLongTheRestTakes) {
   EXPECT_EQ(lines.after_step(2, 16), "");
 }
 
+// Ten units of work in the first half of the steps, thirty in the second.
+TEST(ProgressLines, StepsToComeMayBeMoreWork) {
+  const auto work = [](std::int64_t step) { return step <= 10 ? step : 10 + 3 * (step - 10); };
+  ProgressLines lines(5, 20, 0, work);
+  EXPECT_EQ(lines.after_step(10, 5), "step 10 of 20: 1.0s per step, about 30s left");
+}
+
 TEST(ProgressLines, NoHalfMinuteOfTheBeginningIsSilent) {
   ProgressLines lines(100, 2000, 0);
   EXPECT_NE(lines.after_step(101, 1), "");

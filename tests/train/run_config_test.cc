@@ -6,6 +6,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/nn/model_size.h"
+#include "src/train/run/batch_ramp_text.h"
 #include "src/train/run/layout.h"
 #include "src/train/run/model_presets.h"
 #include "tests/support/message_of.h"
@@ -14,6 +15,7 @@
 namespace trireme {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 LoadedConfig load(const std::vector<std::string>& arguments) {
@@ -144,6 +146,78 @@ TEST(RunConfig, WhatFollowsADivergence) {
            {"divergence.spikes=warn", "did you mean"}}) {
     EXPECT_THAT(refusal({argument}), HasSubstr(words)) << argument;
   }
+}
+
+TEST(RunConfig, ABatchRampRisesToTheGlobalBatch) {
+  EXPECT_EQ(load({}).config.batches().stages(), 1);
+  const std::vector<std::string> ramp = {"train.batch_ramp.from=2", "train.batch_ramp.by=2",
+                                         "train.batch_ramp.every=3"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = ramp;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const BatchSchedule batches = load(ramp).config.batches();
+  EXPECT_EQ(batches.stages(), 4);
+  EXPECT_EQ(batches.size_of(5), 4);
+  EXPECT_EQ(batches.size_of(1000), 8);
+  EXPECT_EQ(load(with({"train.batch_ramp.from=8"})).config.batches().stages(), 1);
+  EXPECT_EQ(load(with({"train.batch_ramp.by=100"})).config.batches().stages(), 2);
+  for (const std::string& missing : ramp) {
+    std::vector<std::string> two = ramp;
+    std::erase(two, missing);
+    const std::string key = missing.substr(0, missing.find('='));
+    EXPECT_THAT(refusal(two),
+                HasSubstr(key + ": a ramp needs from, by and every, each of at least 1"));
+  }
+  EXPECT_THAT(refusal(with({"train.batch_ramp.from=9"})),
+              HasSubstr("9 sequences, but train.global_batch allows 8 at most"));
+  EXPECT_THAT(refusal(with({"train.batch_ramp.every=-1"})), HasSubstr("at least 0"));
+  EXPECT_THAT(refusal(with({"train.micro_batch=4"})),
+              AllOf(HasSubstr("train.batch_ramp.from"),
+                    HasSubstr("the batch of 2 sequences from step 1 on can't be cut into "
+                              "micro-batches of train.micro_batch 4; the nearest size that works "
+                              "is 4: choose multiples of 4")));
+  EXPECT_THAT(
+      refusal(with({"train.micro_batch=2", "train.batch_ramp.by=3"})),
+      AllOf(HasSubstr("train.batch_ramp.by"), HasSubstr("the batch of 5 sequences from step 4 on"),
+            HasSubstr("the nearest sizes that work are 4 and 6")));
+  EXPECT_THAT(refusal(with({"train.global_batch=10000", "train.batch_ramp.by=1"})),
+              HasSubstr("9999 different sizes, and 4096 are allowed"));
+}
+
+TEST(RunConfig, EveryStageOfARampSuitsTheLayout) {
+  const auto layout = [](const std::vector<std::string>& more, int ranks) {
+    std::vector<std::string> all = {"train.global_batch=16", "train.batch_ramp.from=4",
+                                    "train.batch_ramp.by=4", "train.batch_ramp.every=10"};
+    all.insert(all.end(), more.begin(), more.end());
+    const RunConfig config = load(all).config;
+    return make_layout(config, ranks, ranks);
+  };
+  const auto layout_refusal = [&](const std::vector<std::string>& more, int ranks) {
+    return message_of<ConfigError>([&] { (void)layout(more, ranks); });
+  };
+  EXPECT_NO_THROW(layout({}, 4));
+  EXPECT_NO_THROW(layout({"train.batch_ramp.from=8", "train.batch_ramp.by=8"}, 8));
+  EXPECT_THAT(layout_refusal({"train.micro_batch=2"}, 8),
+              HasSubstr("the batch of 4 sequences from step 1 on has to be a multiple of "
+                        "train.micro_batch 2 x dp 8 = 16; the nearest size that works is 16"));
+  EXPECT_THAT(layout_refusal({"train.batch_ramp.from=8"}, 8),
+              AllOf(HasSubstr("the batch of 12 sequences from step 11 on"),
+                    HasSubstr("dp 8 = 8; the nearest sizes that work are 8 and 16: choose "
+                              "multiples of 8 for train.batch_ramp.from")));
+  const std::vector<std::string> interleaved = {"parallel.pp=4", "parallel.schedule=interleaved",
+                                                "parallel.virtual_stages=2"};
+  EXPECT_NO_THROW(layout(interleaved, 4));
+  EXPECT_THAT(layout_refusal(interleaved, 8),
+              HasSubstr("train.micro_batch 1 x dp 2 x pp 4 (schedule interleaved) = 8"));
+  const RunConfig config = load({"train.global_batch=16", "train.batch_ramp.from=4",
+                                 "train.batch_ramp.by=8", "train.batch_ramp.every=10"})
+                               .config;
+  EXPECT_THAT(describe_layout(make_layout(config, 2, 2), config).front(),
+              HasSubstr("2 to 8 micro-batches per replica and step"));
+  EXPECT_EQ(describe_ramp(config.batches()),
+            "batch ramp: 4 sequences at first, 8 more every 10 steps, 16 from step 21 on");
 }
 
 TEST(RunConfig, ARewindNeedsCheckpointsToGoBackTo) {

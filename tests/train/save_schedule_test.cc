@@ -61,7 +61,7 @@ TEST(SaveSchedule, AutoMeasuresFirst) {
   EXPECT_EQ(schedule.interval(), std::llround(best_interval(0.5, 3600) / 0.25));
   EXPECT_THAT(*told, testing::AllOf(testing::HasSubstr(std::to_string(schedule.interval())),
                                     testing::HasSubstr("a save costs 0.5 s"),
-                                    testing::HasSubstr("a failure every 1 h")));
+                                    testing::HasSubstr("a failure is expected every 1 h")));
   EXPECT_FALSE(schedule.due(108 + schedule.interval() - 1));
   EXPECT_TRUE(schedule.due(108 + schedule.interval()));
   // Nearly the same again is no news; twice the step is.

@@ -71,6 +71,26 @@ TEST(SelfCheck, FindsNothingInAnyTable) {
   }
 }
 
+// Everything that a run has to ask for.
+KernelShapes with_options(KernelShapes shapes) {
+  shapes.attention_dropout = 0.2F;
+  shapes.loss_terms = {0.1F, 1e-3F};
+  shapes.sgd = true;
+  shapes.averages = true;
+  return shapes;
+}
+
+TEST(SelfCheck, FindsNothingInKernelsOfOptions) {
+  for (const Kernels* table : tables()) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      for (const KernelShapes& shapes : {gpt2(dtype), llama(dtype)}) {
+        Stream stream({}, 2);
+        EXPECT_NO_THROW(check_kernels(*table, stream, with_options(shapes))) << table->name;
+      }
+    }
+  }
+}
+
 // Wide layers are cut; a model of 7e9 parameters has these.
 TEST(SelfCheck, TakesWideLayers) {
   KernelShapes shapes = llama(DType::bf16);
@@ -123,6 +143,21 @@ void wrong_loss(Stream& stream, const CrossEntropy& p) {
   as<float>(p.losses)[0] += 0.01F;
 }
 void no_sum(Stream&, View, ConstView) {}
+void wrong_sgd(Stream& stream, const Sgd& p) {
+  right().sgd(stream, p);
+  as<float>(p.buffer)[p.buffer.count - 1] += 0.01F;
+}
+void no_average(Stream&, const MovingAverage&) {}
+void attention_of_another_mask(Stream& stream, const AttentionForward& p) {
+  AttentionForward other = p;
+  other.dropout.layer += 1;
+  right().attention_forward(stream, other);
+}
+void loss_without_terms(Stream& stream, const CrossEntropy& p) {
+  CrossEntropy plain = p;
+  plain.terms = {};
+  right().cross_entropy(stream, plain);
+}
 
 TEST(SelfCheck, NamesTheKernelThatErrs) {
   Stream stream({}, 2);
@@ -145,6 +180,23 @@ TEST(SelfCheck, NamesTheKernelThatErrs) {
               HasSubstr("layer_norm_backward (weight)"));
   EXPECT_THAT(message(&Kernels::cross_entropy, wrong_loss), HasSubstr("cross_entropy"));
   EXPECT_THAT(message(&Kernels::add, no_sum), HasSubstr("add of"));
+}
+
+TEST(SelfCheck, NamesTheKernelOfAnOptionThatErrs) {
+  Stream stream({}, 2);
+  const auto expect_found = [&](auto Kernels::*entry, auto wrong, const std::string& name) {
+    Kernels kernels = right();
+    kernels.*entry = wrong;
+    const KernelShapes plain = gpt2(DType::f32);
+    EXPECT_THAT(
+        message_of<DeviceError>([&] { check_kernels(kernels, stream, with_options(plain)); }),
+        HasSubstr(name));
+    EXPECT_NO_THROW(check_kernels(kernels, stream, plain)) << name;
+  };
+  expect_found(&Kernels::sgd, wrong_sgd, "sgd (momentum)");
+  expect_found(&Kernels::moving_average, no_average, "moving_average");
+  expect_found(&Kernels::attention_forward, attention_of_another_mask, "attention_forward");
+  expect_found(&Kernels::cross_entropy, loss_without_terms, "cross_entropy");
 }
 
 }  // namespace

@@ -43,6 +43,34 @@ TEST(SpaceForecast, CountsMilestones) {
   EXPECT_EQ(forecast_space(run_of(300, 100, 2, 100)).milestones, 0);   // among the newest
 }
 
+TEST(SpaceForecast, CountsTheBestSteps) {
+  const auto best_of = [](std::int64_t steps, std::int64_t every, std::int64_t eval_every,
+                          int keep_best) {
+    RunConfig config = run_of(steps, every, 2, 0);
+    config.data.validation = "validation";
+    config.train.eval_every = eval_every;
+    config.checkpoint.keep_best = keep_best;
+    const SpaceForecast forecast = forecast_space(config);
+    EXPECT_EQ(forecast.needed_bytes(),
+              (forecast.newest + forecast.best) * forecast.checkpoint_bytes);
+    return forecast.best;
+  };
+  EXPECT_EQ(best_of(1000, 100, 50, 0), 0);
+  EXPECT_EQ(best_of(1000, 100, 50, 3), 3);
+  EXPECT_EQ(best_of(100, 0, 0, 3), 0);      // the last step, which is saved anyway
+  EXPECT_EQ(best_of(100, 0, 40, 3), 2);     // 40 and 80 beside the last
+  EXPECT_EQ(best_of(300, 100, 100, 3), 0);  // all three stand there as the newest
+  EXPECT_EQ(best_of(300, 100, 60, 9), 4);   // 60, 120, 180, 240 beside 100, 200, 300
+}
+
+TEST(SpaceForecast, CountsTheStateOfTheOptimizer) {
+  RunConfig config = run_of(100, 10, 2, 0);
+  config.optimizer.name = "sgd";
+  EXPECT_EQ(forecast_space(config).checkpoint_bytes, 8 * parameter_count(config.model));
+  config.optimizer.ema = 0.999F;
+  EXPECT_EQ(forecast_space(config).checkpoint_bytes, 12 * parameter_count(config.model));
+}
+
 TEST(SpaceForecast, SaysWhatLacks) {
   SpaceForecast forecast;
   forecast.checkpoint_bytes = std::int64_t{10} << 30;
@@ -58,6 +86,10 @@ TEST(SpaceForecast, SaysWhatLacks) {
   EXPECT_EQ(forecast.lack("/c"), "");
   forecast.quota_bytes = std::int64_t{39} << 30;
   EXPECT_THAT(forecast.lack("/c"), HasSubstr("39 GiB of the quota are left"));
+  forecast.best = 1;
+  EXPECT_THAT(forecast.lack("/c"),
+              AllOf(HasSubstr("and 1 that checkpoint.keep_best keeps: 60 GiB"),
+                    HasSubstr("lower checkpoint.keep or checkpoint.keep_best")));
 }
 
 TEST(SpaceForecast, MeasuresAFolderThatIsNotThereYet) {

@@ -66,7 +66,7 @@ TEST(CheckSameBuild, RefusesAnotherProgramWhereBitsArePromised) {
     EXPECT_NO_THROW(check_same_build(comm, build, "fast", log));
     EXPECT_NO_THROW(check_same_build(comm, "version 1", "elastic", log));
   });
-  EXPECT_THAT(read_file(log_file(folder.path(), 0)), HasSubstr("one build on all nodes"));
+  EXPECT_THAT(read_file(log_file(folder.path(), 0)), HasSubstr("the same build on all nodes"));
 }
 
 TEST(CheckSameKernels, RefusesOtherInstructionSetsWhereBitsArePromised) {

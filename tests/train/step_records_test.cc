@@ -25,21 +25,22 @@ TEST(StepRecords, SayWhatDiffers) {
   StepRecord again = record(1);
   again.bits.losses[1] = std::nextafter(4, 5);
   EXPECT_EQ(difference(record(1), again, kNumbers),
-            "the loss of micro-batch 5 was 4 and is 4.000000000000001");
+            "the loss of micro-batch 5 was 4 and is now 4.000000000000001");
   EXPECT_EQ(difference_of_sums(record(1), again), "");
   again = record(1);
   again.bits.digests[0] = 9;
-  EXPECT_EQ(difference(record(1), again, kNumbers), "the gradient of micro-batch 4 has other bits");
+  EXPECT_EQ(difference(record(1), again, kNumbers),
+            "the gradient of micro-batch 4 has different bits");
   again = record(1);
   again.grad_norm = std::nan("");
-  EXPECT_EQ(difference_of_sums(record(1), again), "the gradient norm was 1.25 and is nan");
+  EXPECT_EQ(difference_of_sums(record(1), again), "the gradient norm was 1.25 and is now nan");
   again.loss = -0.0;
-  EXPECT_EQ(difference_of_sums(record(1), again), "the loss was 2.5 and is -0");
+  EXPECT_EQ(difference_of_sums(record(1), again), "the loss was 2.5 and is now -0");
   again = record(1);
   again.bits.digests.clear();
   StepRecord first = again;
   first.bits.losses[0] = -first.bits.losses[0];
-  EXPECT_EQ(difference(first, again, kNumbers), "the loss of micro-batch 4 was -3 and is 3");
+  EXPECT_EQ(difference(first, again, kNumbers), "the loss of micro-batch 4 was -3 and is now 3");
 }
 
 TEST(StepRecords, KeepTheNewest) {

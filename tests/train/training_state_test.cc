@@ -153,6 +153,22 @@ TEST(TrainingCounters, LeavesTheDataOutThatLedThere) {
   EXPECT_EQ(earlier.rewinds, 2);
 }
 
+// Against a sum over the steps; the batches that were left out count for the ramp alone.
+TEST(TrainingCounters, CountTheSamplesOfTheStepsDone) {
+  const BatchSchedule ramp(9, {2, 3, 4});
+  const std::vector<DataWindow> left_out = {{3, 3, 2}, {3, 5, 1}, {7, 10, 4}};
+  for (std::int64_t step = 7; step < 20; ++step) {
+    const TrainingCounters counters = at(step, left_out);
+    std::int64_t samples = 0;
+    for (std::int64_t done = 0; done < step; ++done) {
+      samples += ramp.size_of(done + (done < 3 ? 0 : done < 7 ? 3 : 7));
+    }
+    EXPECT_EQ(counters.samples(ramp), samples) << step;
+    EXPECT_EQ(counters.samples(9), 9 * step);
+    EXPECT_EQ(at(step).samples(ramp), ramp.before(step));
+  }
+}
+
 TEST(TrainingCounters, KnowWhatARunHasPassed) {
   const TrainingCounters now = at(520, {{400, 400, 101}});
   EXPECT_TRUE(has_passed(now, at(300)));

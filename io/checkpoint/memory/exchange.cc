@@ -59,7 +59,7 @@ void exchange_blocks(Communicator& comm, const std::vector<BlockRequestToRank>& 
   const int ranks = comm.size();
   std::vector<std::vector<std::size_t>> mine(static_cast<std::size_t>(ranks));
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    check(requests[i].rank != comm.rank(), "a rank does not ask itself");
+    check(requests[i].rank != comm.rank(), "a rank does not request blocks from itself");
     mine[static_cast<std::size_t>(requests[i].rank)].push_back(i);
   }
   const auto clients = tell_servers(comm, mine, requests);

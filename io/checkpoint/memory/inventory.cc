@@ -25,11 +25,12 @@ std::string refusal(const MemoryStep& step, const RunIdentity& identity) {
   const json& extra = *step.manifest->meta.extra;
   const auto run = extra.find(kRunField);
   if (run != extra.end() && *run != identity.run) {
-    return fmt::format("{} is of another run ({})", step.path.string(), run->dump());
+    return fmt::format("{} belongs to another run ({})", step.path.string(), run->dump());
   }
   if (identity.generation > 0 && step.name.generation >= identity.generation) {
-    return fmt::format("{} is of generation {}, this run of {}: its checkpoint folder was replaced",
-                       step.path.string(), step.name.generation, identity.generation);
+    return fmt::format(
+        "{} has generation {}, but this run has {}: its checkpoint folder was replaced",
+        step.path.string(), step.name.generation, identity.generation);
   }
   return "";
 }

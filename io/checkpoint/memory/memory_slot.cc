@@ -50,7 +50,7 @@ MemorySlot::MemorySlot(const fs::path& file, std::int64_t bytes, int threads)
     memory_.reset(map_file(opened, bytes));
   } catch (const IoError& e) {
     ::unlink(file.c_str());
-    throw IoError(fmt::format("no {} for a checkpoint in the node's memory: {}",
+    throw IoError(fmt::format("cannot reserve {} for a checkpoint in the node's memory: {}",
                               format_bytes(bytes), e.what()));
   }
   touch(memory_.get().data, bytes, threads);

@@ -171,8 +171,9 @@ std::optional<SaveOutcome> MemoryWriter::save(const CheckpointMeta& meta,
   has_place_ = slot.has_value();
   if (!slot) {
     job_.fail(
-        "the older steps are still needed: one is being written to disk, another is what partners "
-        "have; if this comes often, raise checkpoint.memory_every or checkpoint.every");
+        "both older steps in memory are still needed: one is being written to disk, and the "
+        "partners' copies are of the other. If this happens often, raise checkpoint.memory_every "
+        "or checkpoint.every");
     return before;
   }
   const ShardPlan plan = plan_shard_of_rank(blocks, meta.step, options_.generation, comm_.rank());
@@ -329,7 +330,7 @@ std::string MemoryWriter::settle(bool whole) {
       own_.want_copy(step.name);
     }
   } catch (const Error& e) {
-    return fmt::format("no partner will have a copy: {}", e.what());
+    return fmt::format("the step cannot be copied to a partner: {}", e.what());
   }
   return "";
 }

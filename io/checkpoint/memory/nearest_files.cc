@@ -149,7 +149,7 @@ std::string NearestLoader::read_turn(const ReadingTurn& turn, std::byte* buffer)
       return "";
     }
     const auto why = faults_.find(key);
-    fault = why == faults_.end() ? "it can't be opened" : why->second;
+    fault = why == faults_.end() ? "it cannot be opened" : why->second;
   } catch (const Error& e) {
     fault = e.what();
   }

@@ -84,8 +84,9 @@ std::string NearestLoader::missing() const {
   if (names.empty()) {
     return "";
   }
-  return fmt::format("{} of {} shards are in no node's memory and not on disk: {}{}", names.size(),
-                     copies_.size(), names.front(), names.size() > 1 ? ", ..." : "");
+  return fmt::format(
+      "{} of {} shards can be found neither in the memory of a node nor on disk: {}{}",
+      names.size(), copies_.size(), names.front(), names.size() > 1 ? ", ..." : "");
 }
 
 const ShardCopy* NearestLoader::next_copy(const Fetch& fetch) const {
@@ -155,7 +156,7 @@ void NearestLoader::note(const std::vector<Fetch*>& tried) {
 void NearestLoader::note_fault(Fetch& fetch) {
   const auto shard = static_cast<std::size_t>(fetch.piece.shard);
   if (fetch.fault.empty()) {
-    fetch.fault = fmt::format("{} can't be opened in {}", manifest_.shards[shard].file,
+    fetch.fault = fmt::format("{} cannot be opened in {}", manifest_.shards[shard].file,
                               copy_kind_text(copies_[shard][fetch.copy].kind));
   }
   if (stats_.repairs.size() < kMostRepairsTold) {
@@ -223,8 +224,8 @@ std::string NearestLoader::transit_fault(const Piece& piece, std::int64_t block,
     return "";
   }
   return fmt::format(
-      "{} in {}: block {} of {} does not have the digest in the manifest when it arrives from "
-      "rank {} ({}): damaged there or on the way",
+      "{} in {}: block {} of {}, as received from rank {} (host {}), does not have the digest in "
+      "the manifest: it was damaged there or on the way",
       copy.folder.string(), copy_kind_text(copy.kind), block, shard.file, sender,
       comm_.host(sender));
 }

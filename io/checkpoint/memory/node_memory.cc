@@ -61,7 +61,7 @@ MemoryStep inspect(const fs::path& path, const MemoryStepName& name, bool is_par
   try {
     Manifest manifest = parse_manifest(read_file(file), file.string());
     if (manifest.meta.step != name.step || manifest.generation != name.generation) {
-      throw DataError(fmt::format("{} is of step {}, generation {}: the folder was renamed",
+      throw DataError(fmt::format("{} belongs to step {}, generation {}: the folder was renamed",
                                   file.string(), manifest.meta.step, manifest.generation));
     }
     step.shards = shards_here(path, manifest);

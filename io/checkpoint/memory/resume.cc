@@ -16,7 +16,7 @@ namespace {
 // For people.
 std::string name_of(const StepCandidate& step) {
   return step.places.empty() ? step.disk.string()
-                             : fmt::format("memory of step {}", step.name.step);
+                             : fmt::format("step {} in memory", step.name.step);
 }
 
 // ConfigError on all ranks if it is one on any.
@@ -71,15 +71,15 @@ Resumed result_of(Communicator& comm, const StepCandidate& step, Manifest manife
                                        const std::vector<std::string>& skipped) {
   if (!on_disk) {
     throw DataError(fmt::format(
-        "the nodes' memory holds checkpoints, but none is valid, and there is none in {}:\n  {}\n"
-        "Look for what damages memory there (dmesg, trireme health). To start from the beginning, "
-        "launch the run again: what its nodes hold in memory goes with the launch",
+        "the nodes' memory holds checkpoints, but none is valid, and there is none in {}:\n  "
+        "{}\nCheck these nodes for faulty memory (dmesg, trireme health). To start from the "
+        "beginning, launch the run again: checkpoints in memory are removed when their launch ends",
         folder.string(), fmt::join(skipped, "\n  ")));
   }
-  throw DataError(fmt::format(
-      "{} holds checkpoints, but none is valid:\n  {}\nRestore one; or, to start from the "
-      "beginning, remove {} or choose another checkpoint.dir",
-      folder.string(), fmt::join(skipped, "\n  "), folder.string()));
+  throw DataError(
+      fmt::format("{} holds checkpoints, but none is valid:\n  {}\nRestore one of them. To start "
+                  "from the beginning instead, remove {} or choose another checkpoint.dir",
+                  folder.string(), fmt::join(skipped, "\n  "), folder.string()));
 }
 
 }  // namespace

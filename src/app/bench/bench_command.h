@@ -1,5 +1,5 @@
-// `trireme bench step|loader|ckpt|coll|p2p|pairs`: measures the machine against its own ceilings,
-// its network against a peer.
+// `trireme bench step|pipeline|loader|ckpt|coll|p2p|pairs`: compares the machine with ceilings that
+// are measured in the same run, and its communication with MPI.
 #pragma once
 
 #include "src/app/app_context.h"

@@ -34,8 +34,8 @@ class BenchFolder {
       : path_(within / fmt::format("bench-ckpt-{}", ::getpid())) {
     // A mistyped path would lie on another disk than the one to be measured.
     if (!fs::is_directory(within)) {
-      throw NotFound(
-          fmt::format("{} is no folder: name one on the disk to be measured", within.string()));
+      throw NotFound(fmt::format(
+          "{} is not a folder: name a folder on the disk that is to be measured", within.string()));
     }
     make_directories(path_);
   }

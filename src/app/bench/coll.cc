@@ -36,7 +36,7 @@ class CollBench {
     }
     if (options.root >= comm_->size()) {
       throw ConfigError(
-          fmt::format("-r {}: there is no such rank among {}", options.root, comm_->size()));
+          fmt::format("-r {}: the ranks are 0 to {}", options.root, comm_->size() - 1));
     }
   }
 
@@ -209,7 +209,7 @@ std::vector<std::int64_t> bench_sizes(const BenchCollOptions& options) {
   }
   const bool grows = options.factor > 1 ? options.min_bytes > 0 : options.increment > 0;
   if (!grows && options.min_bytes != options.max_bytes) {
-    throw ConfigError("sizes do not grow: -f needs -b above 0, -i has to be above 0");
+    throw ConfigError("the sizes do not grow: -f needs -b above 0, and -i must be above 0");
   }
   std::vector<std::int64_t> sizes;
   for (std::int64_t bytes = options.min_bytes; bytes <= options.max_bytes;

@@ -36,7 +36,7 @@ struct CollArguments {
 std::int64_t bounded_bytes(const std::string& text, const char* flag) {
   const std::int64_t bytes = parse_bytes(text);
   if (bytes > kMostBytes) {
-    throw ConfigError(fmt::format("{} {}: at most 1024 GiB", flag, text));
+    throw ConfigError(fmt::format("{} {}: the size must be at most 1024 GiB", flag, text));
   }
   return bytes;
 }
@@ -69,7 +69,7 @@ BenchCollOptions resolve(const CollArguments& arguments) {
 void tune(const CollArguments& arguments, AppContext& context) {
   BenchCollOptions options = resolve(arguments);
   if (std::find(options.ops.begin(), options.ops.end(), Collective::barrier) != options.ops.end()) {
-    throw ConfigError("--write-tuning: a barrier has no size to choose by");
+    throw ConfigError("--write-tuning cannot be used with barrier, which has no size");
   }
   const TuneResult result = bench_tune(options, context.session());
   if (context.session().world().rank() == 0) {

@@ -101,7 +101,7 @@ nlohmann::ordered_json coll_entry(const CollMeasurement& measurement,
 
 std::string peer_header(Collective op) {
   return fmt::format(
-      "# Beside {}, {}, in turns; medians of the slowest rank's times\n"
+      "# Compared with {}, {}, alternating; medians of the slowest rank's times\n"
       "# {:>10}  {:>10}  {:>8}  {:>10}  {:>8}  {:>7}\n"
       "# {:>10}  {:>10}  {:>8}  {:>10}  {:>8}\n",
       mpi_name_of(op), op == Collective::all_to_all ? "out of place" : "in place", "size", "time",

@@ -40,7 +40,7 @@ std::size_t find_name(const std::array<std::string_view, N>& names, std::string_
     }
   }
   throw ConfigError(
-      fmt::format("there is no {} '{}': choose from {}", what, name, fmt::join(names, ", ")));
+      fmt::format("unknown {} '{}': choose from {}", what, name, fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ DType parse_bench_dtype(std::string_view name) {
     }
   }
   throw ConfigError(fmt::format(
-      "there is no type '{}': choose float, double, bfloat16, int32 or int64 (or f32, f64, bf16, "
+      "unknown type '{}': choose float, double, bfloat16, int32 or int64 (or f32, f64, bf16, "
       "i32, i64)",
       name));
 }

@@ -116,7 +116,7 @@ struct Scale {
 std::string judged(const std::string& name, double fraction, const Scale& scale) {
   const char* const word = fraction >= scale.good   ? "good"
                            : fraction >= scale.fair ? "fair"
-                                                    : "low: look for what slows it";
+                                                    : "low: find out what slows it down";
   return fmt::format("{}: {:.2f} of {}: {}", name, fraction, scale.ceiling, word);
 }
 
@@ -153,14 +153,14 @@ std::string verdict_of(const Json& result) {
   }
   if (name.starts_with("ckpt") && name.ends_with("_stall")) {
     const double ratio = metrics.at("ratio");
-    return fmt::format("{}: training stands still for {:.2f} memory copies of its state: {}", name,
-                       ratio, ratio <= 1.5 ? "good" : "long");
+    return fmt::format("{}: training stalls for {:.2f} memory copies of its state: {}", name, ratio,
+                       ratio <= 1.5 ? "good" : "long");
   }
   const std::map<std::string, Scale> scales = {
       {"step",
        {fmt::format("the machine's {} rate", result.at("params").value("precision", "")), 0.6,
         0.4}},
-      {"loader", {"the rate of bare reads", 0.6, 0.3}},
+      {"loader", {"the rate of plain reads", 0.6, 0.3}},
       {"ckpt_write", {"the rate of dd on this disk", 0.7, 0.4}},
       {"ckpt_load", {"the rate of dd on this disk", 0.7, 0.4}},
       {"ckpt_memory_load", {"the rate of a memory copy", 0.5, 0.25}}};

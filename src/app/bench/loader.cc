@@ -86,7 +86,7 @@ class Bench {
         batches_(std::min(index_.samples(), options.max_samples) / (kMicros * options.micro_batch) *
                  kMicros) {
     if (batches_ < 1) {
-      throw ConfigError("the dataset is smaller than one step of the benchmark: take a larger one");
+      throw ConfigError("the dataset is smaller than one step of the benchmark: use a larger one");
     }
     for (const ShardEntry& entry : dataset_.manifest().shards) {
       files_.push_back(File::open_to_read(folder / entry.path));
@@ -105,7 +105,7 @@ class Bench {
     load();
     read();
     progress.done();
-    progress.stage(fmt::format("{} rounds: load, bare reads", options_.rounds));
+    progress.stage(fmt::format("{} rounds: load, plain reads", options_.rounds));
     std::vector<double> loaded;
     std::vector<double> bare;
     for (int round = 0; round < options_.rounds; ++round) {
@@ -148,9 +148,12 @@ class Bench {
     const Stopwatch watch;
     Loader loader(dataset_, sampler_,
                   {.sequence = options_.sequence,
-                   .global_batch = kMicros * options_.micro_batch,
+                   .batches = kMicros * options_.micro_batch,
                    .micro_batch = options_.micro_batch,
-                   .micros = {0, 1, 2, 3},
+                   .micros =
+                       [](std::int64_t) {
+                         return std::vector<std::int64_t>{0, 1, 2, 3};
+                       },
                    .steps = batches_ / kMicros,
                    .depth_steps = 2,
                    .threads = options_.threads},

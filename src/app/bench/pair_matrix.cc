@@ -98,7 +98,8 @@ PairThreshold parse_threshold(const std::string& text) {
                         (threshold.absolute || (rest.empty() && threshold.value <= 1));
   if (error != std::errc{} || !sensible) {
     throw ConfigError(fmt::format(
-        "--threshold {}: give a part of the median, as 0.8, or a rate, as 2.5GB/s", text));
+        "--threshold {}: expected a fraction of the median, as in 0.8, or a rate, as in 2.5GB/s",
+        text));
   }
   threshold.value *= threshold.absolute ? 1e9 : 1;
   return threshold;

@@ -50,10 +50,10 @@ class PairsBench {
       }
     }
     if (members_.size() < 2) {
-      throw ConfigError(fmt::format(
-          "bench pairs has nobody to pair: {} takes part; start more {}",
-          options.by_host ? "one host" : "one rank",
-          options.by_host ? "hosts, or leave out --by host" : "ranks with mpirun or srun"));
+      throw ConfigError(fmt::format("bench pairs needs at least two {}",
+                                    options.by_host
+                                        ? "hosts: start ranks on more hosts, or omit --by host"
+                                        : "ranks: start more with mpirun or srun"));
     }
     std::memset(buffer_.data(), 0, static_cast<std::size_t>(buffer_.bytes()));
   }
@@ -195,7 +195,7 @@ class Verdict {
       fmt::print("# below {:.2f} GB/s: {} FAILED\n", *least_ / 1e9, text(pair));
     }
     if (suspect_) {
-      fmt::print("# {} is in every one of these pairs\n", bench_.name(*suspect_));
+      fmt::print("# {} is part of each of these pairs\n", bench_.name(*suspect_));
     }
   }
 
@@ -259,7 +259,7 @@ BenchPairsResult bench_pairs(const BenchPairsOptions& options, MpiSession& sessi
   const PairMatrix latencies = scaled(measured.latency, 1e6);
   const Verdict verdict(options, bench, measured.bandwidth);
   if (bench.speaks()) {
-    fmt::print("# Trireme pairs of {} {}, backend {}, {} a message, window {}\n", bench.size(),
+    fmt::print("# Trireme pairs of {} {}, backend {}, {} per message, window {}\n", bench.size(),
                options.by_host ? "hosts" : "ranks", name_of(options.backend),
                format_bytes(options.bytes), options.window);
     if (bench.size() <= kMostPrinted) {

@@ -79,7 +79,7 @@ Json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session) {
   PipelineBubble bubble(schedule, shape);
   std::vector<double> seconds;
   BenchProgress progress("bench pipeline", options.rounds + 1, pp->rank() == 0);
-  progress.stage("one round to warm up, then those that count");
+  progress.stage("one warm-up round, then the timed rounds");
   for (int round = 0; round <= options.rounds; ++round) {
     pp->barrier().wait();
     runner.run(steps, stage);

@@ -42,7 +42,7 @@ std::int64_t message_bytes(const std::string& text, const char* flag) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   const std::int64_t bytes = parse_bytes(text);
   if (bytes > kMost) {
-    throw ConfigError(fmt::format("{} {}: a message has at most 1 GiB", flag, text));
+    throw ConfigError(fmt::format("{} {}: a message must have at most 1 GiB", flag, text));
   }
   return bytes;
 }
@@ -63,7 +63,7 @@ void read_sizes(const std::string& text, BenchP2pOptions& options) {
   options.max_bytes =
       message_bytes(colon == std::string::npos ? text : text.substr(colon + 1), "-m");
   if (options.max_bytes < options.min_bytes) {
-    throw ConfigError(fmt::format("-m {}: the largest message is below the smallest", text));
+    throw ConfigError(fmt::format("-m {}: the largest message is smaller than the smallest", text));
   }
 }
 
@@ -81,7 +81,9 @@ void run_p2p(const P2pArguments& arguments, AppContext& context) {
   }
   write_once(result.results, arguments.json_file, context);
   if (result.wrong > 0) {
-    throw DeviceError(fmt::format("{} bytes arrived changed", result.wrong));
+    throw DeviceError(
+        fmt::format("{} arrived with a wrong value: test the network and the memory of these hosts",
+                    counted(result.wrong, "byte")));
   }
 }
 

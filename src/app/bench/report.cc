@@ -22,7 +22,7 @@ void check_alone() {
     const char* size = std::getenv(name);
     if (size != nullptr && std::string_view(size) != "1") {
       throw ConfigError(
-          fmt::format("this benchmark measures one process, and the launcher started {}: run it "
+          fmt::format("this benchmark measures one process, but the launcher started {}: run it "
                       "without mpirun or srun, or with -n 1",
                       size));
     }

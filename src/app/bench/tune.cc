@@ -89,8 +89,8 @@ class TuneBench {
       const std::int64_t bytes = std::max<std::int64_t>(options_.max_bytes, 64);
       candidates_.push_back(std::make_unique<Candidate>(backend, std::move(comm), bytes));
     } else if (speaks()) {
-      fmt::print("# without {}: {}\n", name_of(backend),
-                 reason.empty() ? "another rank cannot" : reason);
+      fmt::print("# {} is not available: {}\n", name_of(backend),
+                 reason.empty() ? "another rank cannot use it" : reason);
     }
   }
 

@@ -14,6 +14,7 @@
 #include "slurm/job/topology.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/units.h"
 #include "src/train/run/layout.h"
 #include "src/train/run/run_config.h"
 
@@ -73,7 +74,8 @@ Ground place_of(const LaunchOptions& options) {
     for (const NodeSpec& node : place.nodes) {
       if (options.ranks_a_node == 0 && node.slots != place.ranks_a_node) {
         throw ConfigError(fmt::format(
-            "{}: {} has slots={}, {} has slots={}: every node gets as many ranks; say how many "
+            "{}: {} has slots={}, but {} has slots={}: all nodes get the same number of ranks; "
+            "choose it "
             "with --ranks-per-node",
             options.hosts, place.nodes.front().name, place.ranks_a_node, node.name, node.slots));
       }
@@ -129,7 +131,7 @@ void check_user(const LaunchOptions& options) {
 RunConfig run_config_of(const std::vector<std::string>& run, char** environment) {
   if (run.size() < 2 || run.front() != "train") {
     throw ConfigError(
-        "what is to be launched comes after '--': trireme launch ... -- train CONFIG "
+        "no run is given: write it after '--', as in trireme launch ... -- train CONFIG "
         "[key=value ...]");
   }
   return load_run_config({.file = run[1],
@@ -148,8 +150,11 @@ CoursePlan course_of(const LaunchOptions& options, const Ground& place, const Ru
   course.launcher = options.launcher;
   course.in_slurm = !place.job.empty();
   if (course.nodes_wanted < 1 || course.least_nodes > course.nodes_wanted) {
-    throw ConfigError(fmt::format("{} nodes less {} spares leave {}; --min-nodes asks for {}",
-                                  count, options.spares, course.nodes_wanted, course.least_nodes));
+    throw ConfigError(
+        fmt::format("--spares {} leaves {} of {} to train on, but at least {} must train: lower "
+                    "--spares or --min-nodes",
+                    options.spares, std::max(course.nodes_wanted, 0), counted(count, "node"),
+                    std::max(course.least_nodes, 1)));
   }
   course.fits = [config, ranks_a_node](int nodes) {
     try {

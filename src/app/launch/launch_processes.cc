@@ -44,7 +44,9 @@ std::string read_secret() {
   std::getline(std::cin, secret);
   if (secret.size() != kDigits) {
     throw ConfigError(
-        "no launch's secret on stdin: 'trireme launch' starts this command by itself");
+        "standard input holds no secret of a launch: this command is started by 'trireme launch', "
+        "not "
+        "by hand");
   }
   return secret;
 }

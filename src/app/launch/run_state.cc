@@ -15,6 +15,7 @@
 #include "slurm/policy/verdict.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/train/run/run_config.h"
 
@@ -93,7 +94,8 @@ void add_metrics(const std::vector<json>& lines, RunState& state) {
   for (auto line = lines.end() - std::min(kLatest, std::ssize(lines)); line != lines.end();
        ++line) {
     state.step = whole(*line, "step");
-    state.loss = number(*line, "loss");
+    const auto mean = number(*line, "loss_mean");  // which the log prints as well
+    state.loss = mean ? mean : number(*line, "loss");
     state.updated = number(*line, "time");
     if (const auto step_ms = number(*line, "step_ms")) {
       milliseconds += *step_ms;
@@ -133,6 +135,7 @@ void add_end(const fs::path& run, RunState& state) {
     return;
   }
   state.state = reason->code == static_cast<int>(ExitCode::requeue) ? "stopped" : "failed";
+  state.step = std::max(state.step, reason->step);
   state.code = reason->code;
   state.reason = reason->message;
 }
@@ -143,14 +146,6 @@ std::string date_of(double seconds) {
   ::localtime_r(&time, &parts);
   std::array<char, 32> text{};
   return {text.data(), std::strftime(text.data(), text.size(), "%F %T", &parts)};
-}
-
-// What a file of the run says may hold anything: no control character reaches a terminal.
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
-  return text;
 }
 
 }  // namespace
@@ -168,7 +163,8 @@ RunState state_of_run(const fs::path& run) {
   if (metrics.empty() && journal.empty() && !fs::exists(run / "config.yaml", gone) &&
       !fs::exists(run / ".lock", gone)) {
     throw NotFound(fmt::format(
-        "{} is not the folder of a run: give the run.dir of one that was started", run.string()));
+        "{} is not the folder of a run: give the run.dir of a run that has been started",
+        run.string()));
   }
   RunState state;
   add_metrics(metrics, state);

@@ -23,9 +23,9 @@ void add_status_command(CommandLine& app) {
   command.footer(
       "Example:\n"
       "  trireme status runs/first\n"
-      "Reads the files of the folder only: any host that sees it can tell. States: running,\n"
-      "starting, finished, stopped (saved; start it again), failed, interrupted (ended without\n"
-      "saying why). The exit code is 0 whatever the state.");
+      "Reads only the files of the folder, so it works on any host that can read them. States:\n"
+      "running, starting, finished, stopped (saved; start it again), failed, interrupted (ended\n"
+      "without a stated reason). The exit code is 0 in every state.");
   command.callback([options] {
     const RunState state = state_of_run(options->run);
     if (options->json) {

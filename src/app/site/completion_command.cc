@@ -120,7 +120,7 @@ std::string bash_completion(const CommandLine& app) {
       "  esac\n"
       "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"${{COMP_WORDS[COMP_CWORD]}}\")\n"
       "}}\n"
-      "# Where nothing of ours fits, a file's name does.\n"
+      "# File names complete where no command or option does.\n"
       "complete -o default -F _{0} {0}\n",
       app.name(), steps_of(places), cases);
 }

@@ -95,12 +95,14 @@ void try_fabric(const RunConfig& config, MpiSession& session, std::vector<Findin
     session.world().set_deadline(kFabricDeadline);
     const auto world =
         session.make_world(parse_backend(config.comm_backend), {}, [&](const std::string& text) {
-          found.push_back(warning_of(text, "all ranks", "choose comm.backend to say so"));
+          found.push_back(
+              warning_of(text, "all ranks", "set comm.backend to the transport that you want"));
         });
     world->set_deadline(kFabricDeadline);
     const std::int64_t sum = all_reduce_value(*world, std::int64_t{1}, ReduceOp::sum);
     if (sum != world->size()) {
-      throw CommError(fmt::format("{} ranks of 1 each add up to {}", world->size(), sum));
+      throw CommError(fmt::format("an all-reduce of ones over {} gave {}",
+                                  counted(world->size(), "rank"), sum));
     }
   } catch (const Error& error) {
     found.push_back(error_of(error, session.place().host));
@@ -157,7 +159,7 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
   return found;
 }
 
-void print(const std::vector<Finding>& found, int ranks) {
+void print(const std::vector<Finding>& found, int ranks, int planned) {
   std::size_t errors = 0;
   for (const Finding& finding : found) {
     const bool error = finding.severity == Severity::error;
@@ -169,7 +171,9 @@ void print(const std::vector<Finding>& found, int ranks) {
     }
   }
   const ExitCode code = exit_code_of(found);
-  fmt::print("doctor: {}: {}, {}: {}\n", counted(ranks, "rank"), counted(errors, "error"),
+  const std::string plan =
+      planned > 0 && planned != ranks ? fmt::format(" for a launch of {}", planned) : "";
+  fmt::print("doctor: {}{}: {}, {}: {}\n", counted(ranks, "rank"), plan, counted(errors, "error"),
              counted(found.size() - errors, "warning"),
              errors > 0
                  ? fmt::format("this launch would end with exit code {}", static_cast<int>(code))
@@ -191,7 +195,7 @@ void doctor(const DoctorOptions& options, AppContext& context) {
                 {"exit_code", context.exit_code},
                 {"findings", to_json(found)}});
   } else {
-    print(found, ranks.world().size());
+    print(found, ranks.world().size(), options.planned.world);
   }
 }
 

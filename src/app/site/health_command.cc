@@ -54,7 +54,7 @@ class Alarm {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds),
                            [this] { return over_; })) {
-      const std::string text = fmt::format("health FAILED on {}: {}: not done in {:g} s\n",
+      const std::string text = fmt::format("health FAILED on {}: {}: not finished within {:g} s\n",
                                            host_name(), part.load(), seconds);
       (void)!::write(STDOUT_FILENO, text.data(), text.size());
       ::_exit(static_cast<int>(ExitCode::below_threshold));
@@ -72,7 +72,7 @@ Measures load_baseline(const std::string& path) {
     return parse_baseline(read_file(path, kMostBaselineBytes));
   } catch (const DataError& error) {
     throw DataError(
-        fmt::format("{}: {}: make it again, on a node that is well, with trireme health "
+        fmt::format("{}: {}: create it again on a healthy node with trireme health "
                     "--save-baseline {}",
                     path, error.what(), path));
   }

@@ -1,5 +1,6 @@
 #include "src/app/site/man_command.h"
 
+#include <algorithm>
 #include <cctype>
 #include <memory>
 
@@ -232,6 +233,22 @@ void man(const CommandLine& app, const std::string& command, const std::string& 
   fmt::print("{}", found->second);
 }
 
+void check_subcommand(const CommandLine& app, const std::string& name, const std::string& below) {
+  const auto is_named = [](const std::string& wanted) {
+    return [&wanted](const auto& command) { return command->name() == wanted; };
+  };
+  const auto& all = app.commands();
+  const auto found = std::find_if(all.begin(), all.end(), is_named(name));
+  if (below.empty() || found == all.end()) {
+    return;
+  }
+  const auto& commands = (*found)->commands();
+  if (std::none_of(commands.begin(), commands.end(), is_named(below))) {
+    throw ConfigError(fmt::format("'{}' has no subcommand '{}': 'trireme {} --help' lists them",
+                                  name, below, name));
+  }
+}
+
 }  // namespace
 
 std::map<std::string, std::string> man_pages(const CommandLine& app) {
@@ -247,13 +264,19 @@ void add_man_command(CommandLine& app) {
   CommandLine& command =
       app.add_command("man", "Print the manual page of a command or of a file format");
   const auto name = std::make_shared<std::string>();
+  const auto below = std::make_shared<std::string>();
   const auto folder = std::make_shared<std::string>();
   command.add_option(
       "COMMAND", *name,
       "The command, or trireme.yaml for the configuration (default: the program's own page)");
+  // The subcommands of a command are described on its page.
+  command.add_option("SUBCOMMAND", *below, "One of its subcommands, which the same page describes");
   command.add_option("--all", *folder, "Write all pages into DIR").type_name("DIR");
   command.footer("Examples:\n  trireme man launch | man -l -\n  trireme man --all share/man/man1");
-  command.callback([&app, name, folder] { man(app, *name, *folder); });
+  command.callback([&app, name, below, folder] {
+    check_subcommand(app, *name, *below);
+    man(app, *name, *folder);
+  });
 }
 
 }  // namespace trireme

@@ -155,8 +155,8 @@ std::string shapes_that_fit(std::int64_t units, const PipelineShape& shape) {
 void check_enough(std::int64_t units, const PipelineShape& shape) {
   if (units < shape.virtual_stages()) {
     throw ConfigError(fmt::format(
-        "stages {} x virtual stages a rank {} = {} > {} residual layers (two a transformer layer): "
-        "take {}",
+        "{} pipeline stages x {} virtual stages per rank = {}, more than the model's {} residual "
+        "layers (two per transformer block): use {}",
         shape.stages, shape.chunks, shape.virtual_stages(), units, shapes_that_fit(units, shape)));
   }
 }

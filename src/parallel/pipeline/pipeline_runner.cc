@@ -55,9 +55,9 @@ class PipelineRunner::Run {
       pass_on(message_out_of(step, runner_.shape_, stage_), std::move(output));
       pass_on(embedding, std::move(embedded));
     }
-    check(own_.empty() && receives_.empty(), "a schedule takes all that it is given");
+    check(own_.empty() && receives_.empty(), "a schedule uses every tensor that it receives");
     const Stopwatch waiting;
-    const SpanTimer span(runner_.spans_, SpanKind::stages, "sends to leave");
+    const SpanTimer span(runner_.spans_, SpanKind::stages, "waiting for sends");
     for (Transfer& send : sends_) {
       send.pending.wait();
     }
@@ -124,7 +124,7 @@ class PipelineRunner::Run {
       return;
     }
     check(tensor.shape() == runner_.activation_ && tensor.dtype() == runner_.dtype_,
-          "what moves between stages is of one shape and type");
+          "tensors between stages have the same shape and type");
     if (to->peer == stage_) {
       own_.emplace(to->message, std::move(tensor));
       return;

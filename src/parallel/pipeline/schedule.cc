@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 5> kKindNames = {"forward", "backward", "
 
 void check_positive(std::string_view what, std::int64_t value) {
   if (value < 1) {
-    throw ConfigError(fmt::format("a pipeline of {} {}: take 1 or more", value, what));
+    throw ConfigError(fmt::format("a pipeline has {} {}: there must be at least 1", value, what));
   }
 }
 
@@ -119,7 +119,7 @@ PipelineSchedule parse_pipeline_schedule(std::string_view name) {
       return static_cast<PipelineSchedule>(i);
     }
   }
-  throw ConfigError(fmt::format("there is no pipeline schedule '{}': choose one of {}", name,
+  throw ConfigError(fmt::format("unknown pipeline schedule '{}': choose one of {}", name,
                                 fmt::join(kNames, ", ")));
 }
 
@@ -134,28 +134,29 @@ std::string describe(const PipelineStep& step) {
 
 void check_pipeline(PipelineSchedule schedule, const PipelineShape& shape) {
   check_positive("stages", shape.stages);
-  check_positive("virtual stages a rank", shape.chunks);
+  check_positive("virtual stages per rank", shape.chunks);
   check_positive("micro-batches", shape.micro_batches);
   if (schedule != PipelineSchedule::interleaved) {
     if (shape.chunks > 1) {
-      throw ConfigError(fmt::format(
-          "schedule {} has 1 virtual stage a rank, not {}: take 1, or the schedule interleaved",
-          name_of(schedule), shape.chunks));
+      throw ConfigError(
+          fmt::format("the schedule {} has 1 virtual stage per rank, not {}: use 1, or the "
+                      "schedule interleaved",
+                      name_of(schedule), shape.chunks));
     }
     return;
   }
   if (shape.chunks == 1) {
     throw ConfigError(
-        "schedule interleaved with 1 virtual stage a rank is 1f1b: take 2 virtual stages or more, "
-        "or the schedule 1f1b");
+        "the schedule interleaved needs at least 2 virtual stages per rank: use 2 or more, or the "
+        "schedule 1f1b");
   }
   const std::int64_t over = shape.micro_batches % shape.stages;
   if (over != 0) {
     const std::int64_t below = shape.micro_batches - over;
     throw ConfigError(fmt::format(
-        "schedule interleaved: micro-batches {0} % stages {1} = {2}, not 0: take {3}{4} "
-        "micro-batches a replica and step, or the schedule 1f1b",
-        shape.micro_batches, shape.stages, over, below > 0 ? fmt::format("{} or ", below) : "",
+        "the schedule interleaved needs the number of micro-batches per replica and step to be a "
+        "multiple of the {1} stages, but it is {0}: use {2}{3} micro-batches, or the schedule 1f1b",
+        shape.micro_batches, shape.stages, below > 0 ? fmt::format("{} or ", below) : "",
         below + shape.stages));
   }
 }

@@ -129,7 +129,7 @@ class Simulator {
         stuck += fmt::format("; stage {} before {}", stage, describe(steps_[stage][next_[stage]]));
       }
     }
-    check(stuck.empty(), ("a schedule waits for itself for ever" + stuck).c_str());
+    check(stuck.empty(), ("a schedule deadlocks" + stuck).c_str());
   }
 
   void summarize(std::size_t stage) {

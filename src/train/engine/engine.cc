@@ -40,7 +40,6 @@ ModelChunks Engine::make_chunks() {
   const ZeroTools tools{*dp_,        tools_.kernels,     tools_.stream,
                         state_pool_, shared_state_pool_, tools_.spans};
   const ZeroState::Options options{.level = layout_.zero,
-                                   .micro_batches = config_.micro_batches(),
                                    .reproducibility = layout_.reproducibility,
                                    .bucket_bytes = config_.parallel.bucket_bytes,
                                    .borders = {},

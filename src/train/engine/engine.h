@@ -50,9 +50,9 @@ class Engine {
   Replica& replica() { return replica_; }
   SpanLog* spans() const { return tools_.spans; }
 
-  // Of a step, this rank's micro-batches.
-  const std::vector<std::int64_t>& micro_batches() const {
-    return chunks_.front()->state.reducer().micro_batches();
+  // The numbers of this rank's micro-batches within a step of `sequences`, rising.
+  std::vector<std::int64_t> micro_batches(std::int64_t sequences) const {
+    return layout_.micro_batches_of(tools_.world.rank(), sequences / config_.train.micro_batch);
   }
   // Of all groups.
   void set_deadline(std::chrono::duration<double> deadline);

@@ -28,9 +28,9 @@ void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& sp
   // One micro-batch per step: the loader's memory does not grow with the dataset.
   Loader loader(dataset, in_order,
                 {.sequence = sequence,
-                 .global_batch = span.batch,
+                 .batches = span.batch,
                  .micro_batch = span.batch,
-                 .micros = {0},
+                 .micros = [](std::int64_t) { return std::vector<std::int64_t>{0}; },
                  .steps = span.count},
                 span.first_sample);
   std::vector<std::int32_t> zeros;

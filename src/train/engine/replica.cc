@@ -43,10 +43,12 @@ class Replica::Work : public StageWork {
   Work(const Parts& parts, const TokenSource* tokens, std::int64_t batch)
       : parts_(parts), source_(tokens), batch_(batch) {}
 
-  // Of a step; without, nothing is trained.
-  void train(std::int64_t step, const std::vector<std::int64_t>& numbers) {
+  // Of a step of `sequences`; without, nothing is trained.
+  void train(std::int64_t step, std::int64_t sequences, const std::vector<std::int64_t>& numbers) {
     step_ = step;
     numbers_ = &numbers;
+    const auto tokens = static_cast<double>(sequences * parts_.config.data.sequence);
+    scale_ = static_cast<float>(1 / tokens);
   }
 
   Tensor forward(int chunk, std::int64_t m, Tensor input) override {
@@ -149,9 +151,8 @@ class Replica::Work : public StageWork {
     Run run = run_of(chunk, m);
     run.gradients = flight.gradients;
     run.later = later;
-    const auto scale = static_cast<float>(1 / static_cast<double>(parts_.config.tokens_a_step()));
     Model::Backward back =
-        c.model.backward(tokens_of(m), std::move(doutput), scale, flight.saved, run);
+        c.model.backward(tokens_of(m), std::move(doutput), scale_, flight.saved, run);
     note_loss(m, back.loss);
     if (c.model.is_tied_last()) {
       tied_[m] = flight.gradients;
@@ -202,6 +203,7 @@ class Replica::Work : public StageWork {
   const TokenSource* source_;
   std::int64_t batch_;
   std::int64_t step_ = 0;
+  float scale_ = 0;  // of each token's loss in the mean
   const std::vector<std::int64_t>* numbers_ = nullptr;
   std::int64_t loaded_ = 0;
   std::map<std::int64_t, Tokens> tokens_;
@@ -213,7 +215,8 @@ class Replica::Work : public StageWork {
 
 Replica::Replica(Parts parts)
     : parts_(std::move(parts)),
-      steps_(make_schedule(parts_.layout.schedule, parts_.layout.shape, parts_.pp.rank())) {}
+      shape_(parts_.layout.shape),
+      steps_(make_schedule(parts_.layout.schedule, shape_, parts_.pp.rank())) {}
 
 Replica::~Replica() = default;
 
@@ -231,12 +234,22 @@ bool Replica::reads_tokens() const {
   return parts_.pp.rank() == 0 || parts_.pp.rank() == parts_.pp.size() - 1;
 }
 
-MicroBatchBits Replica::train(std::int64_t step, const std::vector<std::int64_t>& micro_batches,
+// For so many micro-batches of this replica.
+void Replica::schedule(std::int64_t micro_batches) {
+  if (shape_.micro_batches != micro_batches) {
+    shape_.micro_batches = micro_batches;
+    steps_ = make_schedule(parts_.layout.schedule, shape_, parts_.pp.rank());
+  }
+}
+
+MicroBatchBits Replica::train(std::int64_t step, std::int64_t sequences,
+                              const std::vector<std::int64_t>& micro_batches,
                               const TokenSource& tokens) {
   const RunConfig& config = parts_.config;
+  schedule(static_cast<std::int64_t>(micro_batches.size()));
   Work work(parts_, reads_tokens() ? &tokens : nullptr, config.train.micro_batch);
-  work.train(step, micro_batches);
-  PipelineRunner runner(parts_.pp, parts_.shared_pool, parts_.layout.shape,
+  work.train(step, sequences, micro_batches);
+  PipelineRunner runner(parts_.pp, parts_.shared_pool, shape_,
                         activation_shape(config.train.micro_batch), config.compute_dtype(),
                         parts_.spans);
   runner.run(steps_, work);

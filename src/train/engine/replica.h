@@ -45,10 +45,10 @@ class Replica {
   Replica& operator=(const Replica&) = delete;
 
   // Forward and backward of the micro-batches of step `step`, whose numbers within the global batch
-  // are given; the gradients go to the chunks' reducers. tokens gives them in that order; it is not
-  // called at ranks that see no tokens.
-  MicroBatchBits train(std::int64_t step, const std::vector<std::int64_t>& micro_batches,
-                       const TokenSource& tokens);
+  // of `sequences` are given; the gradients go to the chunks' reducers. tokens gives them in that
+  // order; it is not called at ranks that see no tokens.
+  MicroBatchBits train(std::int64_t step, std::int64_t sequences,
+                       const std::vector<std::int64_t>& micro_batches, const TokenSource& tokens);
   // The same losses of the next `count` micro-batches, of `batch` sequences each, forward only.
   void evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses);
 
@@ -62,9 +62,11 @@ class Replica {
   class Work;
 
   Shape activation_shape(std::int64_t batch) const;
+  void schedule(std::int64_t micro_batches);
 
   Parts parts_;
-  std::vector<PipelineStep> steps_;
+  PipelineShape shape_;              // of the last step's schedule
+  std::vector<PipelineStep> steps_;  // the schedule
   PipelineRunner::Timings timings_;
   double data_wait_seconds_ = 0;
 };

@@ -1,5 +1,5 @@
 // The copy of a tied embedding that the first pipeline stage holds
-// (docs/decisions/0010-the-last-stage-owns-a-tied-embedding.md).
+// (docs/decisions/0010-tied-embedding-on-the-last-stage.md).
 #pragma once
 
 #include "mpi/communicator.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
+#include <string>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -36,6 +38,14 @@ std::int64_t resident_bytes() {
 }
 
 std::int64_t peak_resident_bytes() {
+  std::ifstream file("/proc/self/status");
+  for (std::string name; file >> name;) {
+    std::int64_t kib = 0;
+    if (name == "VmHWM:" && file >> kib) {
+      return kib * 1024;
+    }
+  }
+  // Linux keeps ru_maxrss across exec: it may be the peak of the process that started this one.
   struct rusage usage {};
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
@@ -59,6 +69,7 @@ void expose_weights(const ModelChunk& chunk) {
 StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   restore_floating_point();  // a library that was loaded meanwhile may have changed it
   StepResult result;
+  result.sequences = engine_.config().batches().size_of(counters.batches());
   result.lr = learning_rate(engine_.config().optimizer.schedule, counters.step);
   run_micro_batches(counters.step, result);
   // The small exchange queues up behind the gradients: together they are what computing waits for.
@@ -73,15 +84,21 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   return result;
 }
 
+// Of the whole step.
+std::int64_t TrainStep::micro_batches(const StepResult& result) const {
+  return result.sequences / engine_.config().train.micro_batch;
+}
+
 void TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
   engine_.group().take_waited_seconds();
   for (const auto& chunk : engine_.chunks()) {
-    chunk->state.reducer().begin_step();
+    chunk->state.reducer().begin_step(micro_batches(result));
   }
   Replica& replica = engine_.replica();
   const double exposed_before = exposed_seconds();
   const Stopwatch watch;
-  result.bits = replica.train(step, engine_.micro_batches(), tokens_);
+  result.bits =
+      replica.train(step, result.sequences, engine_.micro_batches(result.sequences), tokens_);
   result.data_wait_ms = 1e3 * replica.data_wait_seconds();
   result.tensor_wait_ms = 1e3 * engine_.group().take_waited_seconds();
   result.pipeline_wait_ms = 1e3 * replica.timings().wait_seconds;
@@ -120,14 +137,12 @@ void TrainStep::share(int signal, StepResult& result) {
   meeting.end();
 
   const ProcessGrid& grid = layout.grid;
-  const GradientRounds rounds =
-      gradient_rounds(config.micro_batches(), grid.dp(), layout.zero, layout.reproducibility);
   std::vector<double>& in_order = result.micro_losses;
-  in_order.assign(static_cast<std::size_t>(config.micro_batches()), 0.0);
+  in_order.assign(static_cast<std::size_t>(micro_batches(result)), 0.0);
   for (int rank = 0; rank < ranks; ++rank) {
     const double* from = all.data() + a_rank * static_cast<std::size_t>(rank);
     if (layout.has_head(rank) && grid.tp_rank(rank) == 0) {
-      for (const std::int64_t number : rounds.numbers(grid.dp_rank(rank), grid.dp())) {
+      for (const std::int64_t number : layout.micro_batches_of(rank, micro_batches(result))) {
         in_order[static_cast<std::size_t>(number)] = *from++;
       }
     } else {
@@ -136,7 +151,7 @@ void TrainStep::share(int signal, StepResult& result) {
     result.stop_signal = std::max(result.stop_signal, static_cast<int>(from[0]));
     result.memory_bytes = std::max(result.memory_bytes, static_cast<std::int64_t>(from[1]));
   }
-  const auto tokens = static_cast<double>(config.tokens_a_step());
+  const auto tokens = static_cast<double>(result.sequences * config.data.sequence);
   result.loss = without_sign_of_nan(
       sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size())) / tokens);
 }

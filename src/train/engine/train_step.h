@@ -13,8 +13,9 @@
 namespace trireme {
 
 struct StepResult {
-  double loss = 0;       // mean over the tokens of the global batch
-  double grad_norm = 0;  // before clipping
+  std::int64_t sequences = 0;  // of the global batch
+  double loss = 0;             // mean over its tokens
+  double grad_norm = 0;        // before clipping
   double lr = 0;
   Judgement judgement;               // without an update weights and moments are untouched
   int stop_signal = 0;               // a signal that any rank has received, or 0
@@ -40,6 +41,7 @@ class TrainStep {
 
  private:
   void run_micro_batches(std::int64_t step, StepResult& result);
+  std::int64_t micro_batches(const StepResult& result) const;
   double exposed_seconds() const;
   void share(int signal, StepResult& result);
   double norm();
@@ -54,7 +56,7 @@ class TrainStep {
 double sum_in_order(const double* values, std::int64_t count);
 // Resident memory of this process, from /proc/self/statm; 0 where there is none.
 std::int64_t resident_bytes();
-// The most that was ever resident.
+// The most that was ever resident of this program, from /proc/self/status.
 std::int64_t peak_resident_bytes();
 
 }  // namespace trireme

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/keep_steps.h"
-#include "src/base/json_fields.h"
+#include "src/base/json_number.h"
 
 namespace trireme {
 namespace {
@@ -42,14 +42,6 @@ void check_fits(std::int64_t batches) {
   if (batches > kMostBatches) {
     throw DataError(fmt::format("left_out: {} batches are more than a run can have", batches));
   }
-}
-
-double finite_field(const nlohmann::json& object, const char* name) {
-  const nlohmann::json& value = field(object, name);
-  if (!value.is_number() || !std::isfinite(value.get<double>())) {
-    throw DataError(fmt::format("field '{}' is not a finite number", name));
-  }
-  return value.get<double>();
 }
 
 // Finite numbers.
@@ -127,6 +119,22 @@ std::int64_t TrainingCounters::batches() const {
     batches += window.count;
   }
   return batches;
+}
+
+std::int64_t TrainingCounters::samples(const BatchSchedule& schedule) const {
+  std::int64_t samples = 0;
+  std::int64_t first = 0;  // step
+  std::int64_t skipped = 0;
+  const auto add_steps_to = [&](std::int64_t end) {
+    samples += schedule.before(end + skipped) - schedule.before(first + skipped);
+    first = end;
+  };
+  for (const DataWindow& window : left_out) {
+    add_steps_to(std::clamp(window.step, first, step));
+    skipped += window.count;
+  }
+  add_steps_to(step);
+  return samples;
 }
 
 void leave_out(TrainingCounters& now, const TrainingCounters& failed, std::int64_t more) {
@@ -208,8 +216,8 @@ TrainingCounters counters_from_json(const nlohmann::json& json) {
 TrainingCounters counters_of(const CheckpointMeta& meta) {
   TrainingCounters counters = counters_from_json(object_field(*meta.extra, "counters"));
   if (counters.step != meta.step) {
-    throw DataError(fmt::format("it is of step {}, but its counters stand at step {}", meta.step,
-                                counters.step));
+    throw DataError(fmt::format("the checkpoint is of step {}, but its counters are at step {}",
+                                meta.step, counters.step));
   }
   return counters;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "io/checkpoint/types.h"
+#include "io/data/batch_schedule.h"
 #include "src/optim/optimizer_state.h"
 #include "src/train/engine/spike_detector.h"
 #include "src/train/engine/validation_history.h"
@@ -48,6 +49,8 @@ struct TrainingCounters {
 
   // Global batches of the data order that come before the next step's, left out or not.
   std::int64_t batches() const;
+  // Sequences of the batches of all steps done; what was left out does not count.
+  std::int64_t samples(const BatchSchedule& schedule) const;
 };
 
 // `now` stands where a run goes back to from the step after `failed`: leaves the batches of all

@@ -6,18 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/base/json_fields.h"
+#include "src/base/json_number.h"
 
 namespace trireme {
 namespace {
-
-double finite_field(const nlohmann::json& object, const char* name) {
-  const nlohmann::json& value = field(object, name);
-  if (!value.is_number() || !std::isfinite(value.get<double>())) {
-    throw DataError(fmt::format("field '{}' is not a finite number", name));
-  }
-  return value.get<double>();
-}
 
 // JSON has no NaN: what is not finite is written as null.
 double number_or_nan(const nlohmann::json& object, const char* name) {

@@ -32,7 +32,7 @@ struct DryChunk {
         layout(store, run.zero, {run.grid.dp(), run.grid.dp_rank(rank)},
                cut_into_buckets(store, config.parallel.bucket_bytes, model.parameter_borders())),
         parameters(store, layout, tools.shared_pool),
-        reducer(layout, tools, {config.micro_batches(), run.reproducibility}) {}
+        reducer(layout, tools, run.reproducibility) {}
   DryChunk(const DryChunk&) = delete;
   DryChunk& operator=(const DryChunk&) = delete;
 };
@@ -78,7 +78,9 @@ void add_state(const ParameterStore& store, const ZeroLayout& layout,
   const bool narrow = store.compute_dtype() != DType::f32;
   memory.computes += elements_at_home(store, layout) * size_of(store.compute_dtype());
   memory.masters += narrow ? layout.owned_elements() * kF32 : 0;
-  memory.states += (states * layout.owned_elements() + optimizer.workspace(store)) * kF32;
+  memory.states +=
+      (optimizer.state_elements(store, layout.owned_elements()) + optimizer.workspace(store)) *
+      kF32;
   memory.snapshot += (1 + states) * elements_to_save(store, layout, Which::all) * kF32;
   if (optimizer.kind == OptimizerKind::muon) {  // its matrices have a state fewer
     memory.snapshot -= elements_to_save(store, layout, Which::hidden) * kF32;
@@ -101,15 +103,15 @@ class DryStep : public StageWork {
     }
   }
 
+  // Activations are most in the largest step; gradients may be in another one of the ramp.
   StepMemory run() {
-    for (const auto& chunk : chunks_) {
-      chunk->reducer.begin_step();
+    const std::int64_t largest = config_.batches().full();
+    if (const std::int64_t other = step_of_most_gradients(); other != largest) {
+      one_step(other);
     }
-    PipelineRunner runner(pp_, exchanged_, layout_.shape, stream_shape(), config_.compute_dtype());
-    runner.run(make_schedule(layout_.schedule, layout_.shape, pp_.rank()), *this);
+    one_step(largest);
     StepMemory memory;
     for (const auto& chunk : chunks_) {
-      chunk->reducer.finish_step();
       memory.gradients += chunk->reducer.peak_buffer_bytes();
       memory.gathered += chunk->parameters.peak_gathered_bytes();
       add_state(chunk->store, chunk->layout, config_.optimizer.options(), memory);
@@ -163,6 +165,40 @@ class DryStep : public StageWork {
     GradientSink* gradients = nullptr;
     WeightGradients later;
   };
+
+  void one_step(std::int64_t sequences) {
+    const std::int64_t micro_batches = sequences / config_.train.micro_batch;
+    for (const auto& chunk : chunks_) {
+      chunk->reducer.begin_step(micro_batches);
+    }
+    PipelineShape shape = layout_.shape;
+    shape.micro_batches = micro_batches / layout_.grid.dp();
+    PipelineRunner runner(pp_, exchanged_, shape, stream_shape(), config_.compute_dtype());
+    runner.run(make_schedule(layout_.schedule, shape, pp_.rank()), *this);
+    for (const auto& chunk : chunks_) {
+      chunk->reducer.finish_step();
+    }
+  }
+
+  // Its sequences; the largest such step.
+  std::int64_t step_of_most_gradients() const {
+    const BatchSchedule batches = config_.batches();
+    std::int64_t sequences = batches.full();
+    std::int64_t most = 0;
+    for (std::int64_t stage = batches.stages() - 1; stage >= 0; --stage) {
+      std::int64_t bytes = 0;
+      for (const auto& chunk : chunks_) {
+        bytes +=
+            gradient_bytes(chunk->layout, batches.size_of_stage(stage) / config_.train.micro_batch,
+                           layout_.reproducibility);
+      }
+      if (bytes > most) {
+        most = bytes;
+        sequences = batches.size_of_stage(stage);
+      }
+    }
+    return sequences;
+  }
 
   DryChunk& at(int chunk) { return *chunks_[static_cast<std::size_t>(chunk)]; }
 
@@ -245,10 +281,9 @@ StepMemory taken_memory(const Engine& engine) {
     taken.gathered += state.parameters().peak_bytes() - home;
     taken.masters +=
         chunk->parameters.compute_dtype() == DType::f32 ? 0 : state.masters().elements() * kF32;
-    const OptimizerOptions& optimizer = state.optimizer().options();
+    const Optimizer& optimizer = state.optimizer();
     taken.states +=
-        (optimizer.states() * state.masters().elements() + optimizer.workspace(chunk->parameters)) *
-        kF32;
+        (optimizer.state_elements() + optimizer.options().workspace(chunk->parameters)) * kF32;
     taken.gradients += state.reducer().peak_buffer_bytes();
     for (const StatePiece& piece : state.pieces_to_save()) {
       taken.snapshot += (1 + static_cast<std::int64_t>(piece.states.size())) * piece.count() * kF32;

@@ -106,7 +106,7 @@ class Advisor {
 
   static Change micro_batch(std::int64_t batch) {
     return [batch](Proposal& p) {
-      if (p.config.train.micro_batch <= batch || p.config.train.global_batch % batch != 0) {
+      if (p.config.train.micro_batch <= batch || p.config.batches().stage_not_multiple_of(batch)) {
         return false;
       }
       p.config.train.micro_batch = batch;
@@ -194,15 +194,16 @@ std::optional<std::string> memory_fault(const RunConfig& config, const Layout& l
   const auto advice = memory_advice(config, layout, hosts, resident_at_start);
   const MemoryTable table = memory_table(plans);
   return fmt::format(
-      "the run does not fit into memory: on host {} {} are available ({}), and its {} will take "
+      "the run does not fit into memory: host {} has {} available ({}), but its {} "
       "{} more, {} too much\nin {}:\n{}\n{}; or override with run.memory_check=off",
       worst->host, format_bytes(worst->available), worst->source,
-      worst->ranks.size() == 1 ? "rank" : fmt::format("{} ranks", worst->ranks.size()),
+      worst->ranks.size() == 1 ? "rank needs" : fmt::format("{} ranks need", worst->ranks.size()),
       format_bytes(to_come(*worst, plans, resident_at_start)), format_bytes(lack(*worst)),
       table.unit, fmt::join(table.lines, "\n"),
       advice ? fmt::format("the cheapest change that makes it fit: {}", advice->keys)
-             : "no recomputing, sharding, smaller micro-batch or other split of these ranks makes "
-               "it fit: take more hosts or a smaller model");
+             : "neither recomputation, sharding, a smaller micro-batch nor another layout of these "
+               "ranks "
+               "makes it fit: use more hosts or a smaller model");
 }
 
 }  // namespace trireme

@@ -8,6 +8,7 @@
 #include "src/base/fault.h"
 #include "src/base/log.h"
 #include "src/base/philox.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -139,11 +140,11 @@ void CheckBench::compare(std::string_view kernel, const ConstView& found, const 
   if (bad > 0) {
     const auto x = static_cast<double>(right[worst]);
     throw DeviceError(fmt::format(
-        "self-check: {} of the {} kernels computes wrong numbers on {} with {} threads: {} of {} "
-        "{} results differ from the reference, most at element {}: {} instead of {} (off by "
-        "{:.3g}, "
-        "tolerance {:.3g}): {}",
-        kernel, kernels.name, host_name(), stream.threads(), bad, right.size(),
+        "self-check: {} of the {} kernels computes wrong numbers on {} with {}: {} of {} "
+        "{} results differ from the reference; the largest error is at element {}: {} instead of "
+        "{} "
+        "(off by {:.3g}, tolerance {:.3g}); {}",
+        kernel, kernels.name, host_name(), counted(stream.threads(), "thread"), bad, right.size(),
         dtype_name(found.dtype), worst, results[worst], right[worst],
         std::abs(static_cast<double>(results[worst]) - x),
         tolerance.relative * std::abs(x) + tolerance.absolute * largest, kRemedy));
@@ -158,11 +159,12 @@ void CheckBench::check_written(std::string_view kernel, const ConstView& found) 
   };
   for (std::int64_t i = 0; i < found.count; ++i) {
     if (is_nan(i)) {
-      throw DeviceError(fmt::format(
-          "self-check: {} of the {} kernels leaves results out on {} with {} threads: element {} "
-          "of "
-          "{} was not written, or is not a number: {}",
-          kernel, kernels.name, host_name(), stream.threads(), i, found.count, kRemedy));
+      throw DeviceError(
+          fmt::format("self-check: {} of the {} kernels does not write all results on {} with {}: "
+                      "element {} of "
+                      "{} was not written, or is not a number; {}",
+                      kernel, kernels.name, host_name(), counted(stream.threads(), "thread"), i,
+                      found.count, kRemedy));
     }
   }
 }

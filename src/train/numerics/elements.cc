@@ -56,7 +56,7 @@ void check_dropout(CheckBench& bench) {
   bench.compare("dropout", run(bench.kernels).view(), run(bench.reference).view());
 }
 
-void check_optimizer(CheckBench& bench) {
+void check_adamw(CheckBench& bench) {
   const Tensor gradient = bench.numbers(kCount, DType::f32, 1);
   // Second moments are no less than zero.
   const Tensor second = bench.numbers(kCount, DType::f32, 2);
@@ -86,6 +86,43 @@ void check_optimizer(CheckBench& bench) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     bench.compare(names[i], found[i].view(), expected[i].view());
   }
+}
+
+void check_sgd(CheckBench& bench) {
+  const Tensor gradient = bench.numbers(kCount, DType::f32, 1);
+  const auto run = [&](const Kernels& table, bool nesterov) {
+    std::vector<Tensor> made = {bench.numbers(kCount, DType::f32, 3),
+                                bench.numbers(kCount, DType::f32, 4),
+                                bench.unwritten(kCount, DType::bf16)};
+    Sgd p;
+    p.value = made[0].view();
+    p.buffer = made[1].view();
+    p.gradient = gradient.view();
+    p.compute = made[2].view();
+    p.lr = 1e-3F;
+    p.nesterov = nesterov;
+    p.weight_decay = 0.1F;
+    table.sgd(bench.stream, p);
+    return made;
+  };
+  const char* const names[] = {"sgd (weights)", "sgd (momentum)", "sgd (bf16 copy)"};
+  for (const bool nesterov : {false, true}) {
+    const std::vector<Tensor> found = run(bench.kernels, nesterov);
+    const std::vector<Tensor> expected = run(bench.reference, nesterov);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      bench.compare(names[i], found[i].view(), expected[i].view());
+    }
+  }
+}
+
+void check_average(CheckBench& bench) {
+  const Tensor value = bench.numbers(kCount, DType::f32, 1);
+  const auto run = [&](const Kernels& table) {
+    Tensor average = bench.numbers(kCount, DType::f32, 2);
+    table.moving_average(bench.stream, {average.view(), value.view(), 0.9F});
+    return average;
+  };
+  bench.compare("moving_average", run(bench.kernels).view(), run(bench.reference).view());
 }
 
 // Gradients: squares, sums of two and of several, conversion.
@@ -122,7 +159,14 @@ void check_elements(CheckBench& bench) {
   if (bench.shapes.dropout > 0) {
     check_dropout(bench);
   }
-  check_optimizer(bench);
+  if (bench.shapes.sgd) {
+    check_sgd(bench);
+  } else {
+    check_adamw(bench);
+  }
+  if (bench.shapes.averages) {
+    check_average(bench);
+  }
   check_sums(bench);
 }
 

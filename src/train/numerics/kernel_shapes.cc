@@ -21,6 +21,10 @@ KernelShapes kernel_shapes(const RunConfig& config, int tp) {
   shapes.shares_vocabulary = tp > 1;
   shapes.llama = model.family == Family::llama;
   shapes.dropout = static_cast<float>(model.dropout);
+  shapes.attention_dropout = static_cast<float>(model.attention_dropout);
+  shapes.loss_terms = {config.train.label_smoothing, config.train.z_loss};
+  shapes.sgd = config.optimizer.options().kind == OptimizerKind::sgd;
+  shapes.averages = config.optimizer.ema > 0;
   return shapes;
 }
 

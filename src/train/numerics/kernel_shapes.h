@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "src/device/dtype.h"
+#include "src/kernels/kernel_arguments.h"
 
 namespace trireme {
 
@@ -23,6 +24,10 @@ struct KernelShapes {
   bool shares_vocabulary = false;  // with other ranks
   bool llama = false;              // RMSNorm, rotary positions and SwiGLU; else LayerNorm and GELU
   float dropout = 0;
+  float attention_dropout = 0;
+  LossTerms loss_terms = {};
+  bool sgd = false;       // else AdamW, which is part of Muon, too
+  bool averages = false;  // keeps a moving average of the weights
 
   std::int64_t rows() const { return batch * time; }
 };

@@ -6,8 +6,8 @@ namespace trireme {
 namespace {
 
 // The most work of one product, and the most weights.
-constexpr std::int64_t kMostOperations = 60'000'000;
-constexpr std::int64_t kMostWeights = std::int64_t{1} << 20;
+constexpr std::int64_t kMostOperations = 16'000'000;
+constexpr std::int64_t kMostWeights = std::int64_t{1} << 18;
 constexpr std::int64_t kFewestRows = 16;
 // Of the rows and columns, what is compared with the reference; columns: two for each thread.
 constexpr std::int64_t kRows = 8;

@@ -1,10 +1,10 @@
-// The self-check of the numbers: each kernel that trains runs once, at the run's own widths and
-// threads, and what it gives is compared with the reference table. It finds a processor that
-// computes wrong numbers, a library that does, and threads that did not turn up.
+// The self-check of the numbers: each kernel that trains runs once, with the widths and the threads
+// of the run, and its result is compared with that of the reference table. It finds a processor
+// that computes wrong numbers, a library that does, and threads that did not turn up.
 //
-// The work is bounded (docs/reproducibility.md): few rows, products of at most 0.06 GFLOP and 1 Mi
-// weights, two heads of attention. Of a product the reference computes a grid of elements, and
-// every element has to have been written.
+// The work is bounded (docs/reproducibility.md): few rows, products of at most 16 MFLOP and 256 Ki
+// weights, two heads of attention. Of a product, the reference computes a grid of elements, and
+// every element must have been written.
 #pragma once
 
 #include "src/kernels/kernels.h"

@@ -1,5 +1,8 @@
 #include "src/train/run/fingerprint.h"
 
+#include <charconv>
+#include <map>
+
 #include <nlohmann/json.hpp>
 
 #include "src/base/json_fields.h"
@@ -36,7 +39,9 @@ nlohmann::json model_fields(const ModelConfig& m) {
 nlohmann::json later_fields() {
   return {{"train.label_smoothing", 0.0},   {"train.z_loss", 0.0},
           {"model.attention_dropout", 0.0}, {"optimizer.momentum", OptimizerConfig().momentum},
-          {"optimizer.nesterov", false},    {"optimizer.ema", 0.0}};
+          {"optimizer.nesterov", false},    {"optimizer.ema", 0.0},
+          {"train.batch_ramp.from", 0},     {"train.batch_ramp.by", 0},
+          {"train.batch_ramp.every", 0}};
 }
 
 }  // namespace
@@ -52,14 +57,14 @@ void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run) {
   const std::string saved = checkpoint.value("optimizer.name", own.name);
   if (saved != own.name) {
     throw ConfigError(fmt::format(
-        "the checkpoint holds the state of optimizer {}, and optimizer.name is {}: neither can go "
-        "on from the other's state; take {} again, or begin a new run",
+        "the checkpoint holds the state of the optimizer {}, but optimizer.name is {}: neither can "
+        "continue from the other's state; set optimizer.name to {}, or start a new run",
         saved, own.name, saved));
   }
   if (own.ema > 0 && checkpoint.value("optimizer.ema", 0.0) == 0) {
     throw ConfigError(fmt::format(
-        "optimizer.ema is {}, and the checkpoint holds no average of the weights: an average "
-        "begins with its run; go on without it, or begin a new run",
+        "optimizer.ema is {}, but the checkpoint holds no moving average of the weights, which can "
+        "only begin with its run: set optimizer.ema to 0, or start a new run",
         own.ema));
   }
 }
@@ -78,6 +83,9 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
   fields["data.shuffle"] = c.data.shuffle;
   fields["data.seed"] = c.data.seed;
   fields["train.global_batch"] = c.train.global_batch;
+  fields["train.batch_ramp.from"] = c.train.batch_ramp.from;
+  fields["train.batch_ramp.by"] = c.train.batch_ramp.by;
+  fields["train.batch_ramp.every"] = c.train.batch_ramp.every;
   fields["train.micro_batch"] = c.train.micro_batch;
   fields["train.precision"] = c.train.precision;
   fields["train.seed"] = c.train.seed;
@@ -102,14 +110,47 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
 
 std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
                                                const nlohmann::json& run) {
+  // What learning_rate() does not read for a kind of schedule.
+  static const std::map<std::string, std::vector<const char*>> unused = {
+      {"constant", {"steps", "min_lr", "decay"}},
+      {"inverse_sqrt", {"steps", "decay"}},
+      {"linear", {"decay"}},
+      {"cosine", {"decay"}}};
   const std::string kind = "optimizer.schedule.kind";
   std::vector<std::string> fields;
   if (!checkpoint.contains("data.tokenizer")) {
     fields.emplace_back("data.tokenizer");
   }
-  if (checkpoint.value(kind, "") == "constant" && run.value(kind, "") == "constant") {
-    for (const char* const unused : {"steps", "min_lr", "decay"}) {
-      fields.push_back(std::string("optimizer.schedule.") + unused);
+  const auto found = unused.find(checkpoint.value(kind, ""));
+  if (found != unused.end() && run.value(kind, "") == found->first) {
+    for (const char* const name : found->second) {
+      fields.push_back(std::string("optimizer.schedule.") + name);
+    }
+  }
+  return fields;
+}
+
+std::vector<std::string> fields_not_recorded(const nlohmann::json& checkpoint_numerics) {
+  std::vector<std::string> fields;
+  if (!checkpoint_numerics.contains("instructions")) {
+    fields.emplace_back("instructions");
+  }
+  return fields;
+}
+
+nlohmann::json readable_numbers(nlohmann::json fields) {
+  if (fields.is_structured()) {
+    for (auto& field : fields) {
+      field = readable_numbers(std::move(field));
+    }
+  } else if (fields.is_number_float()) {
+    const auto value = fields.get<double>();
+    const auto narrow = static_cast<float>(value);
+    if (static_cast<double>(narrow) == value) {
+      const std::string text = fmt::format("{}", narrow);
+      double shortest = value;
+      std::from_chars(text.data(), text.data() + text.size(), shortest);
+      fields = shortest;
     }
   }
   return fields;

@@ -16,7 +16,7 @@ namespace trireme {
 nlohmann::json config_fingerprint(const RunConfig& config, const std::string& dataset_digest,
                                   const std::string& tokenizer);
 
-// Fields of two config fingerprints that may differ, for they decide nothing: what a constant
+// Fields of two config fingerprints that may differ, for they decide nothing: what their kind of
 // schedule does not use, and what the checkpoint's version did not write.
 std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
                                                const nlohmann::json& run);
@@ -25,9 +25,16 @@ std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
 // write at the values that they trained with.
 nlohmann::json with_later_fields(const nlohmann::json& fingerprint);
 
+// Fields of a numerics fingerprint that the checkpoint's version did not write.
+std::vector<std::string> fields_not_recorded(const nlohmann::json& checkpoint_numerics);
+
 // ConfigError if the checkpoint lacks state of the run's optimizer: another optimizer's, or no
 // average of the weights. No checkpoint.allow_change can make up for that.
 void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run);
+
+// The fields for people: numbers that were floats in their shortest form, 0.0003 instead of
+// 0.0003000000142492354.
+nlohmann::json readable_numbers(nlohmann::json fields);
 
 // What decides the bits of the same computation: kernels and their instructions, promise, layout.
 nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp,

@@ -7,6 +7,8 @@
 #include "src/base/error.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
+#include "src/parallel/gradient_rounds.h"
+#include "src/train/run/batch_ramp_text.h"
 
 namespace trireme {
 namespace {
@@ -52,10 +54,25 @@ bool shares_rows(const RunConfig& config, int tp) {
   if (config.parallel.sequence == "on" && !divides) {
     throw ConfigError(fmt::format(
         "parallel.sequence on: data.sequence {} % tp {} = {}: the ranks of a tensor-parallel group "
-        "can't share the tokens equally; take a multiple of {}, or set parallel.sequence to auto",
+        "cannot share the tokens equally; use a multiple of {}, or set parallel.sequence to auto",
         config.data.sequence, tp, config.data.sequence % tp, tp));
   }
   return tp > 1 && divides && config.parallel.sequence != "off";
+}
+
+// Every stage of the ramp has to suit the layout as the largest batch does, which was checked.
+void check_ramp_fits(const RunConfig& config, const Layout& layout) {
+  const BatchSchedule batches = config.batches();
+  const bool in_groups = layout.schedule == PipelineSchedule::interleaved;
+  const int stages = in_groups ? layout.shape.stages : 1;
+  const std::int64_t unit = config.train.micro_batch * layout.grid.dp() * stages;
+  if (const auto stage = batches.stage_not_multiple_of(unit)) {
+    throw ConfigError(fmt::format(
+        "train.batch_ramp: {} has to be a multiple of train.micro_batch {} x dp {}{} = {}; {}",
+        describe_stage(batches, *stage), config.train.micro_batch, layout.grid.dp(),
+        in_groups ? fmt::format(" x pp {} (schedule interleaved)", stages) : "", unit,
+        nearest_sizes(batches, *stage, unit)));
+  }
 }
 
 // "0-11", "0-8 and attention of 9"
@@ -76,6 +93,14 @@ std::string layers_text(const UnitRange& range) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// "2 to " where a ramp begins with 2 micro-batches per replica; empty without a ramp.
+std::string ramp_prefix(const RunConfig& config, int dp) {
+  const BatchSchedule batches = config.batches();
+  return batches.stages() == 1
+             ? ""
+             : fmt::format("{} to ", batches.size_of_stage(0) / config.train.micro_batch / dp);
+}
+
 // "embedding, layers 0-5"
 std::string stage_text(const Layout& layout, int stage) {
   std::vector<std::string> chunks;
@@ -88,6 +113,11 @@ std::string stage_text(const Layout& layout, int stage) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> Layout::micro_batches_of(int rank, std::int64_t micro_batches) const {
+  return gradient_rounds(micro_batches, grid.dp(), zero, reproducibility)
+      .numbers(grid.dp_rank(rank), grid.dp());
+}
 
 ModelSlice Layout::slice(int rank, int chunk) const {
   const int stage = shape.virtual_stage(grid.pp_rank(rank), chunk);
@@ -122,17 +152,19 @@ Layout make_layout(const RunConfig& config, int world_size, int ranks_a_host) {
         layout.shape.chunks));
   }
   check_pipeline(layout.schedule, layout.shape);
+  check_ramp_fits(config, layout);
   layout.layers = balance_stages(costs_of(config, layout.recompute), layout.shape);
   return layout;
 }
 
 std::vector<std::string> describe_layout(const Layout& layout, const RunConfig& config) {
   const ProcessGrid& grid = layout.grid;
-  std::vector<std::string> lines = {fmt::format(
-      "layout: dp {} x tp {} x pp {}, zero {}, {} per replica and step{}{}", grid.dp(), grid.tp(),
-      grid.pp(), layout.zero, counted(layout.shape.micro_batches, "micro-batch"),
-      layout.sequence_parallel ? ", sequence parallel" : "",
-      grid.pp() > 1 ? fmt::format(", schedule {}", name_of(layout.schedule)) : "")};
+  std::vector<std::string> lines = {
+      fmt::format("layout: dp {} x tp {} x pp {}, zero {}, {}{} per replica and step{}{}",
+                  grid.dp(), grid.tp(), grid.pp(), layout.zero, ramp_prefix(config, grid.dp()),
+                  counted(layout.shape.micro_batches, "micro-batch"),
+                  layout.sequence_parallel ? ", sequence parallel" : "",
+                  grid.pp() > 1 ? fmt::format(", schedule {}", name_of(layout.schedule)) : "")};
   if (grid.pp() == 1) {
     return lines;
   }

@@ -18,7 +18,7 @@ namespace trireme {
 struct Layout {
   ProcessGrid grid;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  PipelineShape shape;
+  PipelineShape shape;            // of the largest steps
   std::vector<UnitRange> layers;  // residual layers, by virtual stage
   int zero = 0;
   Recompute recompute;
@@ -26,6 +26,8 @@ struct Layout {
   Reproducibility reproducibility = Reproducibility::elastic;
 
   ModelSlice slice(int rank, int chunk) const;
+  // The numbers of the rank's micro-batches within a step of `micro_batches`, rising.
+  std::vector<std::int64_t> micro_batches_of(int rank, std::int64_t micro_batches) const;
   // Whether the rank's slices hold the embedding, or the head.
   bool embeds(int rank) const { return grid.pp_rank(rank) == 0; }
   bool has_head(int rank) const { return grid.pp_rank(rank) == grid.pp() - 1; }

@@ -17,9 +17,9 @@ const ModelPreset& model_preset(const std::string& name, const std::string& orig
     names.emplace_back(preset.name);
   }
   const std::string nearest = nearest_word(name, names);
-  throw ConfigError(fmt::format("{}: model.preset: there is no '{}'{}: choose one of {}", origin,
-                                name, nearest.empty() ? "" : ", did you mean " + nearest + "?",
-                                fmt::join(names, ", ")));
+  throw ConfigError(fmt::format("{}: model.preset: unknown preset '{}'; the presets are {}{}",
+                                origin, name, fmt::join(names, ", "),
+                                nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }
 
 ModelConfig preset_model_config(const std::string& name) {

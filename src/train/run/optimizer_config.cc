@@ -28,33 +28,41 @@ void bind(ConfigBinder& b, OptimizerConfig& c) {
   b.real_pair("optimizer.betas", c.betas, "adamw and muon: decay rates of the two moments")
       .at_least(0)
       .below(1);
-  b.real("optimizer.eps", c.eps, "adamw and muon: added to the root of the second moment").above(0);
-  b.real("optimizer.weight_decay", c.weight_decay, "decoupled, on matrices only").at_least(0);
+  b.real("optimizer.eps", c.eps, "adamw and muon: added to the square root of the second moment")
+      .above(0);
+  b.real("optimizer.weight_decay", c.weight_decay,
+         "decoupled weight decay, applied to matrices only")
+      .at_least(0);
   b.real("optimizer.momentum", c.momentum,
-         "sgd and muon: what stays of the sum of earlier gradients")
+         "sgd and muon: factor by which the sum of earlier gradients decays in each step")
       .at_least(0)
       .below(1);
-  b.boolean("optimizer.nesterov", c.nesterov, "sgd and muon: Nesterov's momentum");
+  b.boolean("optimizer.nesterov", c.nesterov, "sgd and muon: use Nesterov momentum");
   b.real("optimizer.ema", c.ema,
-         "decay of an exponential moving average of the weights, kept in checkpoints for eval and "
-         "generate --ema; 0: none")
+         "decay of an exponential moving average of the weights. It is kept in checkpoints for "
+         "trireme eval --ema and trireme generate --ema. 0: no average")
       .at_least(0)
       .below(1);
-  b.real("optimizer.clip", c.clip, "largest norm of the global gradient; 0: no clipping")
+  b.real("optimizer.clip", c.clip,
+         "largest norm of the global gradient, to which larger gradients are scaled down; 0: no "
+         "clipping")
       .at_least(0);
   std::string kind(schedule_name(c.schedule.kind));
-  b.text("optimizer.schedule.kind", kind, "how the rate changes after warmup")
+  b.text("optimizer.schedule.kind", kind, "how the learning rate changes after the warmup")
       .one_of({"cosine", "linear", "constant", "wsd", "inverse_sqrt"});
   c.schedule.kind = parse_schedule(kind);
-  b.integer("optimizer.schedule.warmup", c.schedule.warmup, "steps of linear growth")
+  b.integer("optimizer.schedule.warmup", c.schedule.warmup,
+            "number of steps in which the learning rate grows linearly to its peak")
       .at_least(0)
       .at_most(kMostSteps);
-  b.real("optimizer.schedule.min_lr", c.schedule.min_lr, "where the decay ends").at_least(0);
-  b.integer("optimizer.schedule.decay", c.schedule.decay, "wsd: steps of decay at the end")
+  b.real("optimizer.schedule.min_lr", c.schedule.min_lr, "learning rate at the end of the decay")
+      .at_least(0);
+  b.integer("optimizer.schedule.decay", c.schedule.decay,
+            "wsd: number of steps of linear decay at the end")
       .at_least(0)
       .at_most(kMostSteps);
   b.integer("optimizer.schedule.steps", c.schedule.steps,
-            "length of the schedule in steps; 0: train.steps")
+            "length of the schedule in steps; 0: equal to train.steps")
       .at_least(0)
       .at_most(kMostSteps);
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "io/data/batch_schedule.h"
 #include "src/base/config_binder.h"
 #include "src/device/dtype.h"
 #include "src/nn/model_config.h"
@@ -28,8 +29,9 @@ struct DataConfig {
 
 struct TrainConfig {
   std::int64_t steps = 0;
-  std::int64_t global_batch = 0;  // sequences
-  std::int64_t micro_batch = 1;   // sequences
+  std::int64_t global_batch = 0;  // sequences; with a ramp, those of the largest batches
+  BatchRamp batch_ramp;
+  std::int64_t micro_batch = 1;  // sequences
   std::string precision = "bf16";
   float label_smoothing = 0;
   float z_loss = 0;  // weight of the squared log-sum-exp
@@ -137,6 +139,8 @@ struct RunConfig {
   IntegerOrWord stop_before_end{0, "auto"};         // seconds
 
   DType compute_dtype() const { return train.precision == "bf16" ? DType::bf16 : DType::f32; }
+  BatchSchedule batches() const { return {train.global_batch, train.batch_ramp}; }
+  // Tokens and micro-batches of the largest steps.
   std::int64_t tokens_a_step() const { return train.global_batch * data.sequence; }
   std::int64_t micro_batches() const { return train.global_batch / train.micro_batch; }
   std::filesystem::path checkpoint_dir() const {

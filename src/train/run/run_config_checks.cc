@@ -1,8 +1,12 @@
 #include "src/train/run/run_config_checks.h"
 
+#include <algorithm>
+#include <array>
 #include <tuple>
 
 #include <fmt/format.h>
+
+#include "src/train/run/batch_ramp_text.h"
 
 namespace trireme {
 namespace {
@@ -13,6 +17,8 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 56;
 constexpr std::int64_t kMostRows = std::int64_t{1} << 28;
 // Upper limit for the micro-batches of a step: lists of them fit into memory.
 constexpr std::int64_t kMostMicroBatches = std::int64_t{1} << 24;
+// Upper limit for the sizes of a batch ramp; planning looks at each of them.
+constexpr std::int64_t kMostStages = 4096;
 
 // A rewind has to find the checkpoint that it goes back to, and the same one in every start.
 void check_rewinds(ConfigBinder& b, const RunConfig& c) {
@@ -74,6 +80,54 @@ void check_batches(ConfigBinder& b, const TrainConfig& t) {
   }
 }
 
+// Refuses a ramp whose keys are incomplete or contradict train.global_batch. Returns whether the
+// configuration has a complete ramp.
+bool is_whole_ramp(ConfigBinder& b, const TrainConfig& t) {
+  const BatchRamp& ramp = t.batch_ramp;
+  const std::array<std::pair<const char*, std::int64_t>, 3> keys = {
+      {{"train.batch_ramp.from", ramp.from},
+       {"train.batch_ramp.by", ramp.by},
+       {"train.batch_ramp.every", ramp.every}}};
+  const auto given =
+      std::count_if(keys.begin(), keys.end(), [](auto& key) { return key.second > 0; });
+  for (const auto& [key, value] : keys) {
+    if (given > 0 && value == 0) {
+      b.refuse(key,
+               "a ramp needs from, by and every, each of at least 1: set this one too, or all "
+               "three to 0 for no ramp");
+    }
+  }
+  if (ramp.from > t.global_batch) {
+    b.refuse("train.batch_ramp.from",
+             fmt::format("the first steps would have {} sequences, but train.global_batch allows "
+                         "{} at most: lower train.batch_ramp.from",
+                         ramp.from, t.global_batch));
+    return false;
+  }
+  return given == static_cast<std::ptrdiff_t>(keys.size());
+}
+
+void check_ramp(ConfigBinder& b, const RunConfig& c) {
+  if (!is_whole_ramp(b, c.train)) {
+    return;
+  }
+  const BatchSchedule batches = c.batches();
+  if (batches.stages() > kMostStages) {
+    b.refuse("train.batch_ramp.by",
+             fmt::format("steps would have {} different sizes, and {} are allowed: raise it",
+                         batches.stages(), kMostStages));
+    return;
+  }
+  const std::int64_t unit = c.train.micro_batch;
+  const auto stage = batches.stage_not_multiple_of(unit);
+  if (stage && c.train.global_batch % unit == 0) {
+    b.refuse(
+        *stage == 0 ? "train.batch_ramp.from" : "train.batch_ramp.by",
+        fmt::format("{} can't be cut into micro-batches of train.micro_batch {}; {}",
+                    describe_stage(batches, *stage), unit, nearest_sizes(batches, *stage, unit)));
+  }
+}
+
 void check_evaluations(ConfigBinder& b, const RunConfig& c) {
   const bool stops = c.train.early_stop_patience > 0;
   for (const auto& [key, is_on] : {std::pair("checkpoint.keep_best", c.checkpoint.keep_best > 0),
@@ -104,6 +158,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   check_folders(b, c);
   const TrainConfig& t = c.train;
   check_batches(b, t);
+  check_ramp(b, c);
   if (c.data.sequence > c.model.context && c.model.context > 0) {
     b.refuse("data.sequence", fmt::format("{} tokens are longer than the model's context of {}: "
                                           "lower data.sequence or raise model.context",

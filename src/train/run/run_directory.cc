@@ -34,7 +34,7 @@ std::optional<FileLock> RunDirectory::take() const {
   std::optional<FileLock> lock = FileLock::try_take(root_ / ".lock");
   if (!lock) {
     throw PolicyError(fmt::format(
-        "another run is at work in {}: wait for it, end its process, or choose another run.dir",
+        "another run is using {}: wait for it, end its processes, or choose another run.dir",
         root_.string()));
   }
   make_directories(root_ / "logs");
@@ -58,7 +58,7 @@ std::optional<std::int64_t> RunDirectory::done_step() const {
   }
   const auto done = nlohmann::json::parse(read_file(path, 1 << 16), nullptr, false);
   if (!done.is_object() || !done.contains("step") || !done["step"].is_number_integer()) {
-    throw DataError(fmt::format("{} is damaged: remove it if the run is to go on", path.string()));
+    throw DataError(fmt::format("{} is damaged: remove it to continue the run", path.string()));
   }
   return done["step"].get<std::int64_t>();
 }

@@ -179,8 +179,8 @@ void compare_replicas(Engine& engine, std::int64_t step) {
     return;
   }
   const std::string what = fmt::format(
-      "ranks that should hold the same parameters do not, after step {}: {}. A processor, its "
-      "memory or the network changed bits: drain the node, check it, and go on from a "
+      "after step {}, ranks that should hold the same parameters do not: {}. A processor, its "
+      "memory or the network changed bits: drain the node, check it, and resume from a "
       "checkpoint of an earlier step",
       step, faults);
   const std::int64_t ranks = engine.world().size();

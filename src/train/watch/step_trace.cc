@@ -91,12 +91,14 @@ void StepTrace::finish() {
   try {
     write(clock);
     if (parts_.world.rank() == 0) {
-      parts_.log.info(fmt::format("traced the steps {} to {}: trireme trace summary {}", first_ + 1,
-                                  step_.detail.number, parts_.folder.string()));
+      parts_.log.info(
+          fmt::format("traced steps {} to {}; 'trireme trace summary {}' shows the result",
+                      first_ + 1, step_.detail.number, parts_.folder.string()));
     }
   } catch (const Error& error) {
-    parts_.log.warning(fmt::format("the trace of rank {} is lost, the run goes on: {}",
-                                   parts_.world.rank(), error.what()));
+    parts_.log.warning(
+        fmt::format("cannot write the trace of rank {}, the run continues without it: {}",
+                    parts_.world.rank(), error.what()));
   }
 }
 

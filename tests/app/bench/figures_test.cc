@@ -52,7 +52,7 @@ TEST(Figures, AResultFitsATerminalAndHasAVerdict) {
   EXPECT_THAT(text, HasSubstr("    step                           2 s\n"));
   EXPECT_THAT(text, HasSubstr("step: 0.85 of the machine's bf16 rate: good\n"));
   EXPECT_THAT(result_text(step_result(0.45)), HasSubstr("rate: fair\n"));
-  EXPECT_THAT(result_text(step_result(0.1)), HasSubstr("rate: low: look for what slows it\n"));
+  EXPECT_THAT(result_text(step_result(0.1)), HasSubstr("rate: low: find out what slows it down\n"));
 }
 
 TEST(Figures, TheVerdictOnCollectivesIsThatOfTheLargestSize) {

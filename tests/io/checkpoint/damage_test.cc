@@ -168,11 +168,11 @@ TEST_F(Damage, AFolderCopiedUnderAnotherStep) {
   fs::copy(newer(), folder_.path() / "step-3");
   const LoadedState loaded = load_state(folder_.path(), new_);
   EXPECT_EQ(loaded.resumed->manifest.meta.step, 2);
-  EXPECT_THAT(
-      loaded.resumed->skipped,
-      testing::UnorderedElementsAre(AllOf(HasSubstr("step-00000009"), HasSubstr("is of step 2")),
-                                    HasSubstr("step-00000002-copy is not the name of a step"),
-                                    HasSubstr("step-3 is not the name of a step")));
+  EXPECT_THAT(loaded.resumed->skipped,
+              testing::UnorderedElementsAre(
+                  AllOf(HasSubstr("step-00000009"), HasSubstr("belongs to step 2")),
+                  HasSubstr("step-00000002-copy is not a valid name for a step folder"),
+                  HasSubstr("step-3 is not a valid name for a step folder")));
 }
 
 TEST_F(Damage, AManifestOfANewerVersion) {

@@ -191,7 +191,7 @@ TEST(Failure, WhatDoesNotReadBackIsNotCommitted) {
   };
   const SaveOutcome outcome = save_state(options, small_state(), 1);
   EXPECT_FALSE(outcome.durable);
-  EXPECT_THAT(outcome.message, HasSubstr("does not read back"));
+  EXPECT_THAT(outcome.message, HasSubstr("reads back differently"));
 }
 
 TEST(Failure, AnAbandonedSaveLeavesNothingToLoad) {

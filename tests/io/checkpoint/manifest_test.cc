@@ -59,7 +59,8 @@ std::string fault_of(const std::string& text) {
 
 TEST(Manifest, ADatasetIsCalledOne) {
   const std::string text = R"({"format": "trireme-dataset", "version": 1})";
-  EXPECT_EQ(fault_of(text), "X: this is a dataset, not a checkpoint (trireme data info)");
+  EXPECT_EQ(fault_of(text),
+            "X: this is a dataset, not a checkpoint (`trireme data info` describes it)");
   EXPECT_EQ(fault_of(seal_body(text.substr(0, text.size() - 1))), fault_of(text));
 }
 
@@ -85,8 +86,8 @@ TEST(Manifest, NamesWhatIsWrong) {
       {"\"version\": 1", "\"version\": 0", "'version'"},
       {"trireme-checkpoint", "something else", "not the manifest of"},
       {"\"read_back\": true", "\"read_back\": 1", "'read_back'"},
-      {"shard-00000", "../../00000", "not the name of a shard"},
-      {"shard-00000.", "shard-00003.", "order of their numbers"},
+      {"shard-00000", "../../00000", "not a valid shard name"},
+      {"shard-00000.", "shard-00003.", "not sorted by number"},
       {"\"bytes\":1048581", "\"bytes\":1048576", "block digests"},
       {"\"bytes\":8192", "\"bytes\":9223372036854775807", "'bytes'"},
       {"\"bytes\":8192", "\"bytes\":4096", "outside"},
@@ -103,11 +104,11 @@ TEST(Manifest, NamesWhatIsWrong) {
       {"\"start\":[3]", "\"start\":[2]", "tensor b: two blocks overlap"},
       {"\"length\":[7],\"offset\"", "\"length\":[6],\"offset\"", "cover 9 of 10"},
       {"\"length\":[7],\"offset\"", "\"length\":[-7],\"offset\"", "'length'"},
-      {"\"kind\":\"flat\"", "\"kind\":\"flag\"", "no kind of block"},
+      {"\"kind\":\"flat\"", "\"kind\":\"flag\"", "unknown block kind"},
       {"\"kind\":\"flat\"", "\"kind\":\"box\"", "boxes and some are flat"},
       {"\"shard\":1", "\"shard\":2", "'shard'"},
       {"\"offset\":6000", "\"offset\":8190", "outside"},
-      {"\"name\":\"b\"", "\"name\":\"a\"", "order of their names"},
+      {"\"name\":\"b\"", "\"name\":\"a\"", "not sorted by name"},
       {"\"name\":\"b\"", "\"name\":\"\"", "empty"},
       {"\"name\":\"b\"", "\"name\":\"b\\u0000\"", "zero byte"},
       {"\"config\": {\"model\":{\"hidden\":768}}", "\"config\": []", "'config'"},

@@ -222,7 +222,7 @@ TEST(Store, NamesAFewOfManyBrokenSteps) {
   std::vector<std::string> skipped;
   const std::string refusal = message_of<DataError>([&] { find_step(folder.path(), skipped); });
   EXPECT_EQ(std::count(refusal.begin(), refusal.end(), '\n'), 6);
-  EXPECT_THAT(refusal, testing::HasSubstr("495 more steps of " + folder.path().string()));
+  EXPECT_THAT(refusal, testing::HasSubstr("495 more steps in " + folder.path().string()));
   ASSERT_TRUE(save_state(folder.path(), small_state(), 501).durable);
   EXPECT_EQ(find_step(folder.path(), skipped).step, 501);
   EXPECT_EQ(skipped.size(), 6U);

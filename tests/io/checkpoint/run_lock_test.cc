@@ -249,7 +249,7 @@ TEST(TwoRuns, WhoLostTheLockCommitsNothing) {
     writer.save(meta_of(2), blocks.to_save);
     const auto outcome = writer.finish();
     EXPECT_FALSE(outcome->durable);
-    EXPECT_THAT(outcome->message, HasSubstr("no longer this run's"));
+    EXPECT_THAT(outcome->message, HasSubstr("no longer holds"));
     EXPECT_EQ(writer.stats().failed, 1);
   });
   EXPECT_TRUE(load_state(folder.path(), state).equal);

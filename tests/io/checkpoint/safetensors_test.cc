@@ -70,15 +70,15 @@ TEST(Safetensors, ReadsWhatItWrites) {
 TEST(Safetensors, RefusesWhatTheReferenceRefuses) {
   EXPECT_EQ(fault_of(std::string(kGoldenJson)), "");
   const std::vector<std::array<const char*, 3>> cases = {
-      {"[16,22]", "[17,23]", "a hole or an overlap"},
-      {"[16,22]", "[8,14]", "a hole or an overlap"},
-      {"[0,16]", "[16,0]", "do not hold"},
-      {"[0,16]", "[0,15]", "do not hold"},
+      {"[16,22]", "[17,23]", "a gap or an overlap"},
+      {"[16,22]", "[8,14]", "a gap or an overlap"},
+      {"[0,16]", "[16,0]", "do not span"},
+      {"[0,16]", "[0,15]", "do not span"},
       {"[0,16]", "[0]", "not a pair"},
       {"[0,16]", "[-1,15]", "data_offsets"},
       {"[0,16]", "[0,16.0]", "data_offsets"},
       {"[2,2]", "[4294967296,4294967296]", "overflow"},
-      {"[2,2]", "[2,3]", "do not hold"},
+      {"[2,2]", "[2,3]", "do not span"},
       {"\"shape\":[2,2]", "\"shape\":4", "'shape'"},
       {"\"F32\"", "\"F33\"", "F33"},
       {"\"dtype\":\"F32\",", "", "'dtype' is missing"},
@@ -90,8 +90,8 @@ TEST(Safetensors, RefusesWhatTheReferenceRefuses) {
   for (const auto& [from, to, said] : cases) {
     EXPECT_THAT(fault_of(changed(from, to)), HasSubstr(said)) << from << " -> " << to;
   }
-  EXPECT_THAT(fault_of(std::string(kGoldenJson), 23), HasSubstr("of 23 bytes of data"));
-  EXPECT_THAT(fault_of(std::string(kGoldenJson), 21), HasSubstr("of 21 bytes of data"));
+  EXPECT_THAT(fault_of(std::string(kGoldenJson), 23), HasSubstr("holds 23 bytes of data"));
+  EXPECT_THAT(fault_of(std::string(kGoldenJson), 21), HasSubstr("holds 21 bytes of data"));
   EXPECT_NE(fault_of("{\"a\xff\":{}}"), "");
   EXPECT_THAT(fault_of("[]", 0), HasSubstr("does not start with"));
 }

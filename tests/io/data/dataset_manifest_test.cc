@@ -124,13 +124,13 @@ TEST(DatasetManifestTest, HostileFieldsAreRefusedByName) {
       {top("shards", ordered_json::object()), "shards"},
       {[](ordered_json& o) { o.erase("source"); }, "source"},
       {[](ordered_json& o) { o["shards"][1]["path"] = o["shards"][0]["path"]; }, "twice"},
-      {shard("path", "../outside.h5"), "stay in"},
-      {shard("path", "/etc/passwd"), "stay in"},
-      {shard("path", "shards/../../x"), "stay in"},
-      {shard("path", "./x"), "stay in"},
-      {shard("path", "shards/"), "stay in"},
-      {shard("path", ""), "stay in"},
-      {shard("path", std::string("a\0b", 3)), "stay in"},
+      {shard("path", "../outside.h5"), "leads out"},
+      {shard("path", "/etc/passwd"), "leads out"},
+      {shard("path", "shards/../../x"), "leads out"},
+      {shard("path", "./x"), "leads out"},
+      {shard("path", "shards/"), "leads out"},
+      {shard("path", ""), "leads out"},
+      {shard("path", std::string("a\0b", 3)), "leads out"},
       {shard("bytes", 1), "ends beyond"},
       {shard("bytes", 9'000'000'000'000'000'000), "bytes"},
       {shard("bytes", std::int64_t{1} << 60), "blocks"},
@@ -211,7 +211,7 @@ TEST_F(FolderTest, WhatIsNotADatasetIsRefusedWithAHint) {
               HasSubstr("trireme data convert"));
   fs::create_directories(folder_ / "half/.pack");
   EXPECT_THAT(message_of<DataError>([&] { read_manifest_text(folder_ / "half"); }),
-              HasSubstr("not finished"));
+              HasSubstr("is unfinished"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -132,6 +133,76 @@ TEST_F(DatasetTest, DamagedHeadersCloseTheWholeShard) {
   // Tokens far behind the damage.
   EXPECT_THROW(dataset.read({0, 1'000'000, 10}, to, scratch), DataError);
   dataset.read({1, 1'000'000, 10}, to, scratch);
+}
+
+// Longer than a tick of the clock that stamps files.
+void wait_for_another_time() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
+
+// Block 1 holds the tokens that are read, and has been verified when the file changes.
+TEST_F(DatasetTest, AChangeAfterABlockWasVerifiedIsFound) {
+  const fs::path folder = pack_two_shards();
+  const fs::path path = folder / "shards/00000.h5";
+  const fs::path original = folder_ / "original.h5";
+  fs::copy_file(path, original);
+  fs::permissions(path, fs::perms::owner_all);
+  const TokenRun run = {0, 700'000, 100};
+  std::vector<std::byte> scratch;
+  std::vector<std::int32_t> expected(100);
+  Dataset::open(folder).read(run, expected, scratch);
+  const std::int64_t at = Dataset::open(folder).manifest().shards[0].data_offset + 2 * 700'050;
+  const auto keep_time = [&](const std::function<void()>& change) {
+    const fs::file_time_type time = fs::last_write_time(path);
+    change();
+    fs::last_write_time(path, time);
+  };
+  const std::vector<std::pair<std::string, std::function<void()>>> changes = {
+      {"block 1,", [&] { flip_bit(path, at); }},
+      {"block 1,", [&] { keep_time([&] { flip_bit(path, at); }); }},
+      {"block 1,",
+       [&] { fs::resize_file(path, 4096), fs::resize_file(path, fs::file_size(original)); }},
+      {"00000.h5", [&] { fs::resize_file(path, 4096); }},
+      {"not the one that was packed", [&] { fs::resize_file(path, 1 << 23); }}};
+  for (const auto& [named, change] : changes) {
+    const Dataset dataset = Dataset::open(folder);
+    std::vector<std::int32_t> to(100);
+    wait_for_another_time();
+    dataset.read(run, to, scratch);
+    EXPECT_EQ(to, expected);
+    change();
+    const auto read = [&] { dataset.read(run, to, scratch); };
+    EXPECT_THAT(message_of<DataError>(read), AllOf(HasSubstr(path.string()), HasSubstr(named)));
+    EXPECT_THAT(message_of<DataError>(read), HasSubstr(path.string())) << "the second time";
+    fs::copy_file(original, path, fs::copy_options::overwrite_existing);
+    read();  // as it was packed
+    EXPECT_EQ(to, expected);
+  }
+}
+
+TEST_F(DatasetTest, ReadersGoOnWhileAFileIsTouched) {
+  const fs::path folder = pack_two_shards();
+  const Dataset dataset = Dataset::open(folder);
+  const std::vector<std::int32_t> tokens = all_tokens(dataset);
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> readers;
+  for (std::int64_t r = 0; r < 3; ++r) {
+    readers.emplace_back([&, r] {
+      std::vector<std::byte> scratch;
+      std::vector<std::int32_t> to(64);
+      for (std::int64_t i = r; !stop; ++i) {
+        const std::int64_t first = i * 7919 % 1'000'000;
+        dataset.read({0, first, 64}, to, scratch);
+        ASSERT_TRUE(std::equal(to.begin(), to.end(), tokens.begin() + first));
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    fs::last_write_time(folder / "shards/00000.h5", fs::file_time_type::clock::now());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  stop = true;
+  for (std::thread& reader : readers) {
+    reader.join();
+  }
 }
 
 TEST_F(DatasetTest, EveryFlipInTheManifestIsFound) {

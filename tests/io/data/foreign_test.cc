@@ -151,17 +151,17 @@ TEST_F(ForeignTest, EveryCompleteLayoutIsRead) {
 
 TEST_F(ForeignTest, WhatAFileDoesNotHoldIsNeverMadeUp) {
   const std::vector<Refusal> cases = {
-      {"unfinished", {"/tokens has 5 of its 100 chunks", "write the file again"}},
+      {"unfinished", {"/tokens has 5 of its 100 chunks", "Write the file again"}},
       {"unfinished_latest", {"/tokens has 5 of its 100 chunks"}},
       {"unfinished_growing_latest", {"/tokens has 5 of its 100 chunks"}},
       {"one_chunk_never_written_latest", {"/tokens has 0 of its 1 chunks"}},
       {"never_written", {"/tokens has storage for 0 of its 200000 bytes"}},
       {"huge", {"/tokens claims 4611686018427387904 elements", "damaged"}},
       {"offsets_beyond", {"/doc_offsets [2] is 101", "beyond the end", "--offsets"}},
-      {"offsets_descend", {"/doc_offsets [2] is 50, below"}},
-      {"offsets_negative", {"/doc_offsets begins with -1"}},
+      {"offsets_descend", {"/doc_offsets [2] is 50, less than"}},
+      {"offsets_negative", {"/doc_offsets starts with -1"}},
       {"offsets_begin_late",
-       {"/doc_offsets begins with 10", "from 0 to the number of tokens, 100"}},
+       {"/doc_offsets starts with 10", "from 0 to the number of tokens, 100"}},
       {"offsets_end_early", {"/doc_offsets ends with 50"}},
       {"offsets_empty", {"/doc_offsets is empty"}},
       {"offsets_huge", {"/doc_offsets claims 17179869184 elements"}},
@@ -186,7 +186,7 @@ TEST_F(ForeignTest, AFileLeadsToNoOtherFile) {
       {"virtual_of_itself", {"/tokens is a virtual dataset"}},
       {"external_storage", {"/tokens has external storage"}},
       {"external_link", {"/tokens is a link into another file"}},
-      {"soft_link_out", {"/tokens is a soft link that does not end in this file"}},
+      {"soft_link_out", {"/tokens is a soft link that leads out of this file"}},
       {"foreign_filter", {"filter 32000 (lzf)", "h5repack"}},
   };
   for (const Refusal& one : cases) {

@@ -50,12 +50,15 @@ class LoaderTest : public DataTest {
   std::int64_t samples_ = 0;
 };
 
-LoaderPlan plan_of(std::int64_t global, std::int64_t micro) {
-  LoaderPlan plan{
-      .sequence = kSequence, .global_batch = global, .micro_batch = micro, .micros = {}};
-  plan.micros.resize(static_cast<std::size_t>(global / micro));
-  std::iota(plan.micros.begin(), plan.micros.end(), 0);
-  return plan;
+// All micro-batches of a step, as a rank that is alone has them.
+std::vector<std::int64_t> all_micros(std::int64_t count) {
+  std::vector<std::int64_t> micros(static_cast<std::size_t>(count));
+  std::iota(micros.begin(), micros.end(), 0);
+  return micros;
+}
+
+LoaderPlan plan_of(const BatchSchedule& batches, std::int64_t micro) {
+  return {.sequence = kSequence, .batches = batches, .micro_batch = micro, .micros = all_micros};
 }
 
 TEST_F(LoaderTest, GivesTheSamplesOfTheSampler) {
@@ -97,13 +100,14 @@ TEST_F(LoaderTest, RanksShareTheSameMicroBatches) {
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       LoaderPlan plan = plan_of(4 * kMicros, 4);
       // In turns on 4 ranks, neighbours on others.
-      plan.micros.clear();
+      std::vector<std::int64_t> micros;
       for (std::int64_t i = 0; i < kMicros / ranks; ++i) {
-        plan.micros.push_back(ranks == 4 ? i * ranks + rank : rank * (kMicros / ranks) + i);
+        micros.push_back(ranks == 4 ? i * ranks + rank : rank * (kMicros / ranks) + i);
       }
+      plan.micros = [&](std::int64_t) { return micros; };
       Loader loader(*dataset_, sampler(), plan, 64);
       for (std::int64_t step = 0; step < kSteps; ++step) {
-        for (const std::int64_t m : plan.micros) {
+        for (const std::int64_t m : micros) {
           shared[static_cast<std::size_t>(step * kMicros + m)] = take(loader);
         }
       }
@@ -120,6 +124,58 @@ TEST_F(LoaderTest, ResumeEqualsNeverStopping) {
   Loader resumed(*dataset_, sampler(), plan_of(8, 4), 40);
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(take(resumed), take(through));
+  }
+}
+
+// From 4 by 4 to 14 samples, every 3 batches.
+const BatchSchedule kRamp(14, {4, 4, 3});
+
+// A change of the batch neither skips a sample nor repeats one, on whichever rank it is read.
+TEST_F(LoaderTest, ARampReadsEverySampleOnce) {
+  LoaderPlan plan = plan_of(kRamp, 2);
+  plan.steps = 12;
+  for (const int threads : {1, 3}) {
+    plan.threads = threads;
+    Loader loader(*dataset_, sampler(), plan, 100);
+    const std::int64_t micros = kRamp.before(12) / 2;
+    for (std::int64_t micro = 0; micro < micros; ++micro) {
+      ASSERT_EQ(take(loader).first_sample, 100 + 2 * micro);
+    }
+    EXPECT_THROW(loader.next(), InternalError);
+  }
+  // Two ranks, the micro-batches in turns or in halves; 14 samples are 14 micro-batches of 1.
+  for (const bool in_turns : {true, false}) {
+    std::vector<int> seen(static_cast<std::size_t>(kRamp.before(12)), 0);
+    for (const std::int64_t rank : {0, 1}) {
+      plan.micro_batch = 1;
+      plan.micros = [=](std::int64_t count) {
+        std::vector<std::int64_t> micros;
+        for (std::int64_t i = 0; i < count / 2; ++i) {
+          micros.push_back(in_turns ? 2 * i + rank : rank * (count / 2) + i);
+        }
+        return micros;
+      };
+      Loader loader(*dataset_, sampler(), plan, 0);
+      for (std::int64_t i = 0; i < kRamp.before(12) / 2; ++i) {
+        ++seen[static_cast<std::size_t>(take(loader).first_sample)];
+      }
+    }
+    EXPECT_EQ(seen, std::vector<int>(seen.size(), 1));
+  }
+}
+
+TEST_F(LoaderTest, ARampGoesOnWhereItStopped) {
+  for (const std::int64_t batch : {1, 3, 5, 9, 11}) {
+    Loader through(*dataset_, sampler(), plan_of(kRamp, 2), 0);
+    for (std::int64_t i = 0; i < kRamp.before(batch) / 2; ++i) {
+      through.next();
+    }
+    LoaderPlan plan = plan_of(kRamp, 2);
+    plan.first_batch = batch;
+    Loader resumed(*dataset_, sampler(), plan, kRamp.before(batch));
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(take(resumed), take(through)) << batch;
+    }
   }
 }
 
@@ -168,8 +224,11 @@ TEST_F(LoaderTest, WhatGoesWrongInItsThreadComesOutOfNext) {
 
 TEST_F(LoaderTest, PlansThatDoNotAddUpAreRefused) {
   EXPECT_THROW(Loader(*dataset_, sampler(), plan_of(5, 2), 0), ConfigError);
+  const BatchSchedule odd(8, {2, 3, 1});
+  EXPECT_THAT(message_of<ConfigError>([&] { Loader(*dataset_, sampler(), plan_of(odd, 2), 0); }),
+              testing::HasSubstr("a batch of 5 samples is not a multiple of micro_batch 2"));
   LoaderPlan plan = plan_of(4, 2);
-  plan.micros.push_back(2);
+  plan.micros = [](std::int64_t) { return std::vector<std::int64_t>{0, 1, 2}; };
   EXPECT_THROW(Loader(*dataset_, sampler(), plan, 0), InternalError);
   plan = plan_of(4, 2);
   plan.sequence = 1'000'000;

@@ -164,6 +164,38 @@ TEST_F(PackerTest, TheSplitTakesEachDocumentOnce) {
   EXPECT_EQ(documents(again.out / "validation"), validation);
 }
 
+TEST_F(PackerTest, ASplitThatLeavesASideEmptyWritesNothing) {
+  for (int i = 0; i < 5; ++i) {
+    write(fmt::format("in/{}.txt", i), fmt::format("file {}", i));
+    write(fmt::format("in/{}.bin", i), std::string("\0 is no text", 13));
+  }
+  for (const double fraction : {1e-9, 1 - 1e-9}) {
+    PackOptions o = options("in", "out");
+    o.validation_fraction = fraction;
+    const std::string message = message_of<ConfigError>([&] { pack(o, {}); });
+    EXPECT_THAT(message,
+                testing::AllOf(HasSubstr("all 5 documents would go to "),
+                               HasSubstr(fraction < 0.5 ? "none to validation" : "none to train")));
+    EXPECT_FALSE(fs::exists(o.out));
+    // The fraction that the message names gives both sides a document.
+    const std::string before = ". With --validation-fraction ";
+    o.validation_fraction = std::stod(message.substr(message.find(before) + before.size()));
+    const auto reports = pack(o, {});
+    EXPECT_EQ(reports[0].n_docs + reports[1].n_docs, 5);
+    EXPECT_EQ(reports[0].folder.filename(), "train");
+    fs::remove_all(o.out);
+  }
+  write("lines/a.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
+  PackOptions o = options("lines", "out");
+  o.validation_fraction = 1e-9;
+  EXPECT_THAT(message_of<DataError>([&] { pack(o, {}); }), HasSubstr("validation"));
+  EXPECT_FALSE(fs::exists(o.out / "train"));
+  write("one/a.txt", "a");
+  o = options("one", "out");
+  o.validation_fraction = 0.5;
+  EXPECT_THAT(message_of<ConfigError>([&] { pack(o, {}); }), HasSubstr("cannot be split"));
+}
+
 TEST_F(PackerTest, AnInterruptedPackGoesOn) {
   for (int i = 0; i < 10; ++i) {
     write_random_text(fmt::format("in/{}.txt", i), 30'000, i);
@@ -237,7 +269,7 @@ TEST_F(PackerTest, ConcurrentPacksAreRefused) {
     }
   };
   pack(o, {});
-  EXPECT_THAT(refusal, HasSubstr("another trireme data pack"));
+  EXPECT_THAT(refusal, HasSubstr("another `trireme data pack`"));
 }
 
 TEST_F(PackerTest, BadInputsAreNamed) {
@@ -248,7 +280,7 @@ TEST_F(PackerTest, BadInputsAreNamed) {
   write("in/empty.txt", "");
   write("in/image.bin", std::string(100, '\0'));
   EXPECT_THAT(message_of<DataError>([&] { pack(options("in", "out"), {}); }),
-              HasSubstr("1 more skipped as binary"));
+              HasSubstr("skipped as binary: 1"));
   write("in/broken.jsonl", "{\"text\": \"good\"}\n{\"text\": \n");
   EXPECT_THAT(message_of<DataError>([&] { pack(options("in", "o2"), {}); }),
               testing::AllOf(HasSubstr("broken.jsonl: line 2, at byte 17: ")));
@@ -269,19 +301,22 @@ TEST_F(PackerTest, BadInputsAreNamed) {
 
 TEST_F(PackerTest, LinesOfJsonAreReadWhateverElseTheyHold) {
   const std::string deep(200'000, '[');
-  const std::string closed(200'000, ']');
-  write("in/a.jsonl", "{\"text\": \"lost\", \"in\": {\"text\": \"inner\"}, \"x\": " + deep +
-                          closed + ", \"text\": \"last\"}\n");
+  write("in/a.jsonl", "{\"in\": {\"text\": \"inner\"}, \"x\": " + std::string(31, '[') +
+                          std::string(31, ']') + ", \"text\": \"last\", \"x\": 1}\n");
   pack(options("in", "out"), {});
   EXPECT_EQ(documents(folder_ / "out"), std::vector<std::string>{"last"});
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"{\"text\": [\"a\"]}", "no text in a field 'text'"},
-      {"{\"in\": {\"text\": \"a\"}}", "no text in a field 'text'"},
-      {"[{\"text\": \"a\"}]", "no text in a field 'text'"},
+      {"{\"text\": [\"a\"]}", "there is no text field 'text'"},
+      {"{\"in\": {\"text\": \"a\"}}", "there is no text field 'text'"},
+      {"[{\"text\": \"a\"}]", "there is no text field 'text'"},
       {"{\"text\": \"a\"} more", "not JSON"},
       {"{\"text\": \"\xFF\"}", "not JSON"},
       {std::string("{\"text\": \"\0\"}", 13), "not JSON"},
-      {"{\"x\": " + deep, "not JSON"},
+      {"{\"x\": " + deep, "nested deeper than 32 levels"},
+      {"{\"x\": " + std::string(32, '[') + std::string(32, ']') + ", \"text\": \"a\"}",
+       "nested deeper than 32 levels"},
+      {"{\"text\": \"a\", \"text\": \"b\"}", "the field 'text' occurs twice"},
+      {"{\"text\": null, \"text\": \"b\"}", "the field 'text' occurs twice"},
       {"{\"text\": \"" + std::string(1 << 20, 'x'), "not JSON"},
   };
   for (const auto& [line, words] : cases) {

@@ -131,7 +131,8 @@ class Run:
         return self.fault == "kill" and self.backend in ("ucx", "hierarchical")
 
     def by_neighbours(self, text):
-        return self.may_be_told() and ("gave up" in text or "took its message back" in text)
+        told = ("gave up", "stopped communicating", "withdrew its message")
+        return self.may_be_told() and any(words in text for words in told)
 
 
 def main():

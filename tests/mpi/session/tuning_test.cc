@@ -57,7 +57,7 @@ TEST(Tuning, HostileFilesAreRefused) {
   refused(with("\"op\": \"all_reduce\"", "\"op\": \"barrier\""), "barrier");
   refused(with("65536", "-1"), "max_bytes");
   refused(with("65536", "18446744073709551615"), "max_bytes");
-  refused(with("65536", "1152921504606846976"), "order of size");
+  refused(with("65536", "1152921504606846976"), "sorted by size");
   refused(with("\"mpi\"", "\"auto\""), "auto");
   refused(with("\"mpi\"", "\"nccl\""), "nccl");
   refused(with("\"mpi\"", "null"), "backend");

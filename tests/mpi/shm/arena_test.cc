@@ -57,8 +57,8 @@ TEST(Arena, SaysHowMuchWasNeeded) {
     }
     return "nothing was thrown";
   };
-  EXPECT_THAT(message_of(std::int64_t{1} << 50), HasSubstr("1 PiB more were asked for"));
-  EXPECT_THAT(message_of(15 * kMiB), HasSubstr("a segment ends at 16 MiB"));
+  EXPECT_THAT(message_of(std::int64_t{1} << 50), HasSubstr("1 PiB more are needed"));
+  EXPECT_THAT(message_of(15 * kMiB), HasSubstr("cannot grow beyond 16 MiB"));
   EXPECT_NE(arena.take(kMiB), nullptr);
 }
 

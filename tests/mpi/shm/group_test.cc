@@ -1,4 +1,4 @@
-// What ranks that have lost step, or left, are told.
+// The errors that ranks get when they are out of step or when a rank has left.
 #include "mpi/shm/group.h"
 
 #include <atomic>
@@ -39,7 +39,7 @@ TEST(ShmGroup, NamesRanksThatHaveLostStep) {
     EXPECT_THAT(text, AllOf(HasSubstr("rank 0 (host node)"), HasSubstr("rank 1 (host node)"),
                             HasSubstr("all_reduce #0 (390.6 KiB, F32, sum)"),
                             HasSubstr("all_reduce #0 (195.3 KiB, F32, max)"),
-                            HasSubstr("the ranks have lost step")));
+                            HasSubstr("the ranks are out of step")));
     EXPECT_EQ(data, std::vector<float>(100000, 1.0F));
   });
 }

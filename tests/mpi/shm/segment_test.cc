@@ -53,7 +53,7 @@ TEST(Segment, RefusesWhatIsNotThePeers) {
   address.fd = 9999;
   EXPECT_THAT(refusal_of(address), HasSubstr("No such file"));
   address.pid = 1 << 30;
-  EXPECT_THAT(refusal_of(address), HasSubstr("comm.backend mpi"));
+  EXPECT_THAT(refusal_of(address), HasSubstr("comm.backend=mpi"));
 }
 
 TEST(Segment, RefusesImpossibleReserves) {

@@ -40,14 +40,15 @@ std::string blame_with(FlightReport three) {
 }
 
 TEST(Blame, NamesWhoNeverEntered) {
-  EXPECT_THAT(blame_with(entered(3, 4710)),
-              AllOf(HasSubstr("rank 3 (host n2) never entered all_reduce #4711 (12.6 MiB, group dp "
-                              "1,3,5); it is in data_load for 31s"),
-                    HasSubstr("the last it entered of this group is all_reduce #4710"),
-                    Not(HasSubstr("rank 5"))));
+  EXPECT_THAT(
+      blame_with(entered(3, 4710)),
+      AllOf(HasSubstr("rank 3 (host n2) never entered all_reduce #4711 (12.6 MiB, group dp 1,3,5); "
+                      "it has been in data_load for 31s"),
+            HasSubstr("the last operation of this group that it entered is all_reduce #4710"),
+            Not(HasSubstr("rank 5"))));
   FlightReport stranger = entered(3, -1);
   stranger.knows_group = false;
-  EXPECT_THAT(blame_with(stranger), HasSubstr("it has entered nothing of this group"));
+  EXPECT_THAT(blame_with(stranger), HasSubstr("it has entered no operation of this group"));
   FlightReport gone = entered(3, 4710);
   gone.left_group = true;
   EXPECT_THAT(blame_with(gone), HasSubstr("rank 3 (host n2) has left the group"));
@@ -73,10 +74,10 @@ TEST(Blame, NamesLostStep) {
       OperationLabel{OperationKind::barrier, DType::f32, SumOrder::tree, ReduceOp::sum, 0, 4711, 0};
   EXPECT_THAT(blame_with(report),
               HasSubstr("rank 3 (host n2) is in barrier #4711, not in all_reduce #4711 (12.6 MiB, "
-                        "F32, sum): the ranks have lost step"));
+                        "F32, sum): the ranks are out of step"));
   FlightReport late = entered(3, 4711);
   late.finished = 4700;
-  EXPECT_THAT(blame_with(late), HasSubstr("behind others that have not finished"));
+  EXPECT_THAT(blame_with(late), HasSubstr("behind operations that have not finished"));
 }
 
 TEST(Blame, KnowsWhenAllAreThere) {
@@ -90,9 +91,10 @@ TEST(Blame, AsksTheOtherEnd) {
   std::vector<std::optional<FlightReport>> answers(6);
   answers[3] = entered(3, 1);
   answers[5] = entered(5, 1);
-  EXPECT_THAT(blame(label, "dp 1,3,5", members(), answers),
-              AllOf(HasSubstr("rank 5 (host n4) is at the other end; it is in data_load for 31s"),
-                    Not(HasSubstr("rank 3"))));
+  EXPECT_THAT(
+      blame(label, "dp 1,3,5", members(), answers),
+      AllOf(HasSubstr("rank 5 (host n4) is at the other end; it has been in data_load for 31s"),
+            Not(HasSubstr("rank 3"))));
 }
 
 TEST(Blame, CountsTheManyItDoesNotName) {

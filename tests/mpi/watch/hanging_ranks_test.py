@@ -63,15 +63,15 @@ def check(how, texts, speakers, dumpers):
 
 def main():
     others = range(RANKS - 1)
-    check("absent", ["never entered all_reduce #1 (273.4 KiB, group dp 0..3); it is in data_load"],
-          others, range(RANKS))
+    check("absent", ["never entered all_reduce #1 (273.4 KiB, group dp 0..3); it has been in "
+                     "data_load"], others, range(RANKS))
     check("stopped", ["did not answer within 3.0s: it is stopped"], others, others)
     with tempfile.TemporaryDirectory() as folder:
         output, _ = run("desync", folder)
-        expect("the ranks have lost step" in output and "broadcast #1" in output and
+        expect("the ranks are out of step" in output and "broadcast #1" in output and
                "all_reduce #1" in output, "desync is named", output)
         output, _ = run("stopped_at_start", folder, TRIREME_START_DEADLINE="2")
-        expect("MPI has not connected all ranks within 2.0s" in output, "start is named", output)
+        expect("MPI did not connect all ranks within 2.0s" in output, "start is named", output)
     if failures == 0:
         print("every hang is named")
     sys.exit(failures > 0)

@@ -132,11 +132,12 @@ TEST(StageBalance, RefusesMoreStagesThanUnits) {
   EXPECT_THAT(message_of<ConfigError>([&] {
                 (void)balance_stages(costs, {4, 2});
               }),
-              HasSubstr("stages 4 x virtual stages a rank 2 = 8 > 6 residual layers"));
+              HasSubstr("4 pipeline stages x 2 virtual stages per rank = 8, more than the model's "
+                        "6 residual layers"));
   EXPECT_THAT(message_of<ConfigError>([&] {
                 (void)balance_stages(costs, {4, 2});
               }),
-              HasSubstr("take parallel.virtual_stages 1 with the schedule 1f1b, or parallel.pp 3"));
+              HasSubstr("use parallel.virtual_stages 1 with the schedule 1f1b, or parallel.pp 3"));
   expect_covers(costs, {3, 2}, balance_stages(costs, {3, 2}));
 }
 

@@ -171,8 +171,9 @@ TEST(PipelineSchedule, NamesGoBothWays) {
   for (const std::string& name : pipeline_schedule_names()) {
     EXPECT_EQ(name_of(parse_pipeline_schedule(name)), name);
   }
-  EXPECT_THAT(message_of<ConfigError>([] { (void)parse_pipeline_schedule("1F1B"); }),
-              HasSubstr("no pipeline schedule '1F1B': choose one of gpipe, 1f1b, interleaved"));
+  EXPECT_THAT(
+      message_of<ConfigError>([] { (void)parse_pipeline_schedule("1F1B"); }),
+      HasSubstr("unknown pipeline schedule '1F1B': choose one of gpipe, 1f1b, interleaved"));
 }
 
 TEST(PipelineSchedule, RefusesWhatItHasNot) {
@@ -182,12 +183,12 @@ TEST(PipelineSchedule, RefusesWhatItHasNot) {
   for (const PipelineSchedule one :
        {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble}) {
     EXPECT_THAT(refused(one, {2, 3, 4}),
-                AllOf(HasSubstr(name_of(one)), HasSubstr("1 virtual stage a rank, not 3")));
+                AllOf(HasSubstr(name_of(one)), HasSubstr("1 virtual stage per rank, not 3")));
   }
-  EXPECT_THAT(refused(PipelineSchedule::interleaved, {2, 1, 4}), HasSubstr("take 2 virtual"));
+  EXPECT_THAT(refused(PipelineSchedule::interleaved, {2, 1, 4}), HasSubstr("at least 2 virtual"));
   EXPECT_THAT(refused(PipelineSchedule::interleaved, {4, 2, 10}),
-              HasSubstr("micro-batches 10 % stages 4 = 2, not 0: take 8 or 12 micro-batches"));
-  EXPECT_THAT(refused(PipelineSchedule::interleaved, {4, 2, 3}), HasSubstr("take 4 micro-batches"));
+              HasSubstr("a multiple of the 4 stages, but it is 10: use 8 or 12 micro-batches"));
+  EXPECT_THAT(refused(PipelineSchedule::interleaved, {4, 2, 3}), HasSubstr("use 4 micro-batches"));
   EXPECT_THAT(refused(PipelineSchedule::gpipe, {0, 1, 1}), HasSubstr("0 stages"));
   EXPECT_THAT(refused(PipelineSchedule::gpipe, {1, 0, 1}), HasSubstr("0 virtual stages"));
   EXPECT_THAT(refused(PipelineSchedule::gpipe, {1, 1, 0}), HasSubstr("0 micro-batches"));

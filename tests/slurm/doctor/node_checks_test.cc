@@ -77,7 +77,7 @@ TEST(NodeChecks, AFileWhereAFolderShouldBe) {
     const auto found = check_folder("run.dir", folder.path() / below, 0, "n");
     ASSERT_THAT(found, SizeIs(1)) << below;
     EXPECT_EQ(found[0].code, ExitCode::usage);
-    EXPECT_THAT(found[0].what, HasSubstr("file is no folder"));
+    EXPECT_THAT(found[0].what, HasSubstr("file is not a folder"));
   }
 }
 

@@ -78,7 +78,7 @@ TEST(HostList, WhatIsNone) {
 TEST(HostList, TheMessageShowsWhere) {
   const auto text = message_of<ConfigError>([] { expand_host_list("n[1-3],m[3-1]\x1b[31m"); });
   EXPECT_THAT(text, HasSubstr("byte 12"));
-  EXPECT_THAT(text, HasSubstr("the range 3-1 falls"));
+  EXPECT_THAT(text, HasSubstr("the range 3-1 is descending"));
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 

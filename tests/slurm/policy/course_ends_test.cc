@@ -57,6 +57,20 @@ TEST(Course, TheSameStepSavedAgainIsNoProgress) {
   EXPECT_EQ(play.code(), 93);
 }
 
+TEST(Course, ADiskThatStaysFullEndsTheLaunch) {
+  Play play = at_work();
+  play.reason = StatedReason{.code = 74, .kind = "io", .message = "no space"};
+  play.ends(1);
+  EXPECT_EQ(play.code(), -1);
+  play.ranks_work({"n1", "n2"});
+  play.ends(1, false, 10);  // it has saved a checkpoint meanwhile
+  EXPECT_EQ(play.code(), -1);
+  play.ranks_work({"n1", "n2"});
+  play.ends(1, false, 10);
+  EXPECT_EQ(play.code(), 74);
+  EXPECT_NE(play.all<Finish>().front().why.find("no space"), std::string::npos);
+}
+
 TEST(Course, OutOfMemoryIsTriedTwiceMore) {
   Play play = at_work();
   for (int i = 0; i < 3; ++i) {

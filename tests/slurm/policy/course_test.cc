@@ -293,6 +293,42 @@ TEST(Course, ALostNodeIsReplacedByTheSpareAndStaysOut) {
 }
 
 // A blackhole: no reset, no end of mpirun.
+TEST(Course, ADeadNodesSuccessorIsNotAwaitedIfASpareIsReady) {
+  Play play = at_work();
+  play.dies("n2");
+  play.ends(205);
+  play.pass(1);
+  EXPECT_EQ(play.all<LaunchRanks>().size(), 1);
+  play.pass(2);
+  EXPECT_EQ(play.last_nodes(), (Names{"n1", "n3"}));
+  EXPECT_EQ(play.last_cause(), "node_death");
+}
+
+TEST(Course, AnAgentThatDiesWithItsRanksMayComeBackIfThereIsNoSpare) {
+  Play play = at_work();
+  play.dies("n3");
+  play.pass(7);  // the spare is lost
+  play.dies("n2");
+  play.ends(205);
+  play.pass(4);
+  EXPECT_EQ(play.all<LaunchRanks>().size(), 1);
+  play.cleared["n2"] = 2;
+  play.come_up({"n2"});
+  EXPECT_EQ(play.last_nodes(), (Names{"n1", "n2"}));
+  EXPECT_EQ(play.last_cause(), "process_death");
+}
+
+TEST(Course, ErrorsOfRanksThatLostANodeAreNotAwaited) {
+  Play play = at_work();
+  play.dies("n2");
+  play.ranks["n1"][0].gone = true;
+  play.ranks["n1"][0].page.exit_code = 85;
+  play.pass(1);
+  EXPECT_EQ(play.all<KillRanks>().size(), 0);  // known since this report
+  play.pass(1);
+  EXPECT_EQ(play.all<KillRanks>().size(), 1);
+}
+
 TEST(Course, ASilentNodeIsLostAfterTenSeconds) {
   Play play = at_work();
   std::erase(play.alive, "n2");

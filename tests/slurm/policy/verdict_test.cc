@@ -53,7 +53,7 @@ TEST(Verdict, ARanksOwnCodeCountsWhereNoFileSaysMore) {
   Evidence e = ended_with(137);
   e.gone = {{"n1", 2}, {"n2", 5, 77}};
   EXPECT_EQ(judge(e).cause, Cause::refused);
-  EXPECT_NE(judge(e).what.find("rank 5 on n2 ended with code 77"), std::string::npos);
+  EXPECT_NE(judge(e).what.find("rank 5 on n2 exited with code 77"), std::string::npos);
   // A complaint of one that another's death has ended.
   e.gone = {{"n1", 2}, {"n2", 5, 85}};
   EXPECT_EQ(judge(e).cause, Cause::process_death);
@@ -110,7 +110,7 @@ TEST(Verdict, OutOfMemoryByTheRunOrTheKernel) {
   e.reason = reason(76, "memory");
   EXPECT_EQ(judge(e).cause, Cause::out_of_memory);
   e.reason = reason(76, "device");
-  e.reason->message = "out of memory: 576 MiB more were asked for";
+  e.reason->message = "out of memory: 576 MiB more are needed";
   EXPECT_EQ(judge(e).cause, Cause::out_of_memory);
   Evidence killed = ended_with(137);
   killed.oom_kills = 1;
@@ -152,6 +152,14 @@ TEST(Verdict, AStopThatCouldNotSaveSaysSo) {
   EXPECT_EQ(judge(e).cause, Cause::stopped);
   EXPECT_EQ(judge(e).code, 74);
   EXPECT_NE(judge(e).what.find("could not be saved"), std::string::npos);
+}
+
+TEST(Verdict, AMessageOfSeveralLinesIsToldWhole) {
+  Evidence e = ended_with(1);
+  e.reason = reason(2, "config");
+  e.reason->message = "of another run:\n  train.steps: 1, 2\n  train.seed: 3, 4\nGo back";
+  EXPECT_NE(judge(e).what.find("of another run: train.steps: 1, 2; train.seed: 3, 4; Go back"),
+            std::string::npos);
 }
 
 TEST(Verdict, DevicesDisksAndStarts) {

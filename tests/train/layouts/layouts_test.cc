@@ -27,7 +27,7 @@ Outcome train_rank(Communicator& world, FlightRecorder& recorder, const RunConfi
                 {world, recorder, kernels_for({}), stream, pool, shared_pool});
   engine.set_deadline(std::chrono::seconds(120));
   engine.initialize(config.train.seed);
-  HashedTokens tokens(config, engine.micro_batches());
+  HashedTokens tokens(engine);
   TrainStep step(engine, [&] { return tokens.next(); });
   TrainingCounters counters;
   Outcome outcome;

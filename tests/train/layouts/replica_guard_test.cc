@@ -58,7 +58,7 @@ std::vector<std::string> compare(const Choice& choice, const Flip& flip,
                   {comm, world.recorder(comm.rank()), kernels_for({}), stream, pool, shared_pool});
     engine.set_deadline(std::chrono::seconds(60));
     engine.initialize(1);
-    HashedTokens tokens(config, engine.micro_batches());
+    HashedTokens tokens(engine);
     TrainStep step(engine, [&] { return tokens.next(); });
     TrainingCounters counters;
     step.run(counters, 0);

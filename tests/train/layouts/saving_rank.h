@@ -33,7 +33,7 @@ struct Rank {
   }
 
   std::vector<double> train(TrainingCounters& counters, std::int64_t steps) {
-    HashedTokens tokens(config, engine.micro_batches(), counters.step);
+    HashedTokens tokens(engine, counters.step);
     TrainStep step(engine, [&] { return tokens.next(); });
     std::vector<double> losses;
     for (std::int64_t i = 0; i < steps; ++i) {

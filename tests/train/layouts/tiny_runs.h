@@ -75,19 +75,21 @@ inline RunConfig config_of(const ModelConfig& model, const Choice& choice) {
 // Tokens that depend on the step and the number of the micro-batch alone.
 class HashedTokens {
  public:
-  // From step `step` on.
-  HashedTokens(const RunConfig& config, const std::vector<std::int64_t>& numbers,
-               std::int64_t step = 0)
-      : config_(config),
-        numbers_(numbers),
-        given_(static_cast<std::size_t>(step) * numbers.size()) {}
+  // Of the engine's rank, from step `step` on.
+  explicit HashedTokens(const Engine& engine, std::int64_t step = 0)
+      : engine_(engine), config_(engine.config()), step_(step) {}
 
   LoadedMicroBatch next() {
     const auto count = static_cast<std::size_t>(config_.train.micro_batch * config_.data.sequence);
-    const std::int64_t number = numbers_[given_ % numbers_.size()];
-    const auto step = static_cast<std::uint64_t>(given_++ / numbers_.size());
+    if (given_ == numbers_.size()) {
+      step_ += given_ == 0 ? 0 : 1;
+      numbers_ = engine_.micro_batches(config_.batches().size_of(step_));
+      given_ = 0;
+    }
+    const std::int64_t number = numbers_[given_++];
     // Counting up from anywhere: there is something to learn.
-    const std::uint64_t first = mix64(step * 1000003 + static_cast<std::uint64_t>(number));
+    const std::uint64_t first =
+        mix64(static_cast<std::uint64_t>(step_) * 1000003 + static_cast<std::uint64_t>(number));
     ids_.resize(count + 1);
     for (std::size_t i = 0; i <= count; ++i) {
       ids_[i] = static_cast<std::int32_t>((first % 1000 + i) %
@@ -102,9 +104,11 @@ class HashedTokens {
   }
 
  private:
+  const Engine& engine_;
   const RunConfig& config_;
-  const std::vector<std::int64_t>& numbers_;
-  std::size_t given_;
+  std::int64_t step_;
+  std::vector<std::int64_t> numbers_;  // of this rank's micro-batches of the step
+  std::size_t given_ = 0;              // of those
   std::vector<std::int32_t> ids_;
 };
 

@@ -138,7 +138,7 @@ TEST(HostReading, DamageOnDiskGivesTheStepUpForAll) {
     EXPECT_EQ(resumed.manifest.meta.step, 1);
     ASSERT_EQ(resumed.skipped.size(), 1U);
     EXPECT_THAT(resumed.skipped[0], AllOf(HasSubstr("shard-00000.safetensors: block 3"),
-                                          HasSubstr("digest"), HasSubstr("arrives from rank")));
+                                          HasSubstr("digest"), HasSubstr("received from rank")));
   });
   EXPECT_EQ(equal, 4);
 }

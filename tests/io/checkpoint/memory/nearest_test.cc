@@ -96,7 +96,7 @@ TEST_F(TwoNodes, WithoutACopyTheDiskHasToDo) {
   EXPECT_FALSE(loaded.resumed->from_memory);
   EXPECT_EQ(loaded.resumed->folder, step_path(nodes_.disk(), 1));
   EXPECT_THAT(loaded.resumed->skipped,
-              Contains(HasSubstr("2 of 4 shards are in no node's memory")));
+              Contains(HasSubstr("2 of 4 shards can be found neither in the memory of a node")));
 }
 
 TEST_F(TwoNodes, NothingWholeAnywhereIsAFreshStart) {
@@ -173,7 +173,7 @@ TEST_F(TwoNodes, DamageInEveryCopyGivesTheStepUp) {
   ASSERT_TRUE(loaded.equal);
   EXPECT_EQ(loaded.resumed->manifest.meta.step, 1);
   EXPECT_THAT(loaded.resumed->skipped,
-              Contains(testing::AllOf(HasSubstr("memory of step 2"), HasSubstr("digest"))));
+              Contains(testing::AllOf(HasSubstr("step 2 in memory"), HasSubstr("digest"))));
 }
 
 // Each region of a shard: header, data, the last byte.

@@ -1,0 +1,76 @@
+#include "io/data/split_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "io/data/pack_plan.h"
+#include "io/data/text_packing.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+// The positions of the first and the last document.
+struct Span {
+  double first = 1;
+  double last = 0;
+  std::int64_t documents = 0;
+};
+
+// A fraction with as few digits as possible that leaves a document on both sides: a small one
+// unless the fraction that was asked for is above the span.
+std::string fraction_within(const Span& span, double asked) {
+  for (int digits = 1; digits < 16; ++digits) {
+    const double scale = std::pow(10, digits);
+    const double fraction = asked > span.last ? std::floor(span.last * scale) / scale
+                                              : (std::floor(span.first * scale) + 1) / scale;
+    if (span.first < fraction && fraction <= span.last) {
+      return fmt::format("{:.{}f}", fraction, digits);
+    }
+  }
+  return fmt::format("{}", span.last);
+}
+
+std::string message(const Span& span, double fraction) {
+  constexpr const char* kDocuments =
+      "a text file is one document; .jsonl files hold one document per line";
+  const bool all_in_train = span.first >= fraction;
+  if (span.documents == 1) {
+    return fmt::format(
+        "--validation-fraction {}: the inputs contain only one document, which cannot be split "
+        "({})",
+        fraction, kDocuments);
+  }
+  return fmt::format(
+      "--validation-fraction {}: all {} documents would go to {} and none to {}. With "
+      "--validation-fraction {}, both get at least one ({})",
+      fraction, span.documents, all_in_train ? "train" : "validation",
+      all_in_train ? "validation" : "train", fraction_within(span, fraction), kDocuments);
+}
+
+}  // namespace
+
+void check_split(const std::vector<InputFile>& files, double validation_fraction) {
+  Span span;
+  for (const InputFile& file : files) {
+    if (file.bytes == 0) {
+      continue;
+    }
+    if (file.is_jsonl()) {
+      return;
+    }
+    if (looks_binary(File::open_to_read(file.path))) {
+      continue;
+    }
+    const double position = Selection::position(file.name, 0);
+    span = {std::min(span.first, position), std::max(span.last, position), span.documents + 1};
+    if (span.first < validation_fraction && span.last >= validation_fraction) {
+      return;
+    }
+  }
+  if (span.documents > 0) {  // without any text the pack says so itself
+    throw ConfigError(message(span, validation_fraction));
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,114 @@
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint/logical_digest.h"
+#include "io/checkpoint/verify.h"
+#include "src/app/ckpt_subcommands.h"
+#include "src/app/standard_output.h"
+#include "src/base/printable.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+// What to do about damage in a step that was read.
+std::string advice(const StepFolder& step) {
+  const fs::path folder = step.path.has_parent_path() ? step.path.parent_path() : fs::path(".");
+  return fmt::format(
+      "'trireme ckpt verify --all {}' shows which checkpoints are intact; name one by its own "
+      "folder, {}/step-...",
+      folder.string(), folder.string());
+}
+
+// One line for each fault.
+std::vector<std::string> faults_of(const StepFolder& step) {
+  check_readable(step);
+  return step.manifest ? verify_step(step.path, *step.manifest) : std::vector{step.problem};
+}
+
+void print_faults(const StepFolder& step, const std::vector<std::string>& faults) {
+  for (const std::string& line : faults) {
+    fmt::print("BAD {}\n", printable(line));
+  }
+  if (faults.empty()) {
+    fmt::print("ok  {}: all digests match, {} in {}\n", printable(step.path.string()),
+               format_bytes(step.manifest->bytes()),
+               counted(step.manifest->shards.size(), "shard"));
+  }
+}
+
+ordered_json to_json(const StepFolder& step, const std::vector<std::string>& faults) {
+  ordered_json object = {
+      {"path", step.path.string()}, {"step", step.step}, {"valid", faults.empty()}};
+  if (step.manifest) {
+    object["bytes"] = step.manifest->bytes();
+    object["shards"] = step.manifest->shards.size();
+  }
+  object["damage"] = faults;
+  return object;
+}
+
+void verify(const CkptOptions& options, int& exit_code) {
+  const std::vector<StepFolder> steps =
+      options.all ? all_steps(options) : std::vector{chosen_step(options)};
+  ordered_json checked = ordered_json::array();
+  bool valid = true;
+  for (const StepFolder& step : steps) {
+    const std::vector<std::string> faults = faults_of(step);
+    valid = valid && faults.empty();
+    if (options.json) {
+      checked.push_back(to_json(step, faults));
+    } else {
+      print_faults(step, faults);
+    }
+  }
+  if (options.json) {
+    print_json({{"schema", 1}, {"valid", valid}, {"checkpoints", checked}});
+  } else if (!valid && !options.all) {
+    fmt::print("{}\n", printable(advice(steps.front())));
+  }
+  if (!valid) {
+    exit_code = static_cast<int>(ExitCode::bad_data);
+  }
+}
+
+void digest(const CkptOptions& options) {
+  const StepFolder step = chosen_step(options);
+  const CheckpointReader reader(step.path, *step.manifest);
+  try {
+    fmt::print("{}\n",
+               logical_digest(reader, options.model ? DigestScope::model : DigestScope::all));
+  } catch (const DataError& e) {
+    throw DataError(fmt::format("{}\n{}", e.what(), advice(step)));
+  }
+}
+
+}  // namespace
+
+void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
+                     int& exit_code) {
+  CommandLine& command =
+      add_ckpt_subcommand(ckpt, "verify",
+                          "Check every byte of a checkpoint; exit with 65 and name the file and "
+                          "the block if it is damaged",
+                          "trireme ckpt verify runs/demo/run/checkpoints --all", options);
+  command.add_flag("--all", options->all,
+                   "Check every checkpoint in the folder, not only the newest");
+  command.add_flag("--json", options->json, "Print JSON");
+  command.callback([options, &exit_code] { verify(*options, exit_code); });
+}
+
+void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options) {
+  CommandLine& command = add_ckpt_subcommand(
+      ckpt, "digest",
+      "Print the SHA-256 of a checkpoint's contents, which does not depend on the layout or the "
+      "number of shards",
+      "trireme ckpt digest runs/demo/run/checkpoints --model", options);
+  command.add_flag("--model", options->model, "Only the parameters, without the optimizer's state");
+  command.callback([options] { digest(*options); });
+}
+
+}  // namespace trireme

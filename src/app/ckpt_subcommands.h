@@ -1,0 +1,40 @@
+// The subcommands of `trireme ckpt` and what they share. Private to src/app.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint/store.h"
+#include "src/app/ckpt_command.h"
+
+namespace trireme {
+
+struct CkptOptions {
+  std::string folder;
+  bool json = false;
+  bool model = false;
+  bool all = false;
+  bool dry_run = false;
+  std::string memory;  // a node's folder
+  Retention retention;
+};
+
+// Adds a subcommand that takes DIR.
+CommandLine& add_ckpt_subcommand(CommandLine& ckpt, const char* name, const char* what,
+                                 const char* example, const std::shared_ptr<CkptOptions>& options);
+void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
+                     int& exit_code);
+void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options);
+void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options);
+
+// Finds the checkpoint that DIR names: itself, or the newest valid one in it. Prints to stderr why
+// newer ones were skipped.
+StepFolder chosen_step(const CkptOptions& options);
+// The path without a slash at its end.
+std::filesystem::path clean_path(const CkptOptions& options);
+// The steps of a checkpoint folder, or the one step that is given; NotFound if there are none.
+std::vector<StepFolder> all_steps(const CkptOptions& options);
+
+}  // namespace trireme
