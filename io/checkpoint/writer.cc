@@ -19,9 +19,17 @@ namespace {
 
 // Every rank does it; the first one makes the folder.
 void make_attempt_folder(const fs::path& path) {
-  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
-    throw_errno(errno, "create folder", path);
+  if (::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) {
+    return;
   }
+  const int code = errno;
+  if (code == ENOENT) {
+    throw NotFound(
+        fmt::format("{}: the checkpoint folder was removed, or its file system unmounted, while "
+                    "this run was training",
+                    path.parent_path().string()));
+  }
+  throw_errno(code, "create folder", path);
 }
 
 }  // namespace

@@ -175,9 +175,17 @@ PackReport write_dataset(const DatasetJob& job, const RankGroup& ranks) {
     report.was_complete = true;
     return report;
   }
-  const PackReport report = finish(job, ranks, ranks.gather(RankWork(job, ranks).run()));
-  ranks.broadcast("");
-  return report;
+  try {
+    const PackReport report = finish(job, ranks, ranks.gather(RankWork(job, ranks).run()));
+    ranks.broadcast("");
+    return report;
+  } catch (...) {
+    // With several ranks, others may still be writing.
+    if (ranks.size == 1 && !has_notes(job.folder)) {
+      abandon_folder(job.folder);
+    }
+    throw;
+  }
 }
 
 }  // namespace trireme

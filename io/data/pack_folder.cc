@@ -88,6 +88,17 @@ FileLock prepare_folder(const DatasetJob& job) {
   return std::move(*lock);
 }
 
+bool has_notes(const fs::path& folder) {
+  std::error_code code;
+  for (fs::directory_iterator it(folder / kNotesFolder, code), end; !code && it != end;
+       it.increment(code)) {
+    if (it->path().extension() == ".json") {
+      return true;
+    }
+  }
+  return false;
+}
+
 void remove_notes(const fs::path& folder) {
   std::error_code ignored;
   fs::remove_all(folder / kNotesFolder, ignored);

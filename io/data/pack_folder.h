@@ -24,6 +24,8 @@ bool is_complete(const DatasetJob& job);
 // Makes the folder ready and removes what no shard of the job will replace. PolicyError when
 // somebody else's files or another run are in it.
 FileLock prepare_folder(const DatasetJob& job);
+// Whether a shard is finished, which the next run can keep.
+bool has_notes(const std::filesystem::path& folder);
 void remove_notes(const std::filesystem::path& folder);
 // Removes what prepare_folder made, where nothing else came into it.
 void abandon_folder(const std::filesystem::path& folder);

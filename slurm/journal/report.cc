@@ -23,13 +23,14 @@ std::string causes_table(const Account& account) {
 }
 
 std::string attempts_table(const Account& account) {
-  std::string text = fmt::format(
-      "{:>7} {:>5} {:>14} {:>9} {:>8} {:>8} {:>9} {:>8} {:>10} {:>9}  {}\n", "attempt", "ranks",
-      "steps", "seconds", "exclude", "ranks up", "load", "1st step", "recovery", "detect", "end");
+  std::string text = fmt::format("{:>3} {:>5} {:>12} {:>8} {:>7} {:>8} {:>6} {:>8} {:>8} {:>6}\n",
+                                 "no.", "ranks", "steps", "seconds", "exclude", "ranks up", "load",
+                                 "1st step", "recovery", "detect");
   for (const AttemptAccount& a : account.attempts) {
     const std::string steps = a.to_step < 0 ? "-" : fmt::format("{}..{}", a.from_step, a.to_step);
     text += fmt::format(
-        "{:>7} {:>5} {:>14} {:>9.1f} {:>8.1f} {:>8.1f} {:>9.1f} {:>8} {:>10} {:>9.1f}  {}{}{}\n",
+        "{:>3} {:>5} {:>12} {:>8.1f} {:>7.1f} {:>8.1f} {:>6.1f} {:>8} {:>8} {:>6.1f}\n"
+        "    end: {}{}{}\n",
         a.generation, a.ranks, steps, a.seconds, a.exclude, a.ranks_up, a.load,
         seconds_or_dash(a.first_step), seconds_or_dash(a.recovery), a.detect,
         a.cause.empty() ? "unknown" : a.cause, a.what.empty() ? "" : ": ", a.what);
@@ -47,7 +48,8 @@ std::string to_text(const Account& account) {
       counted(std::ssize(account.attempts), "attempt"), counted(account.failures, "failure"),
       account.failures == 0
           ? ""
-          : fmt::format(", one every {:.2f} hours", account.mean_hours_between_failures()));
+          : fmt::format(", one every {}",
+                        format_seconds(3600 * account.mean_hours_between_failures())));
   text +=
       "\nThe attempts, with times in seconds. exclude: from the detection of the previous\n"
       "attempt's end to the start of this one; ranks up, 1st step: from that start; recovery:\n"

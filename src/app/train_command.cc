@@ -175,25 +175,21 @@ void watch_files(std::optional<StartAlarm>& alarm, std::chrono::duration<double>
                                    format_seconds(limit.count()), files, key));
 }
 
-std::string stop_message(const TrainingOutcome& outcome) {
-  const char* const name = ::sigabbrev_np(outcome.stop_signal);
-  return fmt::format("stopped {}; checkpoint saved at step {}; run the same command to resume",
-                     outcome.stop_signal == kTimeLimitSignal ? "before the end of the job"
-                     : name == nullptr                       ? "on a signal"
-                                                             : fmt::format("on SIG{}", name),
-                     outcome.step);
+// What stopped the run. A launch asks its ranks with SIGUSR2, whatever asked the launch.
+std::string stop_cause(int signal) {
+  if (signal == kTimeLimitSignal) {
+    return "before the end of the job";
+  }
+  if (signal == SIGUSR2 && std::getenv("TRIREME_GENERATION") != nullptr) {
+    return "by the launch";
+  }
+  const char* const name = ::sigabbrev_np(signal);
+  return name == nullptr ? "on a signal" : fmt::format("on SIG{}", name);
 }
 
-// The words that the user typed, without those that the advice replaces.
-std::vector<std::string> again_words(const TrainOptions& options) {
-  std::vector<std::string> words = {options.file};
-  for (const std::string& word : options.arguments) {
-    if (!word.starts_with("train.steps=") && !word.starts_with("optimizer.schedule.steps=") &&
-        !word.starts_with("checkpoint.allow_change=")) {
-      words.push_back(word);
-    }
-  }
-  return words;
+std::string stop_message(const TrainingOutcome& outcome) {
+  return fmt::format("stopped {}; checkpoint saved at step {}; run the same command to resume",
+                     stop_cause(outcome.stop_signal), outcome.step);
 }
 
 void train(const TrainOptions& options, AppContext& context) {
@@ -239,10 +235,10 @@ void train(const TrainOptions& options, AppContext& context) {
       run.forget_exit_reason();
       fmt::print(
           "{}: finished, step {} of {}.\nTo train longer, for example twice as long with the "
-          "learning rate's schedule stretched:\n  trireme train {} train.steps={} "
+          "learning rate's schedule stretched, run the same command with\n  train.steps={} "
           "optimizer.schedule.steps={} checkpoint.allow_change=optimizer.schedule.steps\n",
-          config.run_dir.string(), config.train.steps, config.train.steps,
-          shell_words(again_words(options)), 2 * config.train.steps, 2 * config.train.steps);
+          config.run_dir.string(), config.train.steps, config.train.steps, 2 * config.train.steps,
+          2 * config.train.steps);
     }
     return;
   }

@@ -263,7 +263,7 @@ std::vector<ConfigEntry> parse_config(std::string_view yaml, const std::string& 
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
   std::string nearest;
-  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::size_t least = (word.size() < 5 ? 1 : std::max<std::size_t>(2, word.size() / 3)) + 1;
   for (const std::string& candidate : known) {
     // A right name in the wrong section counts as one change.
     const std::size_t distance = std::min(edit_distance(word, candidate),

@@ -84,6 +84,16 @@ std::string format_count(double count) {
   return fmt::format("{:.4g}{}", count, kUnits[unit]);
 }
 
+std::string format_rate(double rate, std::string_view unit) {
+  constexpr std::array kPrefixes = {"", "k", "M", "G", "T", "P"};
+  std::size_t prefix = 0;
+  while (std::abs(rate) >= 999.5 && prefix + 1 < kPrefixes.size()) {
+    rate /= 1000;
+    ++prefix;
+  }
+  return fmt::format("{:.3g} {}{}", rate, kPrefixes[prefix], unit);
+}
+
 std::string counted(std::int64_t count, std::string_view noun) {
   if (count == 1) {
     return fmt::format("1 {}", noun);

@@ -302,8 +302,10 @@ void TrainingCheckpoints::note(const std::optional<SaveOutcome>& outcome) {
         outcome->step, outcome->message));
   }
   if (parts_.world.rank() == 0 && !outcome->durable) {
-    parts_.log.error(fmt::format("step {} could not be saved, training continues: {}",
-                                 outcome->step, outcome->message));
+    // After the last step nothing continues; the run's own error follows.
+    const bool last = outcome->step >= parts_.config.train.steps;
+    parts_.log.error(fmt::format("step {} could not be saved{}: {}", outcome->step,
+                                 last ? "" : ", training continues", outcome->message));
   }
   if (!outcome->durable) {
     return;

@@ -358,11 +358,11 @@ void TrainingParts::make_metrics() {
       MetricsPlan{counters.step - (rewrites ? 1 : 0), config.train.steps, config.batches(),
                   counters.batches() - counters.step, config.log_format});
   host.log.info(fmt::format(
-      "{} parameters, {}{} per step in {} over dp {}; step {} of {}; matrix products at {}FLOP/s",
+      "{} parameters, {}{} per step in {} over dp {}; step {} of {}; matrix products at {}",
       format_count(static_cast<double>(parameter_count(config.model))),
       config.batches().stages() > 1 ? "up to " : "", counted(config.tokens_a_step(), "token"),
       counted(config.micro_batches(), "micro-batch"), engine.layout().grid.dp(), counters.step,
-      config.train.steps, format_count(ceiling->flops())));
+      config.train.steps, format_rate(ceiling->flops(), "FLOP/s")));
 }
 
 }  // namespace trireme

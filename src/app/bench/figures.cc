@@ -19,17 +19,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kColumns = 79;
 constexpr int kLabelWidth = 30;
 
-// 9.68e8 -> "968 M", 1.2e10 -> "12 G".
-std::string scaled(double value) {
-  constexpr std::array kPrefixes = {"", "k", "M", "G", "T", "P"};
-  std::size_t prefix = 0;
-  while (std::abs(value) >= 999.5 && prefix + 1 < kPrefixes.size()) {
-    value /= 1000;
-    ++prefix;
-  }
-  return fmt::format("{:.3g} {}", value, kPrefixes[prefix]);
-}
-
 std::string duration(double seconds) {
   const double size = std::abs(seconds);
   if (size >= 60) {
@@ -51,10 +40,10 @@ struct Unit {
   std::string (*text)(double value);
 };
 constexpr std::array kUnits = {
-    Unit{"bytes_per_s", [](double v) { return scaled(v) + "B/s"; }},
-    Unit{"flops_per_s", [](double v) { return scaled(v) + "FLOP/s"; }},
-    Unit{"tokens_per_s", [](double v) { return scaled(v) + "tokens/s"; }},
-    Unit{"GBps", [](double v) { return scaled(1e9 * v) + "B/s"; }},
+    Unit{"bytes_per_s", [](double v) { return format_rate(v, "B/s"); }},
+    Unit{"flops_per_s", [](double v) { return format_rate(v, "FLOP/s"); }},
+    Unit{"tokens_per_s", [](double v) { return format_rate(v, "tokens/s"); }},
+    Unit{"GBps", [](double v) { return format_rate(1e9 * v, "B/s"); }},
     Unit{"_bytes", [](double v) { return format_bytes(static_cast<std::int64_t>(v)); }},
     Unit{"_ms", [](double v) { return duration(1e-3 * v); }},
     Unit{"_us", [](double v) { return duration(1e-6 * v); }},

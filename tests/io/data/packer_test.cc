@@ -283,7 +283,8 @@ TEST_F(PackerTest, BadInputsAreNamed) {
               HasSubstr("skipped as binary: 1"));
   write("in/broken.jsonl", "{\"text\": \"good\"}\n{\"text\": \n");
   EXPECT_THAT(message_of<DataError>([&] { pack(options("in", "o2"), {}); }),
-              testing::AllOf(HasSubstr("broken.jsonl: line 2, at byte 17: ")));
+              HasSubstr("broken.jsonl: line 2, at byte 17: "));
+  EXPECT_FALSE(fs::exists(folder_ / "o2"));
   write("in/broken.jsonl", "{\"body\": \"good\"}\n");
   EXPECT_THAT(message_of<DataError>([&] { pack(options("in", "o3"), {}); }), HasSubstr("--field"));
   PackOptions o = options("in", "o4");
