@@ -73,6 +73,29 @@ Holding holding(const fs::path& path, const std::string& nonce) {
 
 }  // namespace
 
+std::optional<std::string> lock_holder(const fs::path& folder, LockTimes times) {
+  const fs::path path = folder / kLockName;
+  const std::optional<std::string> text = read_if_there(path);
+  if (!text) {
+    return std::nullopt;
+  }
+  const std::optional<LockOwner> owner = parse_lock(*text);
+  const OwnerState state =
+      owner ? state_of(*owner, LockOwner::this_process()) : OwnerState::unknown;
+  if (state == OwnerState::alive) {
+    return owner->describe() + ", which is alive on this host";
+  }
+  try {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    if (state == OwnerState::gone || now - modified(path) > times.lease) {
+      return std::nullopt;
+    }
+  } catch (const NotFound&) {
+    return std::nullopt;
+  }
+  return owner ? owner->describe() : "its lock is damaged or not a regular file";
+}
+
 // Touches the lock, finds out when it is another's, gives it back at the end.
 struct RunLock::Keeper {
   fs::path path;

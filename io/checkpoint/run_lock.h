@@ -52,6 +52,10 @@ struct LockTimes {
   std::chrono::milliseconds lease{120'000};
 };
 
+// Describes the owner of the folder's lock unless there is no lock, its owner is known to be dead,
+// or the lock was not touched for LockTimes::lease (by this host's clock). Reads only.
+std::optional<std::string> lock_holder(const std::filesystem::path& folder, LockTimes times = {});
+
 class RunLock {
  public:
   // Takes the lock of the folder, which exists, or throws PolicyError.

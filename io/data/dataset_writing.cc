@@ -146,10 +146,10 @@ PackReport finish(const DatasetJob& job, const RankGroup& ranks,
     if (ranks.rank == 0) {
       abandon_folder(job.folder);
     }
-    throw DataError(
-        fmt::format("{}: there is nothing to pack, because the inputs contain no text (files read: "
-                    "{}, skipped as binary: {})",
-                    job.folder.string(), report.counts.files, report.counts.binary_files));
+    throw DataError(fmt::format(
+        "{}: there is nothing to pack, because {} (files read: {}, skipped as binary: "
+        "{})",
+        job.folder.string(), job.empty_because, report.counts.files, report.counts.binary_files));
   }
   if (ranks.rank == 0) {
     write_file_durably(job.folder / kDatasetManifestName, manifest_text(manifest));

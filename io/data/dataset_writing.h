@@ -46,7 +46,8 @@ struct DatasetJob {
   std::filesystem::path folder;
   ShardFormat format;
   std::vector<ShardJob> shards;
-  PackProgress progress;  // may be empty
+  std::string empty_because = "the inputs contain no text";  // for the error when nothing is packed
+  PackProgress progress;                                     // may be empty
 };
 
 struct PackReport {

@@ -71,7 +71,7 @@ class Loader {
     std::exception_ptr error;
   };
   struct Worker;
-  // Where the next ticket stands.
+  // The position of the next ticket in the data.
   struct Cursor {
     std::int64_t batch = 0;            // of the schedule
     std::int64_t first_sample = 0;     // of the batch
@@ -80,7 +80,7 @@ class Loader {
   };
 
   void work();
-  // Claims the next ticket and fills its slot; the lock is let go meanwhile.
+  // Claims the next ticket and fills its slot; the lock is released meanwhile.
   void fill_next(std::unique_lock<std::mutex>& lock, Worker& worker);
   // first_sample: of the slot's micro-batch.
   void fill(std::int64_t first_sample, Slot& slot, Worker& worker) const;

@@ -71,6 +71,13 @@ PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
   job.format.source = options.source;
   job.format.alignment_bytes = options.alignment_bytes;
   job.progress = options.progress;
+  if (selection.part != Selection::Part::all) {
+    const bool validates = selection.part == Selection::Part::validation;
+    job.empty_because = fmt::format(
+        "no document of the inputs goes to {} with --validation-fraction {}: choose a {} fraction",
+        job.folder.filename().string(), selection.validation_fraction,
+        validates ? "larger" : "smaller");
+  }
   const double text_bytes = static_cast<double>(options.shard_bytes / job.format.token_bytes) *
                             tokenizer.bytes_per_token();
   const TextSource source{files, selection, tokenizer, options.field};

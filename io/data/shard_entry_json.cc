@@ -33,7 +33,8 @@ void check_path(const std::string& path) {
     good = good && part != ".." && part != ".";
   }
   if (!good) {
-    throw DataError(fmt::format("the path {} leads out of the dataset's folder", quoted(path)));
+    throw DataError(fmt::format(
+        "the path {} is not a plain relative path within the dataset's folder", quoted(path)));
   }
 }
 

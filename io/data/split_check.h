@@ -1,5 +1,5 @@
-// Whether a split leaves both sides a document: asked before anything is written. One rank's
-// business; reads the beginnings of files.
+// Checks, before anything is written, that a split leaves both sides a document. Reads the
+// beginnings of files; one rank calls it.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // TextField: takes the text of one field out of a JSON object while nlohmann::json parses it. No
 // tree is built, so a line takes no more memory than its longest string, however wide it is. As
-// parse_json() does, it refuses what is nested too deep and the field where it stands twice; other
+// parse_json() does, it refuses what is nested too deep and a field that occurs twice; other
 // keys are not compared.
 #pragma once
 

@@ -13,9 +13,9 @@ inline constexpr std::int64_t kMostCopiedBytes = 1 << 10;
 // Whether data of this size may come with the post: the same on all ranks for the same size.
 bool is_small(const ShmGroup& group, std::int64_t bytes);
 
-// Sets the source of this rank's next post: where the data lies, if it lies in the arena and is
-// above kMostCopiedBytes; else a copy of small data; else it comes in pieces. Data that nobody will
-// read is null, 0 bytes.
+// Sets the source of this rank's next post. Peers read data in the arena above kMostCopiedBytes
+// where it lies, and small data from a copy; other data comes in pieces. Data that nobody will read
+// is null, 0 bytes.
 void offer(ShmGroup& group, const void* data, std::int64_t bytes);
 
 // The same for data whose result goes to `into`, which peers will write if all_in_place(): data

@@ -3,15 +3,15 @@
 // S bytes:
 //   up to kSmallReadBytes / (n-1)  the data comes with the post, in the cache line itself or in a
 //                                  slot; each rank reads what it needs of all, and adds in tree
-//                                  order itself: one meeting. Not so above kMostCopiedBytes
-//                                  (offer_data.h) where it lies in the arena
+//                                  order itself: one meeting. Data in the arena above
+//                                  kMostCopiedBytes (offer_data.h) is not copied: next row
 //   buffers of the arena           all_reduce: each rank reduces its n-th part, reading all peers'
 //                                  buffers in place, and writes it into all of them; others: each
 //                                  copies what it needs from its peers' buffers; two meetings
 //   other buffers                  pieces of kChunkBytes pass through inlets that stay in the
 //                                  cache, one meeting a piece: while a piece is put in, the last
 //                                  one is reduced or taken out
-// Reductions take a buffer as the arena's only if all ranks' data is; if only some is, it passes
+// A reduction works in place only if every rank's data lies in the arena; otherwise all data passes
 // through inlets, small data too.
 // Thread rule: algorithms.h.
 #pragma once

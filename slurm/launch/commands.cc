@@ -224,8 +224,7 @@ RankEnvironment rank_environment(const Environment& environment) {
   if (place >= nodes.size() || !find(environment, "TRIREME_LAUNCH_ID")) {
     throw ConfigError(
         "'trireme launch rank' cannot be started by hand: 'trireme launch' starts it with mpirun "
-        "or "
-        "srun");
+        "or srun");
   }
   return {.node = nodes[place], .launch = *find(environment, "TRIREME_LAUNCH_ID")};
 }

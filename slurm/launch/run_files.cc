@@ -100,8 +100,8 @@ void RunFiles::take() {
     if (!again || !own.follows(parse_job_start(contents_of(path)))) {
       throw PolicyError(fmt::format(
           "another trireme launch is using {}: stop it first (SIGTERM saves a checkpoint), or "
-          "choose "
-          "another run.dir. If its host is dead and the file server still holds its lock, remove "
+          "choose another run.dir. If its host is dead and the file server still holds its lock, "
+          "remove "
           "{}",
           run_.string(), path.string()));
     }

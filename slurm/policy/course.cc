@@ -205,7 +205,9 @@ void Course::on_stop(int signal) {
     evidence_.stop_asked = true;
     conclude(judge(evidence_));
   } else if (stage_ != Stage::run) {
-    finish(static_cast<int>(ExitCode::requeue), "stopped before the ranks had started");
+    finish(static_cast<int>(ExitCode::requeue), generation_ > 0
+                                                    ? "stopped between two attempts"
+                                                    : "stopped before the ranks had started");
   } else if (killing_) {
     // It is about to end.
   } else if (again) {
@@ -228,6 +230,20 @@ void Course::on_tick() {
 
 // ---- Choosing.
 
+std::string Course::too_few_nodes(std::int64_t ready) const {
+  const std::string usable =
+      fmt::format("{} of {} usable", ready, counted(std::ssize(nodes_), "node"));
+  if (ready >= plan_.least_nodes) {
+    return fmt::format(
+        "{}, and the run's layout (parallel.*) fits no number of nodes from {} to {}", usable,
+        plan_.least_nodes, ready);
+  }
+  return fmt::format("{}, at least {} needed{}", usable, plan_.least_nodes,
+                     plan_.least_nodes == plan_.nodes_wanted
+                         ? " (--min-nodes allows fewer, --spares keeps some in reserve)"
+                         : "");
+}
+
 void Course::try_to_launch() {
   const std::vector<std::size_t> ready = with(Standing::ready);
   const bool waiting = !with(Standing::starting).empty();
@@ -242,12 +258,7 @@ void Course::try_to_launch() {
     // Of nodes that were well a requeue brings new ones; what was never fit may never be.
     const bool were_at_work = plan_.in_slurm && generation_ > 0;
     const ExitCode code = were_at_work ? ExitCode::requeue : ExitCode::device;
-    finish(static_cast<int>(code),
-           fmt::format("{} of {} nodes are usable, but {} are needed{}", ready.size(),
-                       nodes_.size(), plan_.least_nodes,
-                       plan_.least_nodes == plan_.nodes_wanted
-                           ? " (--min-nodes allows fewer, --spares keeps some in reserve)"
-                           : ""));
+    finish(static_cast<int>(code), too_few_nodes(std::ssize(ready)));
     return;
   }
   std::vector<std::size_t> chosen = ready;

@@ -42,7 +42,7 @@ struct CoursePlan {
   double stopped = 60;          // of a rank that is stopped, whatever its deadline
   double ranks_start = 120;     // until every rank has a page
   double launcher_grace = 1.5;  // of a launcher whose rank is gone, to end by itself
-  double sudden_grace = 0.3;    // the same where no rank has an error to report: mpirun takes 2 s
+  double sudden_grace = 0.3;    // the same if no rank has an error to report, or a node is gone
   double launcher_end = 10;     // of a launcher whose ranks have all come to their end
   double killed_end = 15;       // of a launcher that was killed: then it is left to the kernel
   double old_ranks_end = 60;    // of ranks that were killed: then their node counts as lost
@@ -171,6 +171,7 @@ class Course {
   void give_up_old_ranks();
   void note_status();
   void try_to_launch();
+  std::string too_few_nodes(std::int64_t ready) const;
   void launch(const std::vector<std::size_t>& chosen);
   void try_to_conclude();
   void conclude(const Verdict& verdict);
@@ -218,7 +219,7 @@ class Course {
   int stop_signal_ = 0;
   double stop_at_ = 0;
   int relaunches_without_progress_ = 0;
-  bool last_was_io_ = false;  // the attempt before ended by an I/O error, without a new checkpoint
+  bool last_was_io_ = false;  // an I/O error ended the last attempt; no checkpoint since
   int memory_deaths_ = 0;
   SavedStep newest_at_first_;  // when the launch began
   SavedStep newest_;           // checkpoint, on disk or in a node's memory

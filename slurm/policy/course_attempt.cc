@@ -279,10 +279,10 @@ void Course::conclude(const Verdict& verdict) {
     last_was_io_ = false;
   }
   const bool was_io = std::exchange(last_was_io_, verdict.cause == Cause::io);
-  if (was_io &&
-      last_was_io_) {  // a full disk stays full: a third time would only repeat the same work
-    finish(verdict.code, fmt::format("{} twice in a row without a new checkpoint: {}",
-                                     name_of(verdict.cause), verdict.what));
+  if (was_io && last_was_io_) {  // a full disk stays full: a third attempt would repeat the work
+    finish(verdict.code, fmt::format("I/O errors ended two attempts in a row, and no checkpoint "
+                                     "was saved between them: {}",
+                                     verdict.what));
     return;
   }
   if (relaunches_without_progress_ >= plan_.most_relaunches) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/json_fields.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -46,24 +47,9 @@ std::optional<Cause> cause_of(int code) {
   }
 }
 
-// The lines of a message as one.
-std::string as_one_line(const std::string& text) {
-  std::string line;
-  bool at_start = false;
-  for (const char c : text) {
-    at_start = c == '\n' || (at_start && c == ' ');
-    if (c == '\n') {
-      line += line.ends_with(':') ? " " : "; ";
-    } else if (!at_start) {
-      line += c;
-    }
-  }
-  return line;
-}
-
 std::string describe(const StatedReason& reason) {
   return fmt::format("rank {} on {}, {} at step {}: {}", reason.rank, reason.host, reason.phase,
-                     reason.step, as_one_line(reason.message));
+                     reason.step, joined_lines(reason.message));
 }
 
 std::string describe(const std::vector<GoneRank>& gone) {

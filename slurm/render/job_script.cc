@@ -38,8 +38,7 @@ void check_request(const SiteProfile& profile, const JobRequest& request, std::i
   if (before_end > kMostSignalSeconds || before_end >= limit->count()) {
     throw ConfigError(fmt::format(
         "the job must be signalled {} s before its end (60 + 30 + twice a step and a save), but "
-        "its "
-        "time limit is {} ({} s) and Slurm allows at most {} s: request more time, or give the "
+        "its time limit is {} ({} s) and Slurm allows at most {} s: request more time, or give the "
         "real times with --step-seconds and --save-seconds",
         before_end, time, limit->count(), kMostSignalSeconds));
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -23,10 +25,23 @@ std::string advice(const StepFolder& step) {
       folder.string(), folder.string());
 }
 
-// One line for each fault.
-std::vector<std::string> faults_of(const StepFolder& step) {
-  check_readable(step);
-  return step.manifest ? verify_step(step.path, *step.manifest) : std::vector{step.problem};
+// What verify found, and the exit code that it deserves.
+struct Checked {
+  std::vector<std::string> faults;  // one line each
+  ExitCode code = ExitCode::ok;
+};
+
+// A step that may not be read is reported like a damaged one, so that the others are still checked.
+Checked check_step(const StepFolder& step) {
+  try {
+    check_readable(step);
+  } catch (const PolicyError& e) {
+    return {{e.what()}, e.exit_code()};
+  }
+  std::vector<std::string> faults =
+      step.manifest ? verify_step(step.path, *step.manifest) : std::vector{step.problem};
+  const ExitCode code = faults.empty() ? ExitCode::ok : ExitCode::bad_data;
+  return {std::move(faults), code};
 }
 
 void print_faults(const StepFolder& step, const std::vector<std::string>& faults) {
@@ -54,11 +69,14 @@ ordered_json to_json(const StepFolder& step, const std::vector<std::string>& fau
 void verify(const CkptOptions& options, int& exit_code) {
   const std::vector<StepFolder> steps =
       options.all ? all_steps(options) : std::vector{chosen_step(options)};
+  if (!options.all) {
+    check_readable(steps.front());
+  }
   ordered_json checked = ordered_json::array();
-  bool valid = true;
+  ExitCode code = ExitCode::ok;
   for (const StepFolder& step : steps) {
-    const std::vector<std::string> faults = faults_of(step);
-    valid = valid && faults.empty();
+    const auto [faults, found] = check_step(step);
+    code = std::max(code, found);
     if (options.json) {
       checked.push_back(to_json(step, faults));
     } else {
@@ -66,12 +84,12 @@ void verify(const CkptOptions& options, int& exit_code) {
     }
   }
   if (options.json) {
-    print_json({{"schema", 1}, {"valid", valid}, {"checkpoints", checked}});
-  } else if (!valid && !options.all) {
+    print_json({{"schema", 1}, {"valid", code == ExitCode::ok}, {"checkpoints", checked}});
+  } else if (code == ExitCode::bad_data && !options.all) {
     fmt::print("{}\n", printable(advice(steps.front())));
   }
-  if (!valid) {
-    exit_code = static_cast<int>(ExitCode::bad_data);
+  if (code != ExitCode::ok) {
+    exit_code = static_cast<int>(code);
   }
 }
 

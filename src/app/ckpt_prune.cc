@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <optional>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/names.h"
 #include "io/checkpoint/run_lock.h"
 #include "src/app/ckpt_subcommands.h"
 #include "src/app/standard_output.h"
@@ -15,6 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
+// Names what is being deleted: each run that starts removes what an interrupted prune has left.
+constexpr std::int64_t kNoGeneration = 0;
+
 // The checkpoints in a folder, and those of them that the retention rules delete.
 struct PrunePlan {
   std::vector<StepFolder> steps;
@@ -24,29 +29,21 @@ struct PrunePlan {
       : steps(all_steps(options)), doomed(plan_retention(steps, options.retention)) {}
 };
 
-// The lock that a run holds while it writes here: a run that loads or saves now keeps its steps.
-RunLock take_run_lock(const CkptOptions& options) {
-  try {
-    return RunLock(clean_path(options), false);
-  } catch (const PolicyError& e) {
-    throw PolicyError(fmt::format("nothing is deleted: {}", e.what()));
+// A run that loads or saves in this folder keeps its steps. Only looks at the run's lock: taking it
+// would need space on a disk that may be full, and would refuse a run that starts now.
+void refuse_beside_run(const fs::path& folder) {
+  if (const std::optional<std::string> owner = lock_holder(folder)) {
+    throw PolicyError(
+        fmt::format("nothing more is deleted, because a run writes to {}: {}. Wait for its end; if "
+                    "you are sure that it is dead, remove {}",
+                    folder.string(), *owner, (folder / kLockName).string()));
   }
 }
 
-void delete_steps(const PrunePlan& plan, const RunLock& lock, bool quiet) {
-  for (const fs::path& path : plan.doomed) {
-    lock.check_still_mine();
-    if (!quiet) {
-      fmt::print("deleting {}\n", printable(path.string()));
-    }
-    delete_step(path, lock.generation(), {});
-  }
-}
-
-ordered_json to_json(const PrunePlan& plan, bool dry_run) {
+ordered_json to_json(const PrunePlan& plan, const std::vector<fs::path>& pruned, bool dry_run) {
   ordered_json deleted = ordered_json::array();
   for (const StepFolder& step : plan.steps) {
-    if (std::find(plan.doomed.begin(), plan.doomed.end(), step.path) != plan.doomed.end()) {
+    if (std::find(pruned.begin(), pruned.end(), step.path) != pruned.end()) {
       deleted.push_back(
           {{"path", step.path.string()}, {"step", step.step}, {"bytes", step.manifest->bytes()}});
     }
@@ -54,7 +51,21 @@ ordered_json to_json(const PrunePlan& plan, bool dry_run) {
   return {{"schema", 1},
           {"dry_run", dry_run},
           {"pruned", deleted},
-          {"kept", plan.steps.size() - plan.doomed.size()}};
+          {"kept", plan.steps.size() - pruned.size()}};
+}
+
+// `deleted` receives the steps as they go, so that an error in between leaves an account of them.
+void delete_steps(const PrunePlan& plan, const CkptOptions& options,
+                  std::vector<fs::path>& deleted) {
+  refuse_beside_run(clean_path(options));
+  for (const fs::path& path : plan.doomed) {
+    refuse_beside_run(clean_path(options));
+    delete_step(path, kNoGeneration, {});
+    deleted.push_back(path);
+    if (!options.json) {
+      fmt::print("deleted {}\n", printable(path.string()));
+    }
+  }
 }
 
 void print_plan(const PrunePlan& plan) {
@@ -64,23 +75,30 @@ void print_plan(const PrunePlan& plan) {
 }
 
 void prune(const CkptOptions& options) {
-  PrunePlan plan(options);
+  const PrunePlan plan(options);
   if (is_step_folder(clean_path(options))) {
     throw ConfigError(fmt::format(
         "{} is a single checkpoint: name the folder that holds the checkpoints (to delete a "
         "single checkpoint, remove its folder)",
         options.folder));
   }
-  if (!options.dry_run) {
-    const RunLock lock = take_run_lock(options);
-    plan = PrunePlan(options);  // a run may have saved or deleted before the lock was taken
-    delete_steps(plan, lock, options.json);
-  } else if (!options.json) {
-    print_plan(plan);
+  if (options.dry_run) {
+    options.json ? print_json(to_json(plan, plan.doomed, true)) : print_plan(plan);
+  } else {
+    std::vector<fs::path> deleted;
+    try {
+      delete_steps(plan, options, deleted);
+    } catch (const Error&) {
+      if (options.json && !deleted.empty()) {
+        print_json(to_json(plan, deleted, false));
+      }
+      throw;
+    }
+    if (options.json) {
+      print_json(to_json(plan, deleted, false));
+    }
   }
-  if (options.json) {
-    print_json(to_json(plan, options.dry_run));
-  } else if (plan.doomed.empty()) {
+  if (!options.json && plan.doomed.empty()) {
     fmt::print("nothing to prune: {} to keep\n", counted(plan.steps.size(), "checkpoint"));
   }
 }

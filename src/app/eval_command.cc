@@ -72,8 +72,7 @@ void check_tokenizer(const EvalOptions& options, const LoadedModel& loaded,
   if (!options.any_tokenizer && !same_tokenizer(loaded.tokenizer, own)) {
     throw ConfigError(fmt::format(
         "--data {} was made with the tokenizer {}, but the model was trained on tokens of {}: the "
-        "loss "
-        "would be meaningless; pack the text with the model's tokenizer, or override with "
+        "loss would be meaningless; pack the text with the model's tokenizer, or override with "
         "--any-tokenizer",
         options.data, describe(own), describe(loaded.tokenizer)));
   }

@@ -74,7 +74,7 @@ nlohmann::ordered_json to_json(const TraceSummary& summary) {
           {"stragglers", stragglers}};
 }
 
-// Four significant digits or more within eight columns: the table fits 80.
+// At most seven characters, so that the table fits 80 columns.
 std::string cell(double value) {
   return fmt::format(" {:>7}", fmt::format("{:.{}f}", value,
                                            value < 999.9 ? 3

@@ -209,17 +209,23 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-// Levenshtein's distance (insertions, deletions, substitutions).
+// The distance of optimal string alignment: the number of insertions, deletions, substitutions and
+// swaps of neighbours that turn a into b.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> two_back(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    std::swap(two_back, last);
+    std::swap(last, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      const std::size_t substituted = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, substituted});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], two_back[j - 2] + 1);
+      }
     }
   }
   return row[b.size()];

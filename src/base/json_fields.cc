@@ -18,7 +18,7 @@ constexpr std::size_t kValueBytes = 32;
 constexpr std::size_t kOwnedBytes = 64;
 
 // Reads a whole text without building anything, and refuses what JSON leaves open (a key that
-// stands twice) and what would take too much memory or stack. Only then is it parsed: a value that
+// occurs twice) and what would take too much memory or stack. Only then is it parsed: a value that
 // has grown too large can't even be destroyed safely, since nlohmann::json allocates to do so.
 class Scan : public nlohmann::json_sax<json> {
  public:

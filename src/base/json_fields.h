@@ -16,7 +16,7 @@ namespace trireme {
 // Sums of two such numbers can't overflow.
 inline constexpr std::int64_t kMostCount = std::int64_t{1} << 60;
 
-// Strict: a key that stands twice in an object and a depth above 32 are refused, too.
+// Strict: a key that occurs twice in an object and a depth above 32 are refused, too.
 nlohmann::json parse_json(std::string_view text);
 
 const nlohmann::json& field(const nlohmann::json& object, const char* name);

@@ -15,7 +15,7 @@ struct Character {
   std::size_t bytes = 0;
 };
 
-// Of the character that this byte begins; 0 if it begins none.
+// The length of the character that begins with this byte; 0 if none does.
 std::size_t bytes_of_character(unsigned char lead) {
   return lead < 0x80   ? 1
          : lead < 0xC2 ? 0
@@ -115,5 +115,19 @@ std::string PrintableStream::add(std::string_view piece) {
 }
 
 std::string PrintableStream::rest() { return printable_lines(std::exchange(held_, {})); }
+
+std::string joined_lines(std::string_view text) {
+  std::string line;
+  bool at_start = false;
+  for (const char c : text) {
+    at_start = c == '\n' || (at_start && c == ' ');
+    if (c == '\n') {
+      line += line.ends_with(':') ? " " : "; ";
+    } else if (!at_start) {
+      line += c;
+    }
+  }
+  return line;
+}
 
 }  // namespace trireme

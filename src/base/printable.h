@@ -14,6 +14,9 @@ std::string printable(std::string_view text);
 // Several lines: the same, but line ends and tabs stay.
 std::string printable_lines(std::string_view text);
 
+// The lines of a message as one, separated by "; ", without their indentation.
+std::string joined_lines(std::string_view text);
+
 // printable_lines() of a text that comes in pieces, which may end within a character.
 class PrintableStream {
  public:

@@ -59,7 +59,7 @@ std::string format_seconds(double seconds) {
     return "?";
   }
   const auto whole = static_cast<std::int64_t>(seconds);
-  if (seconds > 0 && seconds < 0.1) {
+  if (seconds > 0 && seconds < 0.0995) {
     return fmt::format("{:.2g}ms", 1e3 * seconds);
   }
   if (seconds < 10) {

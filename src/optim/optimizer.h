@@ -45,7 +45,7 @@ struct OptimizerOptions {
   // f32 numbers of state that are kept for each parameter element; one less for the elements of
   // Muon's matrices.
   int states() const { return (kind == OptimizerKind::sgd ? 1 : 2) + (ema > 0 ? 1 : 0); }
-  // The same for `held` elements of a store, together. Muon's matrices are all among them.
+  // The f32 numbers of state for `held` elements of a store, which include all of Muon's matrices.
   std::int64_t state_elements(const ParameterStore& store, std::int64_t held) const;
   // Elements of f32 that steps over such a store work with.
   std::int64_t workspace(const ParameterStore& store) const;
@@ -76,11 +76,11 @@ class Optimizer {
   // [first, first + count) of a range, f32 [count], all of parameters that use it.
   std::string_view state_name(int state, const Parameter& parameter) const;
   View state(int state, int range, std::int64_t first, std::int64_t count) const;
-  // Of a whole range.
+  // The same for a whole range.
   View state(int state, int range) const {
     return this->state(state, range, 0, masters_.held(range).computes.count);
   }
-  // Of all states together.
+  // The number of f32 elements in all states.
   std::int64_t state_elements() const;
 
  private:

@@ -33,8 +33,8 @@ GradientMemory::GradientMemory(const ZeroLayout& layout, const ZeroTools& tools)
 }
 
 Buffer GradientMemory::take_whole(int bucket) {
-  Buffer buffer =
-      counted(tools_.shared_pool.allocate(layout_.padded(bucket) * size_of(DType::f32)));
+  Buffer buffer = counted(tools_.shared_pool.allocate(layout_.padded(bucket) * size_of(DType::f32)),
+                          Kind::whole);
   const View whole = buffer.view(DType::f32);
   for (const IndexRange& gap : gaps_[static_cast<std::size_t>(bucket)]) {
     tools_.kernels.fill(tools_.stream, whole.slice(gap.first, gap.count), 0);
@@ -43,17 +43,19 @@ Buffer GradientMemory::take_whole(int bucket) {
 }
 
 Buffer GradientMemory::take_block(int bucket) {
-  return counted(tools_.pool.allocate(layout_.block(bucket) * size_of(DType::f32)));
+  return counted(tools_.pool.allocate(layout_.block(bucket) * size_of(DType::f32)), Kind::block);
 }
 
-Buffer GradientMemory::counted(Buffer buffer) {
-  bytes_ += buffer.bytes();
-  peak_bytes_ = std::max(peak_bytes_, bytes_);
+Buffer GradientMemory::counted(Buffer buffer, Kind kind) {
+  Count& count = count_of(kind);
+  count.bytes += buffer.bytes();
+  count.peak = std::max(count.peak, count.bytes);
+  peak_bytes_ = std::max(peak_bytes_, bytes());
   return buffer;
 }
 
-void GradientMemory::give_back(Buffer& buffer) {
-  bytes_ -= buffer.bytes();
+void GradientMemory::give_back(Buffer& buffer, Kind kind) {
+  count_of(kind).bytes -= buffer.bytes();
   buffer = {};
 }
 

@@ -46,11 +46,12 @@ GradientReducer::~GradientReducer() {
 
 void GradientReducer::begin_step(std::int64_t micro_batches) {
   check(in_flight_.empty(), "a step ends before the next begins");
+  const Kind kind_reduced = keeps_whole() ? Kind::whole : Kind::block;  // in the step before
   rounds_ = gradient_rounds(micro_batches, layout_.ranks(), layout_.level(), reproducibility_);
   numbers_ = rounds_.numbers(layout_.rank(), layout_.ranks());
   for (Partial& partial : partials_) {
-    give_back(partial.local);
-    give_back(partial.reduced);
+    give_back(partial.local, Kind::whole);
+    give_back(partial.reduced, kind_reduced);
     partial.leaves = partial.rounds = 0;
     partial.due = 0;
   }
@@ -82,13 +83,13 @@ void GradientReducer::advance(int bucket) {
 
 void GradientReducer::add_leaf(int bucket, Buffer leaf) {
   Partial& sum = partial(bucket);
-  merge_top(sum.local, std::exchange(sum.due, 0));
+  merge_top(sum.local, Kind::whole, std::exchange(sum.due, 0));
   const std::int64_t index = sum.leaves++ % rounds_.each;
   const bool is_last = index + 1 == rounds_.each;
   sum.local.push_back(std::move(leaf));
   sum.due = merges(index, rounds_.each);
   if (is_last || !merges_late_[static_cast<std::size_t>(bucket)]) {
-    merge_top(sum.local, std::exchange(sum.due, 0));
+    merge_top(sum.local, Kind::whole, std::exchange(sum.due, 0));
   }
   if (is_last) {
     start_reduction(bucket);
@@ -104,7 +105,7 @@ int GradientReducer::merges(std::int64_t index, std::int64_t count) const {
 }
 
 // As if the topmost sum were added to the one below it, so many times; in one pass.
-void GradientReducer::merge_top(std::vector<Buffer>& stack, int merges) {
+void GradientReducer::merge_top(std::vector<Buffer>& stack, Kind kind, int merges) {
   while (merges > 0) {
     const int n = std::min(merges, kMaxAddends);
     const auto sum = stack.end() - n - 1;
@@ -112,7 +113,7 @@ void GradientReducer::merge_top(std::vector<Buffer>& stack, int merges) {
     std::transform(sum + 1, stack.end(), addends.begin(),
                    [](Buffer& buffer) { return buffer.view(DType::f32); });
     tools_.kernels.add_chain(tools_.stream, sum->view(DType::f32), addends.data(), n);
-    std::for_each(sum + 1, stack.end(), [this](Buffer& buffer) { memory_.give_back(buffer); });
+    std::for_each(sum + 1, stack.end(), [&](Buffer& buffer) { memory_.give_back(buffer, kind); });
     stack.erase(sum + 1, stack.end());
     merges -= n;
   }
@@ -149,11 +150,7 @@ void GradientReducer::finish_oldest() {
   in_flight_.pop_front();
 }
 
-// Where the whole gradients of a rank meet once a step, their memory is there anyway: the shards
-// stay in it. A pool keeps what it gets back, so that shards of their own would come on top.
-bool GradientReducer::keeps_whole() const {
-  return layout_.level() < 2 || (rounds_.rounds == 1 && rounds_.each > 1);
-}
+bool GradientReducer::keeps_whole() const { return trireme::keeps_whole(rounds_, layout_.level()); }
 
 // Keeps this rank's block of a bucket that has been reduced.
 void GradientReducer::add_round(int bucket, Buffer& whole) {
@@ -167,8 +164,8 @@ void GradientReducer::add_round(int bucket, Buffer& whole) {
   } else {
     tools_.kernels.add(tools_.stream, sum.reduced.back().view(DType::f32), own);
   }
-  memory_.give_back(whole);
-  merge_top(sum.reduced, merges_left - 1);
+  memory_.give_back(whole, Kind::whole);
+  merge_top(sum.reduced, Kind::block, merges_left - 1);
 }
 
 void GradientReducer::finish_step() {
@@ -191,9 +188,9 @@ View GradientReducer::sum(int bucket) const {
   return layout_.level() == 0 ? reduced : reduced.slice(own, layout_.owned(bucket).count);
 }
 
-void GradientReducer::give_back(std::vector<Buffer>& buffers) {
+void GradientReducer::give_back(std::vector<Buffer>& buffers, Kind kind) {
   for (Buffer& buffer : buffers) {
-    memory_.give_back(buffer);
+    memory_.give_back(buffer, kind);
   }
   buffers.clear();
 }
@@ -206,6 +203,10 @@ std::int64_t sums_kept(std::int64_t count, Reproducibility how) {
 }
 
 }  // namespace
+
+bool keeps_whole(const GradientRounds& rounds, int level) {
+  return level < 2 || (rounds.rounds == 1 && rounds.each > 1);
+}
 
 std::int64_t gradient_bytes(const ZeroLayout& layout, std::int64_t micro_batches,
                             Reproducibility reproducibility) {

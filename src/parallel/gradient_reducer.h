@@ -61,8 +61,11 @@ class GradientReducer {
   // Of gradient buffers: held now, and the most that ever was.
   std::int64_t buffer_bytes() const { return memory_.bytes(); }
   std::int64_t peak_buffer_bytes() const { return memory_.peak_bytes(); }
+  // What the pools keep for them: with steps of different sizes this can be more.
+  std::int64_t reserved_buffer_bytes() const { return memory_.reserved_bytes(); }
 
  private:
+  using Kind = GradientMemory::Kind;
   // What there is of the sum of a bucket.
   struct Partial {
     std::int64_t leaves = 0;      // added so far
@@ -85,8 +88,8 @@ class GradientReducer {
   bool keeps_whole() const;
   void add_round(int bucket, Buffer& whole);
   int merges(std::int64_t index, std::int64_t count) const;
-  void merge_top(std::vector<Buffer>& stack, int merges);
-  void give_back(std::vector<Buffer>& buffers);
+  void merge_top(std::vector<Buffer>& stack, Kind kind, int merges);
+  void give_back(std::vector<Buffer>& buffers, Kind kind);
 
   const ZeroLayout& layout_;
   ZeroTools tools_;
@@ -101,6 +104,11 @@ class GradientReducer {
   std::deque<Reduction> in_flight_;
   Timings timings_;
 };
+
+// Whether a rank's reduced gradients stay in whole buckets. Where whole gradients meet once a step,
+// their memory exists anyway; a pool keeps what it gets back, so that separate shards would come on
+// top.
+bool keeps_whole(const GradientRounds& rounds, int level);
 
 // The most bytes of gradients at one time in a step of `micro_batches`, over all ranks, where one
 // micro-batch is open at a time: the sums that wait for others, and the buckets that are being

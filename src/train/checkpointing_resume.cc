@@ -31,12 +31,12 @@ void TrainingCheckpoints::check_samples(const TrainingCounters& counters,
                                         const CheckpointMeta& saved) const {
   const BatchSchedule batches = parts_.config.batches();
   if (!same_samples(batches, counters, saved)) {
-    throw ConfigError(fmt::format(
-        "the checkpoint of step {} has seen {} samples, which are not {} batches of "
-        "train.global_batch {}{}: go on with the batch that it was trained with, or begin a new "
-        "run",
-        saved.step, saved.samples, counters.batches(), batches.full(),
-        batches.stages() > 1 ? " and train.batch_ramp" : ""));
+    throw ConfigError(
+        fmt::format("the checkpoint of step {} has seen {} samples, which are not {} batches of "
+                    "train.global_batch {}{}: continue with the batch size that it was trained "
+                    "with, or start a new run",
+                    saved.step, saved.samples, counters.batches(), batches.full(),
+                    batches.stages() > 1 ? " and train.batch_ramp" : ""));
   }
 }
 
@@ -64,23 +64,25 @@ void TrainingCheckpoints::tell_resumed(const Resumed& resumed) const {
 namespace {
 
 // Tells whether checkpoint.allow_change can accept a changed field. It cannot if the tensors of the
-// checkpoint or its place in the data (check_samples()) would no longer fit.
-bool can_be_allowed(std::string_view field, bool same_place) {
+// checkpoint or its place in the data (check_samples()) would no longer fit. The positions of GPT-2
+// are a tensor, and so is what Llama's heads share.
+bool can_be_allowed(std::string_view field, Family family, bool same_place) {
   if (field == "train.global_batch" || field.starts_with("train.batch_ramp.")) {
     return same_place;
   }
-  static const std::set<std::string_view> fixed = {"model.family", "model.layers",
-                                                   "model.hidden", "model.ffn",
-                                                   "model.vocab",  "model.tie_embeddings"};
-  return !fixed.contains(field);
+  static const std::set<std::string_view> fixed = {
+      "model.family", "model.layers",         "model.hidden",   "model.ffn",
+      "model.vocab",  "model.tie_embeddings", "model.kv_heads", "model.head_dim"};
+  const std::string_view of_family = family == Family::gpt2 ? "model.context" : "model.heads";
+  return !fixed.contains(field) && field != of_family;
 }
 
 // What to do about the differences `changed`, lines "FIELD: ...".
-std::string advice(const std::vector<std::string>& changed, bool same_place) {
+std::string advice(const std::vector<std::string>& changed, Family family, bool same_place) {
   std::vector<std::string_view> fixed;
   for (const std::string& line : changed) {
     const std::string_view field = std::string_view(line).substr(0, line.find(':'));
-    if (!can_be_allowed(field, same_place)) {
+    if (!can_be_allowed(field, family, same_place)) {
       fixed.push_back(field);
     }
   }
@@ -113,7 +115,7 @@ void TrainingCheckpoints::accept(const Manifest& manifest) const {
     throw ConfigError(fmt::format(
         "the checkpoint of step {} belongs to another run:\n  {}\n{}", manifest.meta.step,
         fmt::join(readable.size() == changed.size() ? readable : changed, "\n  "),
-        advice(changed, same_place)));
+        advice(changed, parts_.config.model.family, same_place)));
   }
   warn_of_other_numerics(manifest);
 }

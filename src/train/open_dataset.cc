@@ -51,8 +51,7 @@ Dataset open_validation(const RunConfig& config, const Dataset& train, Communica
   if (const auto trained = tokenizer_of(train.manifest()); !same_tokenizer(own, trained)) {
     throw ConfigError(fmt::format(
         "data.validation {} was made with the tokenizer {}, but data.train {} with {}: the "
-        "validation loss "
-        "would be meaningless; pack both with the same tokenizer",
+        "validation loss would be meaningless; pack both with the same tokenizer",
         dataset.folder().string(), describe(own), train.folder().string(), describe(trained)));
   }
   run_on_root(comm, [&] {

@@ -116,10 +116,10 @@ std::unique_ptr<TrainingParts> Recovery::after(std::unique_ptr<TrainingParts> pa
         what));
   }
   if (counters.rewinds >= config_.divergence.max_rewinds) {
-    throw DivergenceError(fmt::format(
-        "{}\nThe run has already rewound {} (divergence.max_rewinds): check optimizer.lr "
-        "and the data before you continue",
-        what, counted(counters.rewinds, "time")));
+    throw DivergenceError(
+        fmt::format("{}\nThe run has already rewound {} (divergence.max_rewinds): check "
+                    "optimizer.lr and the data before you continue",
+                    what, counted(counters.rewinds, "time")));
   }
   return go_back(agreed_rewind_steps(config_, host_.world, counters), counters, what);
 }
@@ -138,9 +138,8 @@ std::string Recovery::replay(const TrainingCounters& failed) {
   const std::int64_t from = start->step;
   if (step - from > most) {
     return fmt::format(
-        "not replayed, because step {} is further back than "
-        "divergence.replay_steps {}",
-        from, most);
+        "not replayed, because step {} is further back than divergence.replay_steps {}", from,
+        most);
   }
   say(fmt::format("replaying steps {} to {} to compare their bits", from + 1, step + 1));
   std::unique_ptr<TrainingParts> built;
@@ -212,8 +211,7 @@ std::unique_ptr<TrainingParts> Recovery::go_back(const std::vector<std::int64_t>
           std::make_unique<TrainingParts>(config_, host_, StartPoint{step, step == 0, failed});
       const DataWindow& window = parts->counters.left_out.back();
       say(fmt::format(
-          "{}\nrewound to step {}; batches {} to {} of the data are left out (rewind {} "
-          "of {})",
+          "{}\nrewound to step {}; batches {} to {} of the data are left out (rewind {} of {})",
           what, step, window.first, window.first + window.count - 1, parts->counters.rewinds,
           config_.divergence.max_rewinds));
       if (host_.world.rank() == 0) {

@@ -88,8 +88,7 @@ std::string SpaceForecast::lack(const std::string& folder) const {
   return fmt::format(
       "the checkpoints will not fit into {}: one takes {}, and up to {} are kept at a time{}{}: {} "
       "in all{}, but only {} {}. Make room, lower checkpoint.keep{}, raise checkpoint.keep_every, "
-      "or "
-      "choose another checkpoint.dir",
+      "or choose another checkpoint.dir",
       folder, format_bytes(checkpoint_bytes), newest, milestone_text, best_text,
       format_bytes(checkpoints() * checkpoint_bytes), stored_text, format_bytes(*room),
       quota_bytes == room ? "of the quota are left" : "are free",

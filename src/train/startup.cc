@@ -136,8 +136,7 @@ void check_same_build(Communicator& world, const std::string& build,
     if (reproducibility != "fast") {
       throw ConfigError(
           fmt::format("{}: their results may have different bits, and numerics.reproducibility is "
-                      "{}; install the same build on all "
-                      "nodes, or choose fast",
+                      "{}; install the same build on all nodes, or choose fast",
                       difference, reproducibility));
     }
     if (world.rank() == 0) {
@@ -155,12 +154,11 @@ void check_same_kernels(Communicator& world, std::string_view kernels,
   }
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] != all[0]) {
-      throw ConfigError(
-          fmt::format("rank 0 ({}) computes with {} kernels, but rank {} ({}) with {}: their "
-                      "results have different bits, and "
-                      "numerics.reproducibility is {}; {}, or choose fast",
-                      world.host(0), all[0], rank, world.host(static_cast<int>(rank)), all[rank],
-                      reproducibility, same_kernels_advice(all[0], all[rank])));
+      throw ConfigError(fmt::format(
+          "rank 0 ({}) computes with {} kernels, but rank {} ({}) with {}: their "
+          "results have different bits, and numerics.reproducibility is {}; {}, or choose fast",
+          world.host(0), all[0], rank, world.host(static_cast<int>(rank)), all[rank],
+          reproducibility, same_kernels_advice(all[0], all[rank])));
     }
   }
 }

@@ -40,7 +40,7 @@ void check_same_build(Communicator& world, const std::string& build,
 void check_same_kernels(Communicator& world, std::string_view kernels,
                         const std::string& reproducibility);
 
-// Where matrix products use lesser instructions than this processor has. Called by rank 0.
+// Warns if matrix products use fewer instructions than this processor has. Called by rank 0.
 void warn_of_lesser_instructions(std::string_view kernels, Log& log);
 
 }  // namespace trireme

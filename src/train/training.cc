@@ -209,8 +209,8 @@ void Loop::watch_stragglers(const StepResult& result) {
       const std::string& host = p_.world.host(each.rank);
       p_.host.log.warning(fmt::format(
           "straggler: rank {} (host {}) computes {:.2f} times as long as its peers (z-score "
-          "{:.1f}), "
-          "for {} windows of {}: check this host for other programs, throttling and failing parts",
+          "{:.1f}), for {} windows of {}: check this host for other programs, throttling and "
+          "failing parts",
           each.rank, host, each.of_peers, each.score, StragglerWatch::kWindows,
           counted(p_.config.train.straggler_every, "step")));
       p_.host.log.event("straggler", {{"step", p_.counters.step},
@@ -336,8 +336,8 @@ void Loop::finish(const TrainingOutcome& outcome) {
   if (p_.world.rank() == 0 && outcome.finished) {
     if (p_.counters.skipped_in_a_row > 0) {
       p_.host.log.warning(fmt::format(
-          "step {}: the run ends with {} whose update was skipped because the loss or the "
-          "gradient was not finite or had a spike: the weights are those after step {}",
+          "step {}: the run ends with {} whose update was skipped because the loss or the gradient "
+          "was not finite or had a spike: the weights are those after step {}",
           outcome.step, counted(p_.counters.skipped_in_a_row, "step"),
           outcome.step - p_.counters.skipped_in_a_row));
     }

@@ -176,8 +176,8 @@ void TrainingParts::log_layout() {
   }
 }
 
-// What was found before the compute threads were measured is theirs to tell, or of libraries that
-// were loaded then.
+// Warns once if a library keeps changing the rounding mode. Changes before the first call do not
+// count: loading libraries causes some, and the measurement of the compute threads reports others.
 void TrainingParts::warn_of_arithmetic() {
   const std::int64_t found = floating_point_restorations();
   if (found > restorations_.value_or(found) && !std::exchange(told_arithmetic_, true)) {
@@ -274,7 +274,7 @@ Sampler TrainingParts::make_sampler() const {
 }
 
 void TrainingParts::make_loader() {
-  // With all that was left out: what a checkpoint says, and that is not believed.
+  // The counters come from a checkpoint, which may be planted.
   const BatchSchedule batches = config.batches();
   if (!batches.has_room_for(counters.batches() + config.train.steps)) {
     throw DataError(

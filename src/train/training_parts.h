@@ -87,7 +87,7 @@ struct TrainingParts {
   void warn_of_arithmetic();
 
   std::optional<std::int64_t> restorations_;  // found so far (floating_point.h)
-  bool told_arithmetic_ = false;              // that a library goes on changing it
+  bool told_arithmetic_ = false;              // whether warn_of_arithmetic() has warned
 };
 
 }  // namespace trireme

@@ -127,11 +127,15 @@ TEST_F(CkptCommand, AnUnreadableStepIsRefusedNotSkipped) {
   if (!nobody.bound()) {
     GTEST_SKIP() << "may not become another user: skipped";
   }
-  for (const std::string command : {"digest ", "show ", "verify ", "verify --all "}) {
+  const auto names_the_shard = AllOf(HasSubstr("shard-00001.safetensors"), HasSubstr("readable"));
+  for (const std::string command : {"digest ", "show ", "verify "}) {
     const Result result = run(command + dir());
     EXPECT_EQ(result.code, 77) << command;
-    EXPECT_THAT(result.err, AllOf(HasSubstr("shard-00001.safetensors"), HasSubstr("readable")));
+    EXPECT_THAT(result.err, names_the_shard);
   }
+  const Result all = run("verify --all " + dir());
+  EXPECT_EQ(all.code, 77);
+  EXPECT_THAT(all.out, AllOf(names_the_shard, HasSubstr("ok  " + dir(2))));
   EXPECT_EQ(run("digest " + dir(3)).code, 77);
   EXPECT_EQ(run("digest " + dir(2)).code, 0);
   EXPECT_THAT(run("ls " + dir()).out, HasSubstr("UNREADABLE: "));
@@ -216,7 +220,7 @@ TEST_F(CkptCommand, PruneDeletesNothingUnderARun) {
     const RunLock lock(folder_.path(), false);
     const Result refused = run("prune --keep 2 " + dir());
     EXPECT_EQ(refused.code, 77);
-    EXPECT_THAT(refused.err, AllOf(HasSubstr("nothing is deleted"), HasSubstr("alive")));
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("nothing more is deleted"), HasSubstr("alive")));
     EXPECT_EQ(refused.out, "");
     EXPECT_EQ(run("prune --keep 2 --dry-run " + dir()).code, 0);
     EXPECT_TRUE(fs::exists(dir(1)));
@@ -225,6 +229,24 @@ TEST_F(CkptCommand, PruneDeletesNothingUnderARun) {
   EXPECT_EQ(run("prune --keep 2 " + dir()).code, 0);
   EXPECT_FALSE(fs::exists(dir(1)));
   EXPECT_FALSE(fs::exists(folder_.path() / kLockName));
+}
+
+TEST_F(CkptCommand, PruneMakesRoomOnAFullDisk) {
+  const SmallFileSystem disk(1 << 20);
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "may not mount a tmpfs: skipped";
+  }
+  fs::copy(folder_.path(), disk.path(), fs::copy_options::recursive);
+  const fs::path filler = disk.path() / "filler";
+  const int fd = ::open(filler.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const std::string block(4096, 'x');
+  while (::write(fd, block.data(), block.size()) > 0) {
+  }
+  EXPECT_EQ(errno, ENOSPC);
+  ::close(fd);
+  EXPECT_EQ(run("prune --keep 2 " + disk.path().string()).code, 0);
+  EXPECT_FALSE(fs::exists(step_path(disk.path(), 1)));
+  EXPECT_TRUE(fs::exists(step_path(disk.path(), 2)));
 }
 
 TEST_F(CkptCommand, EndsWithTheCodesOfTheContract) {

@@ -37,6 +37,8 @@ TEST(FormatBytes, IsShort) {
 TEST(FormatSeconds, IsShort) {
   EXPECT_EQ(format_seconds(0), "0.0s");
   EXPECT_EQ(format_seconds(0.0123), "12ms");
+  EXPECT_EQ(format_seconds(0.0994), "99ms");
+  EXPECT_EQ(format_seconds(0.0997), "0.1s");
   EXPECT_EQ(format_seconds(0.5), "0.5s");
   EXPECT_EQ(format_seconds(42.9), "42s");
   EXPECT_EQ(format_seconds(75.2), "1m15s");

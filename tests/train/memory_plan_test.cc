@@ -91,7 +91,12 @@ StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConf
   for (std::int64_t i = 0; i < steps; ++i) {
     (void)step.run(counters, 0);
   }
-  return taken_memory(engine);
+  const StepMemory taken = taken_memory(engine);
+  // The account covers what the pools keep; they round sizes up by at most an eighth.
+  const std::int64_t accounted =
+      taken.computes + taken.masters + taken.states + taken.gradients + taken.gathered;
+  EXPECT_GE(accounted + accounted / 8 + 4096, pool.reserved_bytes() + shared_pool.reserved_bytes());
+  return taken;
 }
 
 // Of all ranks.

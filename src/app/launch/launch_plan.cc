@@ -75,8 +75,7 @@ Ground place_of(const LaunchOptions& options) {
       if (options.ranks_a_node == 0 && node.slots != place.ranks_a_node) {
         throw ConfigError(fmt::format(
             "{}: {} has slots={}, but {} has slots={}: all nodes get the same number of ranks; "
-            "choose it "
-            "with --ranks-per-node",
+            "choose it with --ranks-per-node",
             options.hosts, place.nodes.front().name, place.ranks_a_node, node.name, node.slots));
       }
     }
@@ -131,8 +130,8 @@ void check_user(const LaunchOptions& options) {
 RunConfig run_config_of(const std::vector<std::string>& run, char** environment) {
   if (run.size() < 2 || run.front() != "train") {
     throw ConfigError(
-        "no run is given: write it after '--', as in trireme launch ... -- train CONFIG "
-        "[key=value ...]");
+        "no run is given: write it after '--', as in trireme launch ... -- train CONFIG [key=value "
+        "...]");
   }
   return load_run_config({.file = run[1],
                           .arguments = {run.begin() + 2, run.end()},

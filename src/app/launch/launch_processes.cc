@@ -45,8 +45,7 @@ std::string read_secret() {
   if (secret.size() != kDigits) {
     throw ConfigError(
         "standard input holds no secret of a launch: this command is started by 'trireme launch', "
-        "not "
-        "by hand");
+        "not by hand");
   }
   return secret;
 }

@@ -186,7 +186,7 @@ RunState state_of_run(const fs::path& run) {
 std::string to_text(const RunState& state, const fs::path& run) {
   std::string text = fmt::format("run         {}\nstate       {}", run.string(), state.state);
   if (!state.reason.empty()) {
-    text += fmt::format(": {} (exit code {})", printable(state.reason), state.code);
+    text += fmt::format(": {} (exit code {})", printable(joined_lines(state.reason)), state.code);
   }
   text += fmt::format("\nstep        {}{}\n", state.step,
                       state.steps > 0 ? fmt::format(" of {}", state.steps) : "");

@@ -244,8 +244,11 @@ void check_subcommand(const CommandLine& app, const std::string& name, const std
   }
   const auto& commands = (*found)->commands();
   if (std::none_of(commands.begin(), commands.end(), is_named(below))) {
-    throw ConfigError(fmt::format("'{}' has no subcommand '{}': 'trireme {} --help' lists them",
-                                  name, below, name));
+    throw ConfigError(
+        commands.empty()
+            ? fmt::format("'{}' has no subcommands", name)
+            : fmt::format("'{0}' has no subcommand '{1}': 'trireme {0} --help' lists them", name,
+                          below));
   }
 }
 

@@ -234,7 +234,7 @@ bool Replica::reads_tokens() const {
   return parts_.pp.rank() == 0 || parts_.pp.rank() == parts_.pp.size() - 1;
 }
 
-// For so many micro-batches of this replica.
+// Prepares the pipeline for this number of micro-batches in this replica.
 void Replica::schedule(std::int64_t micro_batches) {
   if (shape_.micro_batches != micro_batches) {
     shape_.micro_batches = micro_batches;

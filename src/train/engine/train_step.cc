@@ -84,7 +84,7 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   return result;
 }
 
-// Of the whole step.
+// The number of micro-batches in the whole step, over all replicas.
 std::int64_t TrainStep::micro_batches(const StepResult& result) const {
   return result.sequences / engine_.config().train.micro_batch;
 }

@@ -103,16 +103,19 @@ class DryStep : public StageWork {
     }
   }
 
-  // Activations are most in the largest step; gradients may be in another one of the ramp.
+  // The largest step needs most activations. Others of the ramp may need more of one kind of
+  // gradient buffers, and the pools keep the most of each kind.
   StepMemory run() {
     const std::int64_t largest = config_.batches().full();
-    if (const std::int64_t other = step_of_most_gradients(); other != largest) {
-      one_step(other);
+    for (const bool whole : {true, false}) {
+      if (const std::int64_t other = step_of_most_gradients(whole); other != largest) {
+        one_step(other);
+      }
     }
     one_step(largest);
     StepMemory memory;
     for (const auto& chunk : chunks_) {
-      memory.gradients += chunk->reducer.peak_buffer_bytes();
+      memory.gradients += chunk->reducer.reserved_buffer_bytes();
       memory.gathered += chunk->parameters.peak_gathered_bytes();
       add_state(chunk->store, chunk->layout, config_.optimizer.options(), memory);
     }
@@ -180,17 +183,22 @@ class DryStep : public StageWork {
     }
   }
 
-  // Its sequences; the largest such step.
-  std::int64_t step_of_most_gradients() const {
+  // The number of sequences in the step that needs most memory for gradients, among those that keep
+  // them whole, or among the others; the largest of equals. The full batch if there is none.
+  std::int64_t step_of_most_gradients(bool whole) const {
     const BatchSchedule batches = config_.batches();
     std::int64_t sequences = batches.full();
     std::int64_t most = 0;
     for (std::int64_t stage = batches.stages() - 1; stage >= 0; --stage) {
+      const std::int64_t micro_batches = batches.size_of_stage(stage) / config_.train.micro_batch;
       std::int64_t bytes = 0;
       for (const auto& chunk : chunks_) {
-        bytes +=
-            gradient_bytes(chunk->layout, batches.size_of_stage(stage) / config_.train.micro_batch,
-                           layout_.reproducibility);
+        const ZeroLayout& zero = chunk->layout;
+        const GradientRounds rounds =
+            gradient_rounds(micro_batches, zero.ranks(), zero.level(), layout_.reproducibility);
+        bytes += keeps_whole(rounds, zero.level()) == whole
+                     ? gradient_bytes(zero, micro_batches, layout_.reproducibility)
+                     : 0;
       }
       if (bytes > most) {
         most = bytes;
@@ -284,7 +292,7 @@ StepMemory taken_memory(const Engine& engine) {
     const Optimizer& optimizer = state.optimizer();
     taken.states +=
         (optimizer.state_elements() + optimizer.options().workspace(chunk->parameters)) * kF32;
-    taken.gradients += state.reducer().peak_buffer_bytes();
+    taken.gradients += state.reducer().reserved_buffer_bytes();
     for (const StatePiece& piece : state.pieces_to_save()) {
       taken.snapshot += (1 + static_cast<std::int64_t>(piece.states.size())) * piece.count() * kF32;
     }

@@ -194,16 +194,15 @@ std::optional<std::string> memory_fault(const RunConfig& config, const Layout& l
   const auto advice = memory_advice(config, layout, hosts, resident_at_start);
   const MemoryTable table = memory_table(plans);
   return fmt::format(
-      "the run does not fit into memory: host {} has {} available ({}), but its {} "
-      "{} more, {} too much\nin {}:\n{}\n{}; or override with run.memory_check=off",
+      "the run does not fit into memory: host {} has {} available ({}), but its {} {} more, {} too "
+      "much\nin {}:\n{}\n{}; or override with run.memory_check=off",
       worst->host, format_bytes(worst->available), worst->source,
       worst->ranks.size() == 1 ? "rank needs" : fmt::format("{} ranks need", worst->ranks.size()),
       format_bytes(to_come(*worst, plans, resident_at_start)), format_bytes(lack(*worst)),
       table.unit, fmt::join(table.lines, "\n"),
       advice ? fmt::format("the cheapest change that makes it fit: {}", advice->keys)
              : "neither recomputation, sharding, a smaller micro-batch nor another layout of these "
-               "ranks "
-               "makes it fit: use more hosts or a smaller model");
+               "ranks makes it fit: use more hosts or a smaller model");
 }
 
 }  // namespace trireme

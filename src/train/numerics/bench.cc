@@ -140,10 +140,9 @@ void CheckBench::compare(std::string_view kernel, const ConstView& found, const 
   if (bad > 0) {
     const auto x = static_cast<double>(right[worst]);
     throw DeviceError(fmt::format(
-        "self-check: {} of the {} kernels computes wrong numbers on {} with {}: {} of {} "
-        "{} results differ from the reference; the largest error is at element {}: {} instead of "
-        "{} "
-        "(off by {:.3g}, tolerance {:.3g}); {}",
+        "self-check: {} of the {} kernels computes wrong numbers on {} with {}: {} of {} {} "
+        "results differ from the reference; the largest error is at element {}: {} instead of "
+        "{} (off by {:.3g}, tolerance {:.3g}); {}",
         kernel, kernels.name, host_name(), counted(stream.threads(), "thread"), bad, right.size(),
         dtype_name(found.dtype), worst, results[worst], right[worst],
         std::abs(static_cast<double>(results[worst]) - x),
@@ -161,8 +160,7 @@ void CheckBench::check_written(std::string_view kernel, const ConstView& found) 
     if (is_nan(i)) {
       throw DeviceError(
           fmt::format("self-check: {} of the {} kernels does not write all results on {} with {}: "
-                      "element {} of "
-                      "{} was not written, or is not a number; {}",
+                      "element {} of {} was not written, or is not a number; {}",
                       kernel, kernels.name, host_name(), counted(stream.threads(), "thread"), i,
                       found.count, kRemedy));
     }

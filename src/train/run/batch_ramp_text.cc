@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/units.h"
+
 namespace trireme {
 
 std::string describe_stage(const BatchSchedule& batches, std::int64_t stage) {
@@ -20,10 +22,12 @@ std::string nearest_sizes(const BatchSchedule& batches, std::int64_t stage, std:
 
 std::string describe_ramp(const BatchSchedule& batches) {
   const std::int64_t last = batches.stages() - 1;
-  return fmt::format(
-      "batch ramp: {} sequences at first, {} more every {} steps, {} from step {} on",
-      batches.size_of_stage(0), batches.ramp().by, batches.ramp().every, batches.full(),
-      batches.first_batch(last) + 1);
+  const std::string growth = last <= 1 ? ""
+                                       : fmt::format(" {} more every {},", batches.ramp().by,
+                                                     counted(batches.ramp().every, "step"));
+  return fmt::format("batch ramp: {} at first,{} {} from step {} on",
+                     counted(batches.size_of_stage(0), "sequence"), growth, batches.full(),
+                     batches.first_batch(last) + 1);
 }
 
 }  // namespace trireme

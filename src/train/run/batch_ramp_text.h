@@ -10,7 +10,7 @@ namespace trireme {
 // "the batch of 12 sequences from step 21 on"; steps are counted from 1.
 std::string describe_stage(const BatchSchedule& batches, std::int64_t stage);
 // What to write instead of a stage's size that is no multiple of `unit`: "the nearest sizes that
-// work are 8 and 16: choose train.batch_ramp.from and by as multiples of 8".
+// work are 8 and 16: choose multiples of 8 for train.batch_ramp.from and train.batch_ramp.by".
 std::string nearest_sizes(const BatchSchedule& batches, std::int64_t stage, std::int64_t unit);
 // "batch ramp: 4 sequences at first, 4 more every 10 steps, 16 from step 31 on".
 std::string describe_ramp(const BatchSchedule& batches);

@@ -218,7 +218,7 @@ TEST(Report, NamesCausesAndAttempts) {
   for (const char* word : {"redone", "wall time", "process_death", "rank 2", "20..60", "58.4 %"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
   }
-  EXPECT_NE(text.find("1 launch, 2 attempts, 1 failure, one every 1m45s\n"), std::string::npos)
+  EXPECT_NE(text.find("1 launch, 2 attempts, 1 failure, one every 1m41s\n"), std::string::npos)
       << text;
   const auto object = to_json(account);
   EXPECT_EQ(object.at("attempts").size(), 2U);
