@@ -27,11 +27,11 @@ std::int64_t BatchSchedule::size_of(std::int64_t number) const {
   return size_of_stage(stage_of(number));
 }
 
-// The stages that are complete have from + s * by sequences a batch, s = 0..stage-1. No product is
-// larger than number * full.
+// The complete stages s = 0..stage-1 have from + s * by sequences per batch. No intermediate
+// product exceeds number * full.
 std::int64_t BatchSchedule::before(std::int64_t number) const {
   const std::int64_t stage = stage_of(number);
-  const std::int64_t batches = first_batch(stage);  // of complete stages
+  const std::int64_t batches = first_batch(stage);  // in the complete stages
   const std::int64_t rising = stage < 2 ? 0 : batches * ((stage - 1) * ramp_.by) / 2;
   return batches * ramp_.from + rising + (number - batches) * size_of_stage(stage);
 }
@@ -41,8 +41,8 @@ bool BatchSchedule::has_room_for(std::int64_t number) const {
   return !__builtin_mul_overflow(full_, number, &sequences);
 }
 
-// The sizes are from, from + by, from + 2 by, ...: where the first two and the last are multiples,
-// all are.
+// The sizes are from, from + by, from + 2 by, ... and full. If the first two and the last are
+// multiples of the unit, all are.
 std::optional<std::int64_t> BatchSchedule::stage_not_multiple_of(std::int64_t unit) const {
   for (const std::int64_t stage : {std::int64_t{0}, std::min<std::int64_t>(1, increases_)}) {
     if (size_of_stage(stage) % unit != 0) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kReadTokens = std::int64_t{1} << 20;
 
-// A range of a foreign file's tokens: what becomes one shard.
+// A range of tokens in a foreign file that becomes one shard.
 struct ForeignRange {
   InputFile file;
   std::int64_t first = 0;
@@ -31,7 +31,7 @@ std::string offsets_name(const ConvertOptions& options) {
   return options.offsets.empty() ? "/doc_offsets" : options.offsets;
 }
 
-// One foreign file, open.
+// A foreign file, open for reading.
 class ForeignFile {
  public:
   ForeignFile(const InputFile& listed, const ConvertOptions& options)
@@ -42,10 +42,10 @@ class ForeignFile {
                                          : required(options.offsets, "--offsets")) {}
 
   H5Integers& tokens() { return tokens_; }
-  // Null: the file is one document.
+  // Returns null if the file has no offsets and is therefore one document.
   H5Integers* offsets() { return offsets_ ? &*offsets_ : nullptr; }
 
-  // A file that is still being written, or is cut meanwhile, would lose tokens without an error.
+  // Tokens of a file that is being written or truncated meanwhile would be lost without an error.
   void check_unchanged() const {
     if (!is_unchanged(listed_)) {
       throw DataError(
@@ -72,8 +72,8 @@ class ForeignFile {
   std::optional<H5Integers> offsets_;
 };
 
-// The number of tokens in a file. Refuses whatever would lose tokens or documents, before any shard
-// is written.
+// Returns the number of tokens in a file. Throws before any shard is written if tokens or documents
+// would be lost.
 std::int64_t check_file(const InputFile& listed, const ConvertOptions& options) {
   ForeignFile file(listed, options);
   if (H5Integers* const offsets = file.offsets()) {
@@ -83,7 +83,7 @@ std::int64_t check_file(const InputFile& listed, const ConvertOptions& options) 
   return file.tokens().size();
 }
 
-// "tokens tokens ...", in the order of the files: what rank 0 found.
+// Parses the token counts that rank 0 found, "count count ...", in the order of the files.
 std::vector<std::int64_t> parse_counts(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::int64_t> counts;
@@ -144,7 +144,7 @@ std::string fingerprint(const ConvertOptions& options, const ForeignRange& range
                                 range.first, range.count));
 }
 
-// Files keep their order; a file above the size of a shard is cut.
+// Keeps the order of the files and cuts those that are larger than a shard.
 std::vector<ForeignRange> plan(const std::vector<InputFile>& files,
                                const std::vector<std::int64_t>& counts, std::int64_t shard_tokens) {
   std::vector<ForeignRange> ranges;

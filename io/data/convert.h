@@ -1,5 +1,6 @@
-// Converts token datasets of other programs (HDF5 with any layout, filters and integer type) into
-// datasets of ours, through libhdf5: slow, done once. Called by all ranks together.
+// Converts other programs' token datasets, in HDF5 files of any layout, filters and integer type,
+// into Trireme's format. It reads through libhdf5, which is slow but needed only once. All ranks
+// call convert() together.
 #pragma once
 
 #include <filesystem>
@@ -11,11 +12,11 @@
 namespace trireme {
 
 struct ConvertOptions {
-  std::vector<std::string> inputs;  // HDF5 files, and folders of them
+  std::vector<std::string> inputs;  // HDF5 files and folders that contain them
   std::filesystem::path out;
-  std::string tokens = "/tokens";  // one-dimensional, integers
-  // Where documents end (document_ends.h). Empty: /doc_offsets, and a file without it is one
-  // document.
+  std::string tokens = "/tokens";  // name of a one-dimensional dataset of integers
+  // Name of the dataset that says where documents end (document_ends.h). If empty, /doc_offsets is
+  // used where it exists, and a file without it is one document.
   std::string offsets;
   std::int64_t vocab = 0;
   std::string tokenizer = "foreign";
@@ -25,8 +26,8 @@ struct ConvertOptions {
   PackProgress progress;
 };
 
-// DataError for a file without such tokens, one that does not hold all that it promises (see
-// H5Integers), offsets that do not fit the tokens, and a token outside the vocabulary.
+// Throws DataError if a file lacks the token dataset or does not hold all the values it claims (see
+// H5Integers), if offsets do not fit the tokens, or if a token lies outside the vocabulary.
 PackReport convert(const ConvertOptions& options, const RankGroup& ranks);
 
 }  // namespace trireme

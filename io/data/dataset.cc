@@ -20,7 +20,8 @@ class Dataset::Shard : public DatasetShard {
 
 namespace {
 
-// Shards stay open: the usual soft limit of 1024 files is below what large datasets have.
+// All shards stay open, and large datasets have more shards than the usual soft limit of 1024
+// files.
 void allow_open_files(std::size_t files) {
   constexpr rlim_t kOthers = 256;
   rlimit limit{};

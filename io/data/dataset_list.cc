@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kMostLevels = 8;
 
-// Whether it looks like a dataset: checkpoints have a manifest.json as well, but no shards/.
+// Returns whether the folder looks like a dataset. A checkpoint also has a manifest.json, but no
+// shards/.
 bool is_candidate(const fs::path& folder) {
   std::error_code none;
   return fs::is_directory(folder / kShardsFolder, none) &&

@@ -1,4 +1,4 @@
-// Finding datasets below a folder, without reading their tokens.
+// Finds the datasets below a folder without reading their tokens.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@ namespace trireme {
 
 struct FoundDataset {
   std::filesystem::path folder;
-  std::optional<DatasetManifest> manifest;  // none: not usable, see `problem`
-  std::string problem;                      // also where a pack or conversion has not finished
+  std::optional<DatasetManifest> manifest;  // empty if the dataset is not usable; see `problem`
+  std::string problem;  // why it is not usable; may be an unfinished pack or conversion
 };
 
-// The folder itself, or all datasets below it, sorted by path: what has a manifest of a dataset and
-// shards of the right sizes, what should have and does not, and what is unfinished. Symbolic links
-// and hidden folders are passed by, as is what may not be read. NotFound where there is no folder.
+// Returns the folder itself if it is a dataset, else all datasets below it, sorted by path. Damaged
+// and unfinished datasets are listed with their problem. Skips symbolic links, hidden folders and
+// folders that can't be read. Throws NotFound if the folder does not exist.
 std::vector<FoundDataset> list_datasets(const std::filesystem::path& folder);
 
 }  // namespace trireme

@@ -1,5 +1,6 @@
-// The manifest of a dataset: what makes a folder one. Written last, by one rank; read by one rank
-// and broadcast. A value; pure functions.
+// The manifest of a dataset. One rank writes it after all shards, and its presence makes the folder
+// a dataset. To read a dataset, one rank reads the manifest and broadcasts it. A value with pure
+// functions.
 //
 //   DIR/manifest.json                  sealed JSON (src/base/sealed_json.h)
 //   DIR/shards/00000.h5 ...            HDF5, read-only once written
@@ -57,16 +58,17 @@ struct DatasetManifest {
   std::int64_t n_tokens() const;
   std::int64_t n_docs() const;
   std::int64_t bytes() const;
-  // "sha256:...": the identity of the data, whatever it was packed from.
+  // Returns "sha256:...", which identifies the data independently of the inputs it was packed from.
   std::string digest() const;
 };
 
 std::string manifest_text(const DatasetManifest& manifest);
-// Everything a hostile text may claim is checked; DataError names `name`, the field and its value.
+// Validates everything that hostile text could claim. Throws DataError that names `name`, the field
+// and its value.
 DatasetManifest parse_dataset_manifest(std::string_view text, const std::string& name);
 
-// The text of a folder's manifest. NotFound where there is no folder; DataError where the folder is
-// not a dataset, with a hint when it holds foreign HDF5.
+// Returns the text of a folder's manifest. Throws NotFound if the folder does not exist, and
+// DataError if it is not a dataset, with a hint if it holds foreign HDF5 files.
 std::string read_manifest_text(const std::filesystem::path& folder);
 
 }  // namespace trireme

@@ -27,12 +27,12 @@ namespace {
                   found < expected ? "truncated" : "not the one that was packed"));
 }
 
-// A file that changes more often than this while one sample is read is being written to.
+// If the file changes more often than this while one sample is read, some program is writing to it.
 constexpr int kMostChanges = 1000;
 
-// A hash of what changes with every write to the file, as far as the clock of its times is fine
-// enough: its size and the times of the last change of its contents and of its inode. Programs can
-// set the former time, not the latter.
+// Returns a hash of the file's size, modification time and status change time. It changes with
+// every write, within the resolution of the file system's timestamps. Programs can set the
+// modification time, but not the status change time.
 std::uint64_t state_of(const File& file) {
   struct stat status {};
   if (::fstat(file.fd(), &status) != 0) {
@@ -112,8 +112,8 @@ void DatasetShard::verify(const File& file, std::int64_t block,
   }
 }
 
-// A block counts as verified only if its bytes were read between two looks at the file that found
-// the same state, which is the one that verified_ belongs to.
+// A block counts as verified only if the file was in the same state before and after its bytes were
+// read, and verified_ belongs to that state.
 bool DatasetShard::verify_range(const File& file, std::uint64_t state, std::int64_t offset,
                                 std::int64_t bytes, std::vector<std::byte>& scratch) {
   for (std::int64_t block = offset / kBlockBytes; block * kBlockBytes < offset + bytes; ++block) {
@@ -134,7 +134,7 @@ bool DatasetShard::verify_range(const File& file, std::uint64_t state, std::int6
   return true;
 }
 
-// Another thread may have seen the change first.
+// Returns early if another thread has already noticed the change.
 void DatasetShard::forget_verified(const File& file, std::uint64_t state) {
   const std::lock_guard lock(mutex_);
   if (state_.load(std::memory_order_relaxed) != state) {
@@ -150,8 +150,8 @@ void DatasetShard::forget_verified(const File& file, std::uint64_t state) {
   state_.store(now, std::memory_order_release);
 }
 
-// The bytes are read before the look at the file that finds it unchanged: so they are those that
-// were verified.
+// The state of the file is checked after the bytes are read. If it has not changed, these are the
+// bytes that were verified.
 const std::byte* DatasetShard::read(std::int64_t offset, std::int64_t bytes,
                                     std::vector<std::byte>& scratch) {
   const File& file = opened();

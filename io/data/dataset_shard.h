@@ -1,6 +1,6 @@
-// DatasetShard: one shard's file, opened when first touched, its blocks verified when first read,
-// and again when the file has changed since. Any number of threads may read at once. Private to
-// io/data.
+// DatasetShard is the file of one shard. It is opened at the first read; each block is verified
+// when it is first read, and again after the file has changed. Any number of threads may read at
+// once. Private to io/data.
 #pragma once
 
 #include <atomic>
@@ -18,15 +18,15 @@ namespace trireme {
 
 class DatasetShard {
  public:
-  // Borrows `entry`, which must not move.
+  // Borrows `entry`, which must stay at its address.
   DatasetShard(std::filesystem::path path, const ShardEntry& entry);
 
-  // Bytes [offset, offset + bytes) of the file, in scratch. DataError for damage, also where the
-  // file was damaged after its blocks were verified: what is returned was read while the file still
-  // had the size and the times that it had before the verification.
+  // Reads bytes [offset, offset + bytes) of the file into `scratch`. Throws DataError for damage,
+  // even if it happened after the blocks were verified: the returned bytes were read while the file
+  // still had the size and timestamps it had before verification.
   const std::byte* read(std::int64_t offset, std::int64_t bytes, std::vector<std::byte>& scratch);
   void will_need(std::int64_t offset, std::int64_t bytes);
-  // DataError when the file is missing or has another size. Opens nothing.
+  // Throws DataError if the file is missing or has another size. Does not open it.
   void check_size() const;
   const std::filesystem::path& path() const { return path_; }
 
@@ -35,8 +35,8 @@ class DatasetShard {
   bool is_verified(std::int64_t block) const;
   bool are_verified(std::int64_t offset, std::int64_t bytes) const;
   void verify(const File& file, std::int64_t block, std::vector<std::byte>& scratch) const;
-  // Verifies the blocks of the range that are not verified in this state of the file. Returns
-  // whether the file is still in this state.
+  // Verifies those blocks of the range that have not been verified in this state of the file.
+  // Returns whether the file is still in this state.
   bool verify_range(const File& file, std::uint64_t state, std::int64_t offset, std::int64_t bytes,
                     std::vector<std::byte>& scratch);
   void forget_verified(const File& file, std::uint64_t state);
@@ -46,8 +46,10 @@ class DatasetShard {
   std::mutex mutex_;
   std::optional<File> file_;
   std::atomic<bool> is_open_ = false;
-  std::atomic<std::uint64_t> state_ = 0;  // of the file, as verified_ knows it; changed with mutex_
-  std::vector<std::atomic<std::uint64_t>> verified_;  // a bit a block; changed with mutex_
+  // State of the file that verified_ belongs to; changed under mutex_.
+  std::atomic<std::uint64_t> state_ = 0;
+  // One bit per block; cleared and set under mutex_.
+  std::vector<std::atomic<std::uint64_t>> verified_;
 };
 
 }  // namespace trireme

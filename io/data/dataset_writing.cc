@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kGoOn = "pack";
 constexpr const char* kComplete = "complete";
 
-// One rank's notes, sent to all: "index length\n" before each.
+// Joins one rank's notes to send them to all ranks. The line "index length\n" precedes each note.
 std::string pack_notes(const std::vector<std::pair<std::size_t, std::string>>& notes) {
   std::string text;
   for (const auto& [index, note] : notes) {
@@ -40,7 +40,7 @@ void unpack_notes(std::string_view text, int token_bytes, std::vector<ShardNote>
   }
 }
 
-// The shards of one rank.
+// Writes the shards of one rank.
 class RankWork {
  public:
   RankWork(const DatasetJob& job, const RankGroup& ranks) : job_(job), ranks_(ranks) {
@@ -49,7 +49,8 @@ class RankWork {
     }
   }
 
-  // The notes of all shards of this rank, and how many of them were kept.
+  // Returns the number of shards kept from an earlier run, then the notes of all shards of this
+  // rank.
   std::string run() {
     std::vector<std::pair<std::size_t, std::string>> notes;
     for (std::size_t i = first(); i < job_.shards.size(); i += stride()) {
@@ -126,7 +127,7 @@ PackReport report_of(const DatasetJob& job, const DatasetManifest& manifest) {
   return report;
 }
 
-// Ends the pack: all notes are there, in `texts`, one a rank.
+// Ends the pack. texts: what RankWork::run() returned on each rank.
 PackReport finish(const DatasetJob& job, const RankGroup& ranks,
                   const std::vector<std::string>& texts) {
   std::vector<ShardNote> notes(job.shards.size());
@@ -180,7 +181,7 @@ PackReport write_dataset(const DatasetJob& job, const RankGroup& ranks) {
     ranks.broadcast("");
     return report;
   } catch (...) {
-    // With several ranks, others may still be writing.
+    // If there are several ranks, others may still be writing to the folder.
     if (ranks.size == 1 && !has_notes(job.folder)) {
       abandon_folder(job.folder);
     }

@@ -1,10 +1,11 @@
-// Writing a dataset by several ranks, restartably: rank r makes the shards r, r + n, ...; a
-// finished shard leaves a sealed note, so that a second run keeps it; the manifest comes last and
-// makes the folder a dataset. The result does not depend on the number of ranks nor on restarts.
+// Several ranks write a dataset; an interrupted run can be continued. Rank r of n makes the shards
+// r, r + n, ... A finished shard leaves a sealed note, so that the next run keeps it. The manifest
+// is written last and makes the folder a dataset. The result depends neither on the number of ranks
+// nor on restarts.
 //
 //   DIR/.pack/lock             held by rank 0           DIR/shards/00000.h5(.tmp, .tokens.tmp)
 //   DIR/.pack/00000.json       fingerprints of the inputs, counts, the shard's entry (null: none)
-//   DIR/manifest.json          written when all notes are there; then .pack goes
+//   DIR/manifest.json          written when all notes exist; then .pack is removed
 #pragma once
 
 #include <filesystem>
@@ -17,29 +18,31 @@
 
 namespace trireme {
 
-// What must cross ranks. The defaults are a group of one.
+// The operations of a group of ranks that a pack needs. The defaults are those of a group of one
+// rank.
 struct RankGroup {
   int rank = 0;
   int size = 1;
-  // Rank 0's text, on every rank.
+  // Returns rank 0's text on every rank.
   std::function<std::string(const std::string&)> broadcast = [](const std::string& s) { return s; };
-  // Every rank's text, in order, on every rank.
+  // Returns the texts of all ranks, in rank order, on every rank.
   std::function<std::vector<std::string>(const std::string&)> gather = [](const std::string& s) {
     return std::vector<std::string>{s};
   };
 };
 
 struct ShardJob {
-  std::string fingerprint;  // of all that decides the shard's content
-  // Of the very files it is made from: a shard of an earlier run is kept only if they are
-  // untouched. Stays out of the dataset, which a copy of the files may make as well.
+  std::string fingerprint;  // covers everything that determines the shard's content
+  // Identifies the exact input files: a shard of an earlier run is kept only if they have not been
+  // touched. It is not stored in the dataset, because copies of the files must give the same
+  // dataset.
   std::string restart_fingerprint;
   std::int64_t input_bytes = 0;
-  // Appends the tokens; reports input bytes done with.
+  // Appends the tokens and calls the given function with the number of input bytes just processed.
   std::function<PackCounts(ShardWriter&, const std::function<void(std::int64_t)>&)> fill;
 };
 
-// Bytes of input done with by this rank, of all that it has to do.
+// Called with the input bytes that this rank has processed and the total that it has to process.
 using PackProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 struct DatasetJob {
@@ -52,19 +55,20 @@ struct DatasetJob {
 
 struct PackReport {
   std::filesystem::path folder;
-  bool was_complete = false;  // by an earlier run from the same inputs
+  bool was_complete = false;  // an earlier run from the same inputs had finished the dataset
   std::int64_t shards = 0;
-  std::int64_t kept_shards = 0;  // of an earlier run that did not finish
+  std::int64_t kept_shards = 0;  // shards kept from an earlier run that did not finish
   std::int64_t n_tokens = 0;
   std::int64_t n_docs = 0;
   std::int64_t bytes = 0;
   std::string digest;
   PackCounts counts;
-  std::int64_t skipped_inputs = 0;  // symbolic links and special files, filled in by pack, convert
+  // Symbolic links and special files; filled in by pack() and convert().
+  std::int64_t skipped_inputs = 0;
 };
 
-// All ranks call it; the report is the same on all. PolicyError when the folder holds something
-// else or another run is at work; DataError when the inputs hold no token.
+// All ranks call it together and get the same report. Throws PolicyError if the folder holds
+// something else or another run is writing to it, and DataError if the inputs contain no token.
 PackReport write_dataset(const DatasetJob& job, const RankGroup& ranks);
 
 }  // namespace trireme

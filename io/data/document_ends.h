@@ -1,6 +1,7 @@
-// Where the documents of a foreign file end. The file holds n + 1 offsets for n documents: 0, then
-// the end of each document in tokens; the last is the number of tokens. Equal neighbours are an
-// empty document. Read a block at a time, however many there are. One thread; borrows the dataset.
+// DocumentEnds says where the documents of a foreign file end. The file holds n + 1 offsets for n
+// documents: 0, then the end of each document in tokens; the last offset is the number of tokens. A
+// document is empty if its two offsets are equal. Offsets are read in blocks, so memory is bounded.
+// Borrows the dataset; for one thread.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +13,19 @@
 
 namespace trireme {
 
-// DataError, beginning with `where`, unless the offsets ascend from 0 to `tokens`.
+// Throws DataError, whose message begins with `where`, unless the offsets ascend from 0 to
+// `tokens`.
 void check_offsets(H5Integers& offsets, std::int64_t tokens, const std::string& where);
 
-// The ends of documents behind a token, one after another.
+// Iterates over the document ends that follow a given token.
 class DocumentEnds {
  public:
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 
-  // offsets: checked; null: no document ends before the file does.
+  // offsets: validated by check_offsets(). Null means that no document ends before the file does.
   DocumentEnds(H5Integers* offsets, std::int64_t after);
 
-  // The next end, above all tokens that have been passed; kNone behind the last one.
+  // Returns the first end after all tokens that have been passed, or kNone after the last end.
   std::int64_t next() const { return next_; }
   void pass(std::int64_t token);
 

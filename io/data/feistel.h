@@ -1,7 +1,7 @@
-// FeistelPermutation: a keyed permutation of [0, n), for any n, in constant memory: eight rounds of
-// a Feistel network over the next power of two, repeated while the result lies outside ("cycle
-// walking": Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002). A value;
-// pure.
+// FeistelPermutation is a keyed permutation of [0, n), for any n, in constant memory. It applies
+// eight rounds of a Feistel network over a power of two that is at least n, and repeats while the
+// result is outside [0, n) ("cycle walking": Black and Rogaway, "Ciphers with Arbitrary Finite
+// Domains", CT-RSA 2002). A pure value.
 #pragma once
 
 #include <array>
@@ -28,9 +28,9 @@ class FeistelPermutation {
     high_mask_ = (std::uint64_t{1} << (bits - low_bits_)) - 1;
   }
 
-  // Where element i of [0, n) goes.
+  // Returns the position to which element i of [0, n) moves.
   std::int64_t operator()(std::int64_t i) const { return walk<true>(i); }
-  // Which element goes to i.
+  // Returns the element that moves to position i.
   std::int64_t inverse(std::int64_t i) const { return walk<false>(i); }
 
  private:
@@ -46,7 +46,7 @@ class FeistelPermutation {
     return static_cast<std::int64_t>(x);
   }
 
-  // Each round changes one half by a function of the other, so that it can be undone.
+  // Each round XORs one half with a function of the other half, so it can be undone.
   std::uint64_t round(int number, std::uint64_t half) const {
     return (half + keys_[static_cast<std::size_t>(number)]) * 0x9E3779B97F4A7C15 >> 32;
   }

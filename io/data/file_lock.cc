@@ -18,7 +18,7 @@ int open_lock(const std::filesystem::path& path) {
   return fd;
 }
 
-// 0, or errno: EWOULDBLOCK when it is taken.
+// Returns 0 or errno, which is EWOULDBLOCK if another process holds the lock.
 int lock(int fd, int operation) {
   while (::flock(fd, operation) != 0) {
     if (errno != EINTR) {

@@ -1,5 +1,6 @@
-// FileLock: one process at a time at a job on a file system (flock). Held until it ends; a killed
-// process lets go. Where the file system knows no locks, none is held.
+// FileLock makes processes on one file system do a job one at a time (flock). The lock is held
+// until the object is destroyed or the process dies. On a file system without locks it has no
+// effect.
 #pragma once
 
 #include <filesystem>
@@ -11,9 +12,9 @@ namespace trireme {
 
 class FileLock {
  public:
-  // Waits for its turn.
+  // Waits until no other process holds the lock.
   static FileLock wait_for(const std::filesystem::path& path);
-  // Nothing when another process holds it.
+  // Returns nothing if another process holds the lock.
   static std::optional<FileLock> try_take(const std::filesystem::path& path);
 
  private:

@@ -39,7 +39,7 @@ std::int64_t nanoseconds(const struct timespec& time) {
   return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
 }
 
-// Collects the files of arguments and folders, and counts what it skips.
+// Collects the files below the arguments and counts those that it skips.
 class Walk {
  public:
   Walk(const std::vector<std::string>& exclude, const fs::path& not_in)

@@ -23,13 +23,13 @@ void check_plan(const LoaderPlan& plan) {
 
 }  // namespace
 
-// What a worker keeps from batch to batch.
+// What a thread keeps from one micro-batch to the next.
 struct Loader::Worker {
   std::vector<std::byte> scratch;
   BatchReads reads;
   std::optional<EpochOrder> order;
 
-  // sampler(n), quicker.
+  // Equals sampler(n), but keeps the order of the epoch from call to call.
   std::int64_t sample(const Sampler& sampler, std::int64_t n) {
     const std::int64_t epoch = n / sampler.samples();
     if (!order || order->epoch() != epoch) {
@@ -52,7 +52,8 @@ Loader::Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan&
   check(sampler.samples() == index_.samples(), "the sampler was made for this dataset");
   check(first_sample >= 0 && plan.first_batch >= 0, "samples consumed are not negative");
   cursor_ = {plan.first_batch, first_sample, micros_of(plan.batches.size_of(plan.first_batch)), 0};
-  // As many as the largest steps need. One more than the depth: the one in the caller's hands.
+  // There are slots for `depth_steps` of the largest steps, and one more for the caller's
+  // micro-batch.
   const std::size_t micros = micros_of(plan.batches.full()).size();
   slots_.resize(static_cast<std::size_t>(plan.depth_steps) * micros + 1);
   const std::int64_t elements = plan.micro_batch * plan.sequence;
@@ -86,7 +87,7 @@ bool Loader::may_claim() const {
   return !all_claimed() && claimed_ - in_use < static_cast<std::int64_t>(slots_.size());
 }
 
-// A thread that sleeps is woken for half of the slots, not for each.
+// Wakes a sleeping worker only once half of the slots are free, not for every slot.
 void Loader::wake_worker() {
   const std::int64_t free = static_cast<std::int64_t>(slots_.size()) - (claimed_ - handed_ + 1);
   if (idle_ > 0 && 2 * free >= static_cast<std::int64_t>(slots_.size()) - 1) {
@@ -157,7 +158,7 @@ void Loader::fill(std::int64_t first, Slot& slot, Worker& worker) const {
   }
   batch.plan(index_);
   fault("data.read");
-  // The device sees all that is cold at once, and the loop below finds it read.
+  // The disk gets all read-ahead requests at once, before the loop below waits for the data.
   for (const BatchReads::Read& read : batch.reads) {
     dataset_.will_need(read.run);
   }
@@ -193,7 +194,7 @@ const LoadedMicroBatch& Loader::next() {
   if (!slot.filled) {
     const auto start = std::chrono::steady_clock::now();
     while (!slot.filled) {
-      // Rather than wait for a thread, do its work: this micro-batch, or a later one.
+      // Instead of waiting for a worker, read this micro-batch or a later one.
       if (may_claim()) {
         fill_next(lock, *caller_);
       } else {

@@ -1,7 +1,8 @@
-// Loader: the micro-batches of one rank, read ahead by threads of its own. What a micro-batch holds
-// depends only on the sampler and its place in the run: sample i of micro-batch m of step s is
-// number first_sample + S + m * micro_batch + i, where S are the samples of the steps before s, on
-// whichever rank it is computed. Borrows the dataset, which must outlive it. next() is called by
+// Loader reads the micro-batches of one rank ahead on threads of its own. The content of a
+// micro-batch depends only on the sampler and on its position in the run: sample i of micro-batch m
+// of step s is number first_sample + S + m * micro_batch + i, where S is the number of samples in
+// the steps before s, whichever rank computes it. Borrows the dataset, which must outlive it. Only
+// one thread may call next().
 // one thread.
 //
 //   workers --> | filled | filled | ... | being filled |   two steps ahead, in order --> next()
@@ -24,23 +25,24 @@
 
 namespace trireme {
 
-// The numbers of one rank's micro-batches within a step of `micro_batches`, in order; at least one.
+// Returns the numbers of one rank's micro-batches in a step of `micro_batches`, in order. There is
+// at least one.
 using MicroBatchNumbers = std::function<std::vector<std::int64_t>(std::int64_t micro_batches)>;
 
 struct LoaderPlan {
   std::int64_t sequence = 0;
-  BatchSchedule batches = 1;      // samples of each step, of all ranks
-  std::int64_t first_batch = 0;   // number of the first step's batch in that schedule
+  BatchSchedule batches = 1;      // samples of each step, over all ranks
+  std::int64_t first_batch = 0;   // number in `batches` of the first step's batch
   std::int64_t micro_batch = 0;   // samples
-  MicroBatchNumbers micros = {};  // called by any of the loader's threads, one at a time
-  std::int64_t steps = -1;        // how many there will be; below 0: without end
+  MicroBatchNumbers micros = {};  // called by any thread of the loader, but by one at a time
+  std::int64_t steps = -1;        // number of steps; negative if unlimited
   std::int64_t depth_steps = 2;
   int threads = 1;
 };
 
-// Valid until the following next().
+// Valid until the next call of next().
 struct LoadedMicroBatch {
-  std::int64_t first_sample = 0;  // its global number in the run
+  std::int64_t first_sample = 0;  // global number in the run
   std::int64_t batch = 0;
   std::int64_t time = 0;
   ConstView ids;      // i32 [B,T]
@@ -49,17 +51,18 @@ struct LoadedMicroBatch {
 
 class Loader {
  public:
-  // first_sample: samples consumed before. ConfigError for a plan that does not add up.
+  // first_sample: number of samples consumed before. Throws ConfigError if the plan is
+  // inconsistent.
   Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan& plan,
          std::int64_t first_sample);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The next micro-batch, step by step; when it is late, helps the workers to read. Throws
-  // what went wrong in reading it.
+  // Returns the next micro-batch in order. If it is not ready yet, helps the workers to read.
+  // Rethrows the error that occurred when it was read.
   const LoadedMicroBatch& next();
-  // How long next() has waited so far, in all.
+  // Returns the total time that next() has waited so far.
   std::chrono::duration<double> wait_time() const { return waited_; }
 
  private:
@@ -71,20 +74,20 @@ class Loader {
     std::exception_ptr error;
   };
   struct Worker;
-  // The position of the next ticket in the data.
+  // Describes the micro-batch that the next ticket reads.
   struct Cursor {
-    std::int64_t batch = 0;            // of the schedule
-    std::int64_t first_sample = 0;     // of the batch
-    std::vector<std::int64_t> micros;  // this rank's in the batch
-    std::size_t micro = 0;             // index into them
+    std::int64_t batch = 0;            // number in the schedule
+    std::int64_t first_sample = 0;     // global number of the batch's first sample
+    std::vector<std::int64_t> micros;  // this rank's micro-batches in the batch
+    std::size_t micro = 0;             // index into `micros`
   };
 
   void work();
-  // Claims the next ticket and fills its slot; the lock is released meanwhile.
+  // Claims the next ticket and fills its slot. The lock is released while it reads.
   void fill_next(std::unique_lock<std::mutex>& lock, Worker& worker);
-  // first_sample: of the slot's micro-batch.
+  // first_sample: global number of the micro-batch's first sample.
   void fill(std::int64_t first_sample, Slot& slot, Worker& worker) const;
-  // Advances the cursor; returns the first sample of the micro-batch that it stood at.
+  // Advances the cursor and returns the first sample of the micro-batch that it was at.
   std::int64_t claim_micro_batch();
   std::vector<std::int64_t> micros_of(std::int64_t batch_samples) const;
   bool all_claimed() const { return cursor_.batch == end_batch_; }
@@ -98,19 +101,19 @@ class Loader {
   Sampler sampler_;
   SampleIndex index_;
   LoaderPlan plan_;
-  std::int64_t end_batch_;  // the batch behind the last step's; the largest integer without end
+  std::int64_t end_batch_;  // one past the last step's batch; the largest integer if unlimited
 
   std::mutex mutex_;
   std::condition_variable slot_free_;
   std::condition_variable slot_filled_;
   std::vector<Slot> slots_;
   Cursor cursor_;
-  std::int64_t claimed_ = 0;  // tickets that workers took
-  std::int64_t handed_ = 0;   // tickets that next() returned; the last one is still in use
-  int idle_ = 0;              // workers that wait for slot_free_
+  std::int64_t claimed_ = 0;  // number of tickets that threads took
+  std::int64_t handed_ = 0;  // number of tickets that next() returned; the last one is still in use
+  int idle_ = 0;             // number of workers that wait for slot_free_
   bool stop_ = false;
   std::chrono::duration<double> waited_{0};
-  std::unique_ptr<Worker> caller_;  // for what next() has to read itself
+  std::unique_ptr<Worker> caller_;  // used when next() reads micro-batches itself
   std::vector<std::thread> workers_;
 };
 

@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Refuses to write among somebody's files.
+// Throws PolicyError if the folder holds other files.
 void check_folder(const fs::path& folder) {
   std::error_code code;
   if (fs::is_directory(folder / kNotesFolder, code) || !fs::exists(folder, code)) {
@@ -24,7 +24,7 @@ void check_folder(const fs::path& folder) {
   }
 }
 
-// Files below DIR/shards that no shard of this plan will have, and what was half written.
+// Removes partial files below DIR/shards, and those of shards that are not in this plan.
 void remove_strays(const DatasetJob& job) {
   std::error_code code;
   for (const auto& entry : fs::directory_iterator(job.folder / kShardsFolder, code)) {

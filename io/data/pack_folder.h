@@ -1,5 +1,5 @@
-// The folder of a dataset while it is being packed: who may write there, what is left over, and the
-// names in it. Rank 0's business; private to io/data.
+// The folder of a dataset that is being packed: who may write to it, what an earlier run left, and
+// the names of its files. Only rank 0 changes it. Private to io/data.
 #pragma once
 
 #include <filesystem>
@@ -11,23 +11,24 @@
 namespace trireme {
 
 constexpr const char* kShardsFolder = "shards";
-constexpr const char* kNotesFolder = ".pack";  // there while a pack or conversion is unfinished
+constexpr const char* kNotesFolder = ".pack";  // exists while a pack or conversion is unfinished
 
-// "shards/00007.h5", below the folder.
+// Returns "shards/00007.h5", relative to the folder.
 std::string shard_name(std::size_t index);
 std::filesystem::path note_path(const std::filesystem::path& folder, std::size_t index);
-// Of all that the dataset is made from.
+// Returns the fingerprint of everything the dataset is made from.
 std::string fingerprint_of(const DatasetJob& job);
 
-// Whether the folder already holds this very dataset. PolicyError when it holds another one.
+// Returns whether the folder already holds this very dataset. Throws PolicyError if it holds
+// another one.
 bool is_complete(const DatasetJob& job);
-// Makes the folder ready and removes what no shard of the job will replace. PolicyError when
-// somebody else's files or another run are in it.
+// Creates the folder and removes files that no shard of the job will replace. Throws PolicyError if
+// the folder holds other files or another run is writing to it.
 FileLock prepare_folder(const DatasetJob& job);
-// Whether a shard is finished, which the next run can keep.
+// Returns whether there is a finished shard, which the next run can keep.
 bool has_notes(const std::filesystem::path& folder);
 void remove_notes(const std::filesystem::path& folder);
-// Removes what prepare_folder made, where nothing else came into it.
+// Removes what prepare_folder() made, if nothing else has been added.
 void abandon_folder(const std::filesystem::path& folder);
 
 }  // namespace trireme

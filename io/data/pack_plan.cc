@@ -10,7 +10,8 @@
 namespace trireme {
 namespace {
 
-// A shard that takes few documents of jsonl still reads all of its pieces; this bounds the reading.
+// Pieces of jsonl are read whole, however few of their documents are taken. This bounds how much a
+// shard has to read.
 constexpr double kLeastShare = 1.0 / 64;
 
 // Fills one shard after another.
@@ -20,7 +21,7 @@ class Planner {
     check(capacity > 0, "the capacity of a shard is positive");
   }
 
-  // weight: the part of the piece's bytes that will be taken.
+  // Starts a new shard if the file does not fit into this one but fits into an empty one.
   void add_whole(std::size_t file, std::int64_t bytes) {
     if (bytes > left() && bytes <= capacity_) {
       next_shard();
@@ -28,6 +29,8 @@ class Planner {
     add_cut(file, bytes, 1);
   }
 
+  // Cuts the file wherever a shard is full. weight: the share of the file's bytes that is expected
+  // to be taken.
   void add_cut(std::size_t file, std::int64_t bytes, double weight) {
     std::int64_t begin = 0;
     while (begin < bytes) {

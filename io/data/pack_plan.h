@@ -1,8 +1,8 @@
-// The plan of a pack: which piece of which file goes to which shard. A pure function of the list of
-// files and the options, the same on every rank and for every number of ranks.
+// Plans a pack: decides which piece of which file goes to which shard. A pure function of the list
+// of files and the options, the same on every rank and for any number of ranks.
 //
-// A piece is a range of bytes of a file and owns the lines that start in it. A file is one piece
-// unless it is longer than a shard, or is jsonl and meets the end of a shard.
+// A piece is a range of bytes of a file; the lines that start in it belong to it. A file is one
+// piece, unless it is longer than a shard or is jsonl and does not fit into the rest of a shard.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,19 @@ struct TextPiece {
   std::int64_t end = 0;
 };
 
-// Which documents a dataset takes: all, or one side of a split by document.
+// Says which documents a dataset takes: all, or those on one side of the train/validation split.
 struct Selection {
   enum class Part { all, train, validation };
   Part part = Part::all;
   double validation_fraction = 0;
 
-  // A document's place in [0, 1), from the name of its file and the byte where it starts.
+  // Returns a document's pseudo-random position in [0, 1), computed from its file's name and its
+  // first byte's offset.
   static double position(std::string_view name, std::int64_t start);
-  // Validation takes the documents whose position is below its fraction.
+  // Returns whether the dataset takes the document. Documents at positions below
+  // validation_fraction go to validation.
   bool takes(std::string_view name, std::int64_t start) const;
-  // About which part of the text is taken.
+  // Returns the expected share of the text that the dataset takes.
   double share() const;
 };
 
@@ -39,7 +41,7 @@ struct TextShard {
   std::int64_t input_bytes() const;
 };
 
-// text_bytes: how much text fills a shard.
+// text_bytes: the amount of text that fills a shard.
 std::vector<TextShard> plan_shards(const std::vector<InputFile>& files, const Selection& selection,
                                    std::int64_t text_bytes);
 

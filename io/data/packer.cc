@@ -55,7 +55,7 @@ std::string restart_fingerprint(const std::vector<InputFile>& files, const TextS
   return digest.finish_hex();
 }
 
-// One dataset of the pack; borrows what is common to both sides of a split.
+// Packs one dataset. The arguments are shared by both sides of a split.
 PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
                      const std::vector<InputFile>& files, const Selection& selection,
                      const RankGroup& ranks) {
@@ -111,7 +111,8 @@ std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks)
   using Part = Selection::Part;
   const double fraction = options.validation_fraction;
   std::vector<PackReport> reports;
-  // Validation first: if no line of .jsonl falls to it, this fails before the long part is written.
+  // Validation is packed first: if no jsonl document falls to it, the pack fails before the long
+  // part is written.
   for (const Part part :
        fraction > 0 ? std::vector{Part::validation, Part::train} : std::vector{Part::all}) {
     reports.insert(reports.begin(),

@@ -1,5 +1,5 @@
 // Packs text into datasets: lists the inputs once, plans, and writes the shards
-// (dataset_writing.h). Called by all ranks together.
+// (dataset_writing.h). All ranks call pack() together.
 #pragma once
 
 #include <filesystem>
@@ -14,18 +14,18 @@ struct PackOptions {
   std::vector<std::string> inputs;  // files and folders
   std::filesystem::path out;
   std::vector<std::string> exclude;  // shell patterns
-  std::string field = "text";        // of jsonl
+  std::string field = "text";        // name of the jsonl field that holds the text
   std::string tokenizer = "bytes";
-  std::string source;  // free text, kept in manifest and shards
+  std::string source;  // free text that is stored in the manifest and the shards
   std::int64_t shard_bytes = std::int64_t{1} << 30;
   std::int64_t alignment_bytes = 4096;
-  // Above 0: two datasets, OUT/train and OUT/validation, split by document.
+  // If above 0, makes two datasets, OUT/train and OUT/validation, split by document.
   double validation_fraction = 0;
   PackProgress progress;
 };
 
-// One report a dataset. Throws as write_dataset does; ConfigError for options out of range,
-// NotFound for an input that is not there.
+// Returns one report per dataset. Throws what write_dataset() throws, ConfigError for options out
+// of range, and NotFound for an input that does not exist.
 std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks);
 
 }  // namespace trireme

@@ -43,7 +43,7 @@ void BatchReads::plan(const SampleIndex& index) {
                     [this](const Row& r) { return samples[static_cast<std::size_t>(r.row)]; });
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const TokenRun sample = index.locate(samples[static_cast<std::size_t>(rows[i].row)]);
-    // Neighbours share a token.
+    // Consecutive samples share a token, so their reads overlap and are merged.
     if (!reads.empty() && reads.back().run.shard == sample.shard &&
         sample.first < reads.back().run.first + reads.back().run.count) {
       TokenRun& run = reads.back().run;

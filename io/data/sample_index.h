@@ -1,7 +1,6 @@
-// SampleIndex: where samples of one length lie. Sample i of a shard is its tokens
-// [i * sequence, i * sequence + sequence + 1): consecutive samples share a token, and none
-// straddles two shards. Samples are numbered through all shards, in the manifest's order. A value;
-// pure.
+// SampleIndex says where the samples of a given length lie. Sample i of a shard is its tokens [i *
+// sequence, i * sequence + sequence + 1): consecutive samples share a token, and none spans two
+// shards. Samples are numbered through all shards in the manifest's order. A pure value.
 #pragma once
 
 #include <cstdint>
@@ -21,25 +20,26 @@ struct TokenRun {
 
 class SampleIndex {
  public:
-  // DataError when no shard holds sequence + 1 tokens: the message says how long one may be.
+  // Throws DataError that names the largest possible length if no shard holds sequence + 1 tokens.
   SampleIndex(const DatasetManifest& manifest, std::int64_t sequence);
 
   std::int64_t sequence() const { return sequence_; }
   std::int64_t samples() const { return first_sample_.back(); }
-  // The tokens of one sample.
+  // Returns the tokens of one sample.
   TokenRun locate(std::int64_t sample) const;
 
  private:
   std::int64_t sequence_;
-  std::vector<std::int64_t> first_sample_;  // of each shard, and the end
+  // Number of the first sample of each shard, then the total.
+  std::vector<std::int64_t> first_sample_;
 };
 
-// The reads for a batch of samples, in the order of the file; samples that are neighbours in the
-// dataset come by one read. Keeps its memory from batch to batch.
+// The reads for a batch of samples, in the order of the dataset. Samples that are neighbours in the
+// dataset share one read. Reuses its memory from batch to batch.
 struct BatchReads {
   struct Row {
-    std::int64_t row;            // in the batch
-    std::int64_t tokens_before;  // of its run, before its own
+    std::int64_t row;            // index in the batch
+    std::int64_t tokens_before;  // tokens of its read that precede the row's tokens
   };
   struct Read {
     TokenRun run;
@@ -48,7 +48,7 @@ struct BatchReads {
   };
   std::vector<Row> rows;
   std::vector<Read> reads;
-  std::vector<std::int64_t> samples;  // in: the sample of each row
+  std::vector<std::int64_t> samples;  // input: the sample of each row
 
   void plan(const SampleIndex& index);
 };

@@ -34,7 +34,7 @@ void expect_dataset(const H5File& file, const char* name, std::int64_t elements,
   expect(file.path(), name, info->offset, offset);
 }
 
-// From 0 to n_tokens, each document with at least one token.
+// Offsets must ascend from 0 to n_tokens, with at least one token per document.
 void check_doc_offsets(const std::filesystem::path& path, const ShardEntry& shard) {
   const File file = File::open_to_read(path);
   std::vector<std::uint64_t> offsets(static_cast<std::size_t>(shard.n_docs + 1));

@@ -1,5 +1,5 @@
-// What a shard's HDF5 metadata and document offsets have to say, compared with the manifest. Used
-// by whoever wrote a shard, and by verify. Opens libhdf5: never on the data path.
+// Compares the HDF5 metadata and document offsets of a shard with the manifest, for programs that
+// write or verify shards. It uses libhdf5, so the step loop never calls it.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace trireme {
 constexpr const char* kShardFormatName = "trireme-tokens";
 constexpr std::int64_t kShardVersion = 1;
 
-// DataError names the file, what differs, and both values.
+// Throws DataError that names the file, the difference and both values.
 void check_shard(const std::filesystem::path& path, const ShardEntry& shard,
                  const ShardFormat& format);
 ShardFormat shard_format(const DatasetManifest& manifest);

@@ -19,12 +19,13 @@ std::vector<std::uint64_t> parse_blocks(const std::string& text, std::int64_t by
   return blocks;
 }
 
-// With what could confuse a terminal or end a message early written as escapes.
+// Returns the text as a JSON string, with escapes for bytes that could disturb a terminal or a
+// message.
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-// Relative, plain, and inside the folder.
+// Throws DataError unless the path is relative, names a file and has no part "." or "..".
 void check_path(const std::string& path) {
   const std::filesystem::path parts(path);
   bool good = !path.empty() && path.find('\0') == std::string::npos && parts.is_relative() &&
@@ -38,7 +39,7 @@ void check_path(const std::string& path) {
   }
 }
 
-// Fields are at most 2^60, so that sums of two can't overflow.
+// All fields are at most 2^60, so that the sum of two can't overflow.
 void check_places(const ShardEntry& shard, int token_bytes) {
   const auto fail = [&](const char* what) {
     throw DataError(fmt::format("shard {}: {}", shard.path, what));

@@ -1,5 +1,5 @@
-// A shard's entry as JSON: in the manifest, and in the note that a packer leaves for a restart.
-// Pure functions; private to io/data.
+// Converts a shard's entry to and from JSON, for the manifest and for the note that a finished
+// shard leaves. Pure functions; private to io/data.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,8 +9,8 @@
 namespace trireme {
 
 nlohmann::ordered_json shard_entry_json(const ShardEntry& shard);
-// Checks all that can be checked without the file: sizes, overlaps, a path that stays in the
-// folder. DataError otherwise.
+// Throws DataError unless the entry passes every check that does not need the file: sizes,
+// overlaps, and a path inside the folder.
 ShardEntry parse_shard_entry(const nlohmann::json& object, int token_bytes);
 
 }  // namespace trireme

@@ -1,4 +1,5 @@
-// The note that a finished shard leaves for a restart. A value; private to io/data.
+// ShardNote is the note that a finished shard leaves, so that a restarted pack can keep the shard.
+// A value; private to io/data.
 #pragma once
 
 #include <filesystem>
@@ -14,14 +15,14 @@ namespace trireme {
 struct ShardNote {
   std::string fingerprint;
   PackCounts counts;
-  std::optional<ShardEntry> shard;  // nothing: the inputs gave no token
+  std::optional<ShardEntry> shard;  // empty if the inputs gave no token
 };
 
 std::string note_text(const ShardNote& note);
 ShardNote parse_note(std::string_view text, int token_bytes);
 
-// The note in `path`, if it is whole, has this fingerprint, and the shard that it speaks of has the
-// digest that it names; else nothing.
+// Returns the note in `path` if it is intact, has this fingerprint, and the shard's file still has
+// the digest in the note. Returns nothing otherwise.
 std::optional<ShardNote> trusted_note(const std::filesystem::path& path,
                                       const std::filesystem::path& folder, int token_bytes,
                                       const std::string& fingerprint);

@@ -98,7 +98,8 @@ ShardEntry ShardWriter::finish() {
   shard.docs_bytes = static_cast<std::int64_t>(doc_offsets_.size() * sizeof(std::uint64_t));
   lay_out(shard);
   fill(shard);
-  // libhdf5 may have lost metadata without a word: read it back before it counts.
+  // libhdf5 may lose metadata without reporting an error, so the shard is read back before it
+  // counts.
   check_shard(temporary_path_, shard, format_);
   FileDigests digests = digest_file(File::open_to_read(temporary_path_));
   shard.bytes = digests.bytes;
@@ -120,7 +121,8 @@ void ShardWriter::lay_out(ShardEntry& shard) const {
   file.set_attribute("tokenizer", format_.tokenizer);
   file.set_attribute("tokenizer_digest", format_.tokenizer_digest);
   file.set_attribute("source", format_.source);
-  // The offsets first: what follows an odd number of u16 would not be aligned to 8 bytes.
+  // The offsets precede the tokens: after an odd number of u16 tokens they would not be aligned to
+  // 8 bytes.
   shard.docs_offset = file.create_contiguous("doc_offsets", H5Type::u64, shard.n_docs + 1);
   const H5Type type = format_.token_bytes == 2 ? H5Type::u16 : H5Type::u32;
   shard.data_offset = file.create_contiguous("tokens", type, shard.n_tokens);

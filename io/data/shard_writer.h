@@ -1,7 +1,7 @@
-// ShardWriter: one token shard, from tokens in any number to a finished HDF5 file under its name.
-// Tokens go to a spool first, since HDF5 has to know their number before it gives contiguous
-// storage; then libhdf5 lays out the file, the tokens are copied to the offset it gave, everything
-// is synced, read back, digested and renamed. Owns its temporary files. One thread.
+// ShardWriter writes one token shard, from any number of tokens to a finished HDF5 file. It first
+// appends the tokens to a temporary file, because HDF5 needs their number to allocate contiguous
+// storage. Then libhdf5 lays out the shard, the tokens are copied to the offset it reports, and the
+// file is synced, read back, digested and renamed. Owns its temporary files; for one thread.
 //
 //   PATH.tokens.tmp   raw tokens, little endian        PATH.tmp   the HDF5 file before its rename
 #pragma once
@@ -17,32 +17,32 @@
 
 namespace trireme {
 
-// What all shards of a dataset share.
+// The properties that all shards of a dataset share.
 struct ShardFormat {
   int token_bytes = 2;
   std::int64_t vocab = 0;
   std::string tokenizer;
   std::string tokenizer_digest;
   std::string source;
-  std::int64_t alignment_bytes = 4096;  // of the data; 1 MiB suits Lustre
+  std::int64_t alignment_bytes = 4096;  // alignment of the tokens; 1 MiB suits Lustre
 };
 
 class ShardWriter {
  public:
-  // folder/name is the file to make.
+  // The shard becomes the file folder/name.
   ShardWriter(std::filesystem::path folder, std::string name, ShardFormat format);
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
 
-  // tokens: [any]. DataError for a token outside the vocabulary.
+  // tokens: i32 [any]. Throws DataError for a token outside the vocabulary.
   void append(std::span<const std::int32_t> tokens);
-  // A document without tokens is not counted.
+  // Does not count a document without tokens.
   void end_document();
   std::int64_t tokens() const { return n_tokens_; }
   const ShardFormat& format() const { return format_; }
 
-  // Ends the last document and makes the file. Needs at least one token.
+  // Ends the last document and makes the file. Precondition: at least one token was appended.
   ShardEntry finish();
 
  private:

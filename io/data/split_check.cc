@@ -10,15 +10,15 @@
 namespace trireme {
 namespace {
 
-// The positions of the first and the last document.
+// The lowest and the highest position of a document.
 struct Span {
   double first = 1;
   double last = 0;
   std::int64_t documents = 0;
 };
 
-// A fraction with as few digits as possible that leaves a document on both sides: a small one
-// unless the fraction that was asked for is above the span.
+// Returns the fraction with the fewest digits that gives both sides a document. It is near the
+// highest position if the requested fraction lies above that, and else near the lowest.
 std::string fraction_within(const Span& span, double asked) {
   for (int digits = 1; digits < 16; ++digits) {
     const double scale = std::pow(10, digits);
@@ -68,7 +68,7 @@ void check_split(const std::vector<InputFile>& files, double validation_fraction
       return;
     }
   }
-  if (span.documents > 0) {  // without any text the pack says so itself
+  if (span.documents > 0) {  // if there is no text at all, the pack itself reports it
     throw ConfigError(message(span, validation_fraction));
   }
 }

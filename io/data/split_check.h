@@ -1,5 +1,5 @@
-// Checks, before anything is written, that a split leaves both sides a document. Reads the
-// beginnings of files; one rank calls it.
+// Checks, before anything is written, that a split gives both sides a document. One rank calls it;
+// it reads the beginnings of the files.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,9 @@
 
 namespace trireme {
 
-// ConfigError when a split at this fraction, above 0, would leave train or validation without a
-// document. The documents of .jsonl files are known only when they are read: with those it passes.
+// Throws ConfigError if a split at `validation_fraction`, which is above 0, would leave train or
+// validation without a document. Passes if there is a .jsonl file, whose documents are known only
+// when it is read.
 void check_split(const std::vector<InputFile>& files, double validation_fraction);
 
 }  // namespace trireme

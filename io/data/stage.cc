@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The same manifest and files of the right sizes; damage is found at first touch.
+// Compares the manifest and the files' sizes only; damage is found when the data is first read.
 bool is_staged(const fs::path& to, const std::string& manifest_text) {
   std::error_code code;
   if (!fs::exists(to, code) || (fs::is_directory(to, code) && fs::is_empty(to, code))) {
@@ -61,7 +61,7 @@ void copy_shard(const fs::path& from, const fs::path& to, const ShardEntry& entr
   sync_directory(to.parent_path());
 }
 
-// Into a folder of its own, which gets its name at the end.
+// Copies into a temporary folder, which is renamed when it is complete.
 void copy_all(const Dataset& dataset, const std::string& manifest_text, const fs::path& staging,
               const std::function<void(std::int64_t, std::int64_t)>& progress) {
   std::int64_t done = 0;
@@ -81,7 +81,7 @@ void copy_all(const Dataset& dataset, const std::string& manifest_text, const fs
 
 StageReport stage(const fs::path& from, const fs::path& given,
                   const std::function<void(std::int64_t, std::int64_t)>& progress) {
-  // "DIR/" means DIR.
+  // "DIR/" and "DIR" name the same folder.
   const fs::path to = given.has_filename() ? given : given.parent_path();
   const std::string manifest_text = read_manifest_text(from);
   const Dataset dataset(from, manifest_text);

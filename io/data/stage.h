@@ -1,4 +1,4 @@
-// Staging: a copy of a dataset on a node's own disk, made once a node and used by all its ranks.
+// Copies a dataset to a node's own disk, once per node for all its ranks.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@ namespace trireme {
 
 struct StageReport {
   std::int64_t bytes = 0;
-  bool was_there = false;  // the same dataset stood there already
+  bool was_there = false;  // the folder already held this dataset
 };
 
-// Copies the dataset `from` to the folder `to`, which appears whole or not at all. Every block is
-// compared with its digest on the way. Any number of processes may call it for the same `to`: one
-// copies, the others wait for it (a lock beside `to`). IoError when it does not fit; PolicyError
-// when `to` holds anything else. `progress`: bytes done, of all. May be empty.
+// Copies the dataset `from` to the folder `to`, which appears complete or not at all. The digest of
+// every block is checked on the way. Several processes may call it for the same `to`: one copies
+// while the others wait (a lock beside `to`). Throws IoError if there is not enough space, and
+// PolicyError if `to` holds anything else. `progress` is called with the bytes copied so far and
+// their total; it may be empty.
 StageReport stage(const std::filesystem::path& from, const std::filesystem::path& to,
                   const std::function<void(std::int64_t, std::int64_t)>& progress);
 

@@ -1,7 +1,7 @@
-// TextField: takes the text of one field out of a JSON object while nlohmann::json parses it. No
-// tree is built, so a line takes no more memory than its longest string, however wide it is. As
-// parse_json() does, it refuses what is nested too deep and a field that occurs twice; other
-// keys are not compared.
+// TextField extracts the text of one field of a JSON object while nlohmann::json parses it. It
+// builds no tree, so a line takes no more memory than its longest string. Like parse_json(), it
+// refuses deep nesting and a second occurrence of the field; it does not check other keys for
+// duplicates.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class TextField : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit TextField(const std::string& name) : name_(name) {}
 
-  // The field's value: of an object that is not inside another.
+  // The value of the field in the outermost object.
   std::optional<std::string> text;
-  std::string error;  // what is wrong where parsing fails or ends early
+  std::string error;  // why parsing failed or stopped early
 
   bool string(std::string& value) override {
     return other([&] { text = std::move(value); });
@@ -44,15 +44,16 @@ class TextField : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
                    const nlohmann::json::exception& what) override {
-    constexpr std::size_t kMostWords = 200;  // it quotes what it read, which may be the whole line
+    // The message quotes what was read, which may be the whole line.
+    constexpr std::size_t kMostWords = 200;
     error = "not JSON: " + std::string(what.what()).substr(0, kMostWords);
     return false;
   }
 
  private:
-  static constexpr int kMostDepth = 32;  // parse_json()'s
+  static constexpr int kMostDepth = 32;  // the same limit as in parse_json()
 
-  // A value ends a key's wait for one.
+  // Any value completes the key before it.
   template <class Take>
   bool other(Take take) {
     if (is_field_ && depth_ == 1) {
@@ -79,7 +80,7 @@ class TextField : public nlohmann::json_sax<nlohmann::json> {
 
   const std::string& name_;
   std::int64_t depth_ = 0;
-  bool in_object_ = false;  // the outermost value is an object
+  bool in_object_ = false;  // whether the outermost value is an object
   bool is_field_ = false;
   bool found_ = false;
 };

@@ -11,7 +11,8 @@
 namespace trireme {
 namespace {
 
-// Of the line that starts at byte `start`, counted from 1; reads all before it: for messages.
+// Returns the number, from 1, of the line that starts at byte `start`, for messages. Reads all that
+// precedes it.
 std::int64_t line_number(const File& file, std::int64_t start) {
   std::int64_t number = 1;
   LineBlocks before(file, 0, start, false);
@@ -21,7 +22,7 @@ std::int64_t line_number(const File& file, std::int64_t start) {
   return number;
 }
 
-// The text of one line of jsonl.
+// Returns the text of one jsonl line.
 std::string text_of_line(std::string_view line, std::int64_t start, const TextSource& source,
                          const File& file) {
   TextField found(source.field);
@@ -37,7 +38,7 @@ std::string text_of_line(std::string_view line, std::int64_t start, const TextSo
             : found.error));
 }
 
-// The work on one piece of one file.
+// Packs one piece of one file.
 class PiecePacking {
  public:
   PiecePacking(const TextSource& source, const InputFile& input, ShardWriter& writer)
@@ -70,7 +71,8 @@ class PiecePacking {
       }
     }
     if (!input_.is_jsonl() && end > begin) {
-      // A file that is cut between shards goes on in the next one: it ends once.
+      // Only the file's last piece ends with an end-of-document token: the file may continue in the
+      // next shard.
       end_document(end == input_.bytes);
     }
   }

@@ -1,5 +1,5 @@
-// From text to tokens: feeds the documents of a shard's pieces through the tokenizer into the
-// shard's writer. One thread; borrows everything for the call.
+// Feeds the documents in a shard's pieces through the tokenizer into the shard's writer. One
+// thread; borrows all arguments for the duration of the call.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,26 @@
 
 namespace trireme {
 
-// What was met on the way. Files are counted by the shard that holds their beginning.
+// What was found in the inputs. A file is counted in the shard that holds its beginning.
 struct PackCounts {
   std::int64_t files = 0;
-  std::int64_t binary_files = 0;  // skipped: a NUL among the first 8 KiB
+  std::int64_t binary_files = 0;  // skipped because of a NUL in the first 8 KiB
   std::int64_t empty_documents = 0;
 
   PackCounts& operator+=(const PackCounts& other);
 };
 
-// Whether the file is skipped as binary, decided as git does it: a NUL among the first 8 KiB.
+// Returns whether the file is skipped as binary, by git's rule: a NUL in the first 8 KiB.
 bool looks_binary(const File& file);
 
 struct TextSource {
   const std::vector<InputFile>& files;
   const Selection& selection;
   const Tokenizer& tokenizer;
-  std::string field;  // of a jsonl object that holds the text
+  std::string field;  // name of the jsonl field that holds the text
 };
 
-// `read`: called with bytes of input as they are done with. May be empty.
+// `read` is called with the number of input bytes just processed. It may be empty.
 PackCounts pack_text(const TextSource& source, const TextShard& plan, ShardWriter& writer,
                      const std::function<void(std::int64_t)>& read);
 

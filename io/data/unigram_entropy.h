@@ -1,5 +1,6 @@
-// The unigram entropy of a dataset: the loss of a model that knows how often each token occurs and
-// nothing else; a trained one has to be well below. H = -sum p ln p (Shannon 1948), in nats.
+// Computes the unigram entropy of a dataset: the loss of a model that knows only how often each
+// token occurs, which a trained model should stay well below. H = -sum p ln p (Shannon 1948), in
+// nats.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@ namespace trireme {
 
 struct UnigramEntropy {
   double nats = 0;
-  std::int64_t tokens = 0;  // counted
+  std::int64_t tokens = 0;  // number of tokens counted
 };
 
-// Counts at most about `max_tokens`, in pieces spread evenly over the dataset. Nothing for a
-// vocabulary too large to be counted.
+// Counts roughly `max_tokens` tokens at most, in runs spread evenly over the dataset. Returns
+// nothing if the vocabulary is too large to count.
 std::optional<UnigramEntropy> unigram_entropy(const Dataset& dataset, std::int64_t max_tokens);
 
 }  // namespace trireme

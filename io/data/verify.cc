@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Finds the largest token while the blocks of a file pass by.
+// Finds the largest token as the blocks of a file are read.
 class LargestToken {
  public:
   LargestToken(const ShardEntry& entry, int token_bytes)
@@ -97,7 +97,7 @@ class Verification {
     }
   }
 
-  // Lists every block that differs.
+  // Lists every block that differs and returns whether none does.
   bool compare(const fs::path& path, const ShardEntry& entry, const FileDigests& found) {
     bool whole = true;
     for (std::size_t block = 0; block < entry.blocks.size(); ++block) {

@@ -1,5 +1,5 @@
-// Checks a whole dataset: every byte of every file against the manifest, then what HDF5 says of it.
-// Ranks share the shards; nothing crosses between them here.
+// Verifies a whole dataset: first every byte of every file against the manifest, then the HDF5
+// metadata. The ranks divide the shards among themselves and do not communicate here.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@
 namespace trireme {
 
 struct VerifyReport {
-  std::int64_t shards = 0;  // looked at by this rank
+  std::int64_t shards = 0;  // shards that this rank has checked
   std::int64_t bytes = 0;
-  std::vector<std::string> damage;  // one line each: file, block, byte range, expected, found
-  std::vector<std::string>
-      extras;  // files below shards/ that the manifest does not name: never read
+  // One line each: file, block, byte range, expected and found digest.
+  std::vector<std::string> damage;
+  // Files below shards/ that the manifest does not list, so that they are never read.
+  std::vector<std::string> extras;
 };
 
-// Rank `rank` of `size` looks at the shards rank, rank + size, ...; rank 0 at the folder as well.
-// `progress`: bytes done with, of all that this rank reads. May be empty.
+// Rank `rank` of `size` checks the shards rank, rank + size, ...; rank 0 also checks the folder.
+// `progress` is called with the bytes that this rank has checked and their total; it may be empty.
 VerifyReport verify_shards(const std::filesystem::path& folder, const DatasetManifest& manifest,
                            int rank, int size,
                            const std::function<void(std::int64_t, std::int64_t)>& progress);

@@ -1,4 +1,4 @@
-// Stored tokens to i32: the loader's inner loop. Pure; private to io/data.
+// Widens stored tokens to i32: the inner loop of the loader. A pure function; private to io/data.
 #pragma once
 
 #include <cstddef>
