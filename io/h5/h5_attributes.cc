@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-// A longer attribute is not one of ours, and a damaged length must not take the memory.
+// Trireme writes no longer attributes. The limit keeps a damaged length from taking all memory.
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 16;
 
 H5Handle scalar_space(const std::filesystem::path& path) {

@@ -11,13 +11,14 @@
 namespace trireme {
 namespace {
 
-// The error stack, outermost call first, and the errno that the lowest level met (0 if none).
+// HDF5's error stack, outermost call first, and the errno of the innermost entry that has one, or
+// 0.
 struct Stack {
   std::string words;
   int code = 0;
 };
 
-// HDF5 keeps errno only in its text: "..., errno = 28, error message = '...'".
+// HDF5 reports errno only inside the description: "..., errno = 28, error message = '...'".
 int errno_in(std::string_view text) {
   constexpr std::string_view kMark = "errno = ";
   const auto at = text.find(kMark);

@@ -1,6 +1,6 @@
-// Private to io/h5: the one door to libhdf5's return codes. A negative code becomes an exception
-// that carries the words of HDF5's error stack: IoError where the operating system said no (errno),
-// else DataError. The stack belongs to the calling thread.
+// Checks the return codes of libhdf5; private to io/h5. A negative code becomes an exception with
+// the text of the calling thread's HDF5 error stack: PolicyError if errno denies permission,
+// IoError for any other errno, and DataError if there is no errno.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace trireme {
 
-// Call before any other function of libhdf5. Turns off its printing of errors (for the calling
-// thread) and what lets a file reach beyond itself (for the process): filter plugins, which would
-// load code from HDF5_PLUGIN_PATH, and external links.
+// Must be called before any other function of libhdf5. Turns off HDF5's printing of errors for the
+// calling thread. For the process, turns off what lets a file reach outside itself: external links,
+// and filter plugins, which would be loaded from HDF5_PLUGIN_PATH.
 void h5_prepare();
 
 [[noreturn]] void h5_throw(std::string_view operation, const std::filesystem::path& path);
 
-// Works for hid_t, herr_t, htri_t and hssize_t alike: all report failure by a negative value.
+// Works for hid_t, herr_t, htri_t and hssize_t, which all report failure by a negative value.
 template <class Code>
 Code h5_check(Code code, std::string_view operation, const std::filesystem::path& path) {
   if (code < 0) {

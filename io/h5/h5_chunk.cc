@@ -10,11 +10,11 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t kChecksumBytes = 4;
-// The largest ratio of deflate is 1032:1; the rest is for headers and checksums.
+// Deflate expands data at most 1032 times; the rest is a margin for headers and checksums.
 constexpr std::int64_t kMostInflation = 1040;
 constexpr std::int64_t kHeaderBytes = 1024;
 
-// At most `most_bytes` come out.
+// Throws DataError if the result has more than `most_bytes` bytes.
 std::vector<std::byte> inflate(std::span<const std::byte> packed, std::size_t most_bytes) {
   std::vector<std::byte> plain(most_bytes);
   uLongf bytes = most_bytes;
@@ -28,8 +28,8 @@ std::vector<std::byte> inflate(std::span<const std::byte> packed, std::size_t mo
   return plain;
 }
 
-// The shuffle filter stores byte 0 of all elements, then byte 1 of all, and so on; what is left
-// over at the end stays as it is.
+// The shuffle filter stores byte 0 of all elements, then byte 1 of all elements, and so on. Bytes
+// after the last whole element stay in place.
 std::vector<std::byte> unshuffle(std::span<const std::byte> planes, std::size_t element_bytes) {
   std::vector<std::byte> plain(planes.begin(), planes.end());
   const std::size_t elements = planes.size() / element_bytes;
@@ -41,10 +41,11 @@ std::vector<std::byte> unshuffle(std::span<const std::byte> planes, std::size_t 
   return plain;
 }
 
-// Fletcher's checksum of 32 bits (Fletcher, IEEE Trans. Commun. 30, 1982) over big-endian words of
-// 16 bits, an odd last byte padded with zero. Sums are kept modulo 65535 by adding the carry.
+// Computes Fletcher's 32-bit checksum (Fletcher, IEEE Trans. Commun. 30, 1982) over big-endian
+// words of 16 bits; an odd last byte is padded with zero. Adding the carry keeps the sums modulo
+// 65535.
 std::uint32_t fletcher32(std::span<const std::byte> data) {
-  constexpr std::size_t kWordsBetweenFolds = 256;  // far below the overflow of 32 bits
+  constexpr std::size_t kWordsBetweenFolds = 256;  // sums stay far below 32 bits
   const auto fold = [](std::uint32_t sum) { return (sum & 0xffff) + (sum >> 16); };
   std::uint32_t low = 0;
   std::uint32_t high = 0;
@@ -60,7 +61,7 @@ std::uint32_t fletcher32(std::span<const std::byte> data) {
   return fold(fold(high)) << 16 | fold(fold(low));
 }
 
-// Removes the checksum behind the data.
+// Verifies the checksum at the end of the data and removes it.
 void check_and_cut(std::vector<std::byte>& data) {
   if (data.size() < kChecksumBytes) {
     throw DataError("it is too short for its checksum");
@@ -72,7 +73,7 @@ void check_and_cut(std::vector<std::byte>& data) {
   }
   data.resize(bytes);
   const std::uint32_t found = fletcher32(data);
-  // Files of HDF5 before 1.6.3 hold the bytes of each half in the other order.
+  // HDF5 before 1.6.3 stored the two bytes of each half in the other order.
   const std::uint32_t swapped = (found & 0x00ff00ff) << 8 | (found >> 8 & 0x00ff00ff);
   if (stored != found && stored != swapped) {
     throw DataError("its checksum (fletcher32) does not match");

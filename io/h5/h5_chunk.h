@@ -1,4 +1,5 @@
-// Decoding one stored chunk of a filtered HDF5 dataset. Pure functions: no libhdf5, no files.
+// Decodes one stored chunk of a filtered HDF5 dataset. Pure functions that use neither libhdf5 nor
+// files.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +12,15 @@ namespace trireme {
 
 enum class ChunkFilter { deflate, shuffle, fletcher32 };
 
-// Undoes the filters, last one first. Bit i of `skipped` says that filter i was not applied to this
-// chunk. DataError unless the result has exactly `chunk_bytes` bytes: no memory beyond that is
-// taken, whatever the stored bytes claim.
+// Undoes the filters, the last one first. Bit i of `skipped` is set if filter i was not applied to
+// this chunk. Throws DataError unless the result has exactly `chunk_bytes` bytes; never allocates
+// much more than that, whatever the stored bytes claim.
 std::vector<std::byte> decode_chunk(std::span<const std::byte> stored,
                                     const std::vector<ChunkFilter>& filters, std::uint32_t skipped,
                                     std::int64_t element_bytes, std::int64_t chunk_bytes);
 
-// Whether `stored_bytes` may decode to `chunk_bytes`: deflate packs at most 1032 bytes into one.
+// Returns whether `stored_bytes` can decode to `chunk_bytes`, since deflate expands data at most
+// 1032 times.
 bool may_decode_to(std::int64_t stored_bytes, std::int64_t chunk_bytes);
 
 }  // namespace trireme

@@ -7,7 +7,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a link on the way to a dataset leads to.
+// What a link in the path of a dataset leads to: nothing, or an object in this file.
 enum class Target { nothing, here };
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& name, const std::string& what) {
@@ -29,7 +29,8 @@ Target target_of(std::int64_t file, const std::string& name, const fs::path& pat
   if (link.type != H5L_TYPE_SOFT) {
     refuse(path, name, "is a link into another file");
   }
-  // libhdf5 follows soft links within the file; h5_prepare() keeps it from leaving the file there.
+  // libhdf5 follows soft links within the file. h5_prepare() keeps it from following them to other
+  // files.
   const htri_t exists = H5Oexists_by_name(file, name.c_str(), H5P_DEFAULT);
   if (exists < 0) {
     H5Eclear2(H5E_DEFAULT);
@@ -38,8 +39,8 @@ Target target_of(std::int64_t file, const std::string& name, const fs::path& pat
   return exists == 0 ? Target::nothing : Target::here;
 }
 
-// The dataset of that name, none where there is no such object or it is something else. H5Lexists
-// asks for the last link of a path only, so that each one before it is looked at first.
+// Returns no handle if there is no object of that name or it is not a dataset. H5Lexists checks
+// only the last link of a path, so the links before it are checked one by one.
 H5Handle find_dataset(std::int64_t file, const std::string& name, const fs::path& path) {
   for (std::size_t at = name.find('/', 1);; at = name.find('/', at + 1)) {
     if (target_of(file, name.substr(0, at), path) == Target::nothing) {
@@ -53,8 +54,8 @@ H5Handle find_dataset(std::int64_t file, const std::string& name, const fs::path
   if (H5Iget_type(object.get()) != H5I_DATASET) {
     return {};
   }
-  // Before anything else is asked of it: libhdf5 opens the sources of a virtual dataset to tell its
-  // shape, and follows one that has itself as a source until the stack overflows.
+  // This must precede all other queries: to find the shape of a virtual dataset, libhdf5 opens its
+  // sources, and a dataset that is its own source overflows the stack.
   const H5Handle creation(h5_check(H5Dget_create_plist(object.get()), "read", path));
   if (H5Pget_layout(creation.get()) == H5D_VIRTUAL) {
     refuse(path, name, "is a virtual dataset, whose data is in other files");
@@ -110,8 +111,8 @@ std::optional<H5Integers> H5File::integers(const std::string& name) const {
   if (!find_dataset(handle_.get(), name, path_)) {
     return std::nullopt;
   }
-  // Without a cache libhdf5 reads chunks that have no filters at their address, never through
-  // buffers that are sized by what the file claims.
+  // Without a chunk cache, libhdf5 reads unfiltered chunks directly, instead of through buffers
+  // whose size the file determines.
   const H5Handle access(h5_check(H5Pcreate(H5P_DATASET_ACCESS), "prepare", path_));
   h5_check(H5Pset_chunk_cache(access.get(), 1, 0, 1), "prepare", path_);
   H5Handle dataset(

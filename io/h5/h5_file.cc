@@ -48,7 +48,8 @@ void H5HandleTraits::close(Handle handle) { (void)H5Idec_ref(handle); }
 
 H5File H5File::create(const fs::path& path, std::int64_t alignment_bytes) {
   h5_prepare();
-  // Met here, a missing folder or a read-only disk has a plain message.
+  // Creating the file ourselves first gives a plain message for a missing folder or a read-only
+  // disk.
   std::error_code ignored;
   fs::remove(path, ignored);
   File::create_new(path).close();

@@ -1,4 +1,4 @@
-// H5Handle: owns any handle of libhdf5 (hid_t).
+// H5Handle owns any handle of libhdf5 (hid_t).
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,8 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// H5Tconvert works in place on elements of up to 8 bytes each.
+// The number of elements converted at a time. H5Tconvert works in place on elements of up to 8
+// bytes.
 constexpr std::int64_t kConvertElements = std::int64_t{1} << 16;
 
 std::vector<ChunkFilter> filters_of(std::int64_t creation, const std::string& where,
@@ -83,7 +84,7 @@ void H5Integers::check_shape() {
   elements_ = static_cast<std::int64_t>(extent);
 }
 
-// Everything that is read later is bounded here by the size of the file.
+// Bounds everything that is read later by the size of the file.
 void H5Integers::check_storage(std::int64_t creation, std::int64_t file_bytes) {
   const std::int64_t bytes = elements_ * element_bytes_;
   if (!may_decode_to(file_bytes, bytes)) {
@@ -174,7 +175,7 @@ void H5Integers::load_chunk(std::int64_t index) {
   hsize_t raw_bytes = 0;
   h5_check(H5Dget_chunk_storage_size(dataset_.get(), &start, &raw_bytes), "find a chunk of", path_);
   const auto stored_bytes = static_cast<std::int64_t>(raw_bytes);
-  // No filter makes a chunk much larger than it was.
+  // No filter makes a chunk much larger than its data.
   if (!may_decode_to(stored_bytes, chunk_bytes) || stored_bytes / 2 > chunk_bytes + 1024) {
     refuse(fmt::format("{}: {} bytes are stored for a chunk of {}; restore the file from a copy",
                        where, stored_bytes, chunk_bytes));

@@ -1,9 +1,8 @@
-// H5Integers: a one-dimensional dataset of integers in a file that anybody may have written, open
-// for reading. Opening it checks that the file holds every value it promises: HDF5 itself returns
-// fill values, without an error, for whatever was never written.
-// Chunks are decompressed here, not by libhdf5 1.10, which reads beyond its buffer where a chunk is
-// shorter than it should be. The last chunk is kept, so reading from front to back decompresses
-// each chunk once. Owns its handles; one thread.
+// H5Integers is a one-dimensional dataset of integers, open for reading, in a file that is not
+// trusted. The constructor checks that the file holds every value it claims, because HDF5 returns
+// fill values, without an error, for values that were never written. Chunks are decompressed here
+// and not by libhdf5 1.10, which reads beyond its buffer if a chunk is too short. The last chunk is
+// kept, so that a sequential reader decompresses each chunk once. Owns its handles; for one thread.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +17,15 @@ namespace trireme {
 
 class H5Integers {
  public:
-  // dataset: opened without a chunk cache; its values lie in the file. DataError, with a way out,
-  // unless it is one-dimensional, of integers of 1, 2, 4 or 8 bytes, complete (all of its storage
-  // is allocated), within what a file of its size can hold, and stored plainly or with the filters
-  // deflate (gzip), shuffle and fletcher32.
+  // dataset: opened without a chunk cache, with all values in this file. Throws DataError with
+  // advice unless it is one-dimensional, holds integers of 1, 2, 4 or 8 bytes, has all of its
+  // storage allocated, is no larger than the file's size allows, and is stored unfiltered or with
+  // deflate (gzip), shuffle and fletcher32 only.
   H5Integers(H5Handle dataset, std::string name, std::filesystem::path path);
 
   std::int64_t size() const { return elements_; }
-  // Elements [first, first + count), which must lie in the dataset. to: i64 [count]. A value
-  // beyond the range of i64 reads as its largest value.
+  // Reads elements [first, first + count), which must lie in the dataset. to: i64 [count]. A value
+  // above the range of i64 is read as the largest i64.
   void read(std::int64_t first, std::int64_t count, std::int64_t* to);
 
  private:
@@ -43,10 +42,10 @@ class H5Integers {
   H5Handle type_;
   std::int64_t elements_ = 0;
   std::int64_t element_bytes_ = 0;
-  std::int64_t chunk_elements_ = 0;  // 0: no filters, libhdf5 reads the values
+  std::int64_t chunk_elements_ = 0;  // 0: unfiltered, read by libhdf5
   bool partial_chunks_are_plain_ = false;
   std::vector<ChunkFilter> filters_;
-  std::vector<std::byte> chunk_;  // the decompressed chunk number chunk_index_
+  std::vector<std::byte> chunk_;  // decompressed chunk number chunk_index_
   std::int64_t chunk_index_ = -1;
 };
 
