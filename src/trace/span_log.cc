@@ -6,7 +6,7 @@
 namespace trireme {
 namespace {
 
-// By SpanKind.
+// The names, indexed by SpanKind.
 constexpr std::array<std::string_view, 11> kNames = {"step",      "compute",    "data",      "tp",
                                                      "dp",        "pp",         "send",      "meet",
                                                      "optimizer", "checkpoint", "evaluation"};
@@ -36,7 +36,7 @@ std::int64_t steady_nanoseconds() {
 void SpanLog::record(bool on) {
   recording_ = on;
   if (on) {
-    spans_.reserve(most_);  // nothing moves in the middle of a step
+    spans_.reserve(most_);  // so that no allocation happens during a step
   }
 }
 

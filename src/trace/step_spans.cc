@@ -9,7 +9,7 @@ namespace {
 
 bool covers(SpanKind kind) { return kind == SpanKind::evaluation || kind == SpanKind::checkpoint; }
 
-// Goes through the spans from the outside in; `open_` are those around the next one.
+// Visits the spans from the outside in. `open_` holds the spans that contain the next one.
 class Walk {
  public:
   explicit Walk(const RankTrace& trace) {
@@ -23,8 +23,8 @@ class Walk {
  private:
   struct Open {
     const Span* span;
-    SpanKind kind;      // as it counts
-    std::size_t index;  // of its time in the step
+    SpanKind kind;      // the kind that its time counts as
+    std::size_t index;  // index of its OwnTime in the step
   };
 
   void enter(const Span& span) {

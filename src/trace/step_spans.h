@@ -1,4 +1,5 @@
-// The spans of a rank by traced step, each with the time that it has for itself. Pure functions.
+// Groups the spans of a rank by traced step and computes the time that each has for itself. Pure
+// functions.
 #pragma once
 
 #include <vector>
@@ -7,20 +8,21 @@
 
 namespace trireme {
 
+// The time of a span outside all spans within it.
 struct OwnTime {
-  const Span* span = nullptr;  // of the trace
-  // Its own; within an evaluation or a checkpoint that one's.
+  const Span* span = nullptr;  // belongs to the trace
+  // The span's own kind, or checkpoint or evaluation if it lies within a span of that kind.
   SpanKind kind = SpanKind::step;
-  std::int64_t ns = 0;  // in the span and in none inside it
+  std::int64_t ns = 0;  // time in the span but in no span within it
 };
 
 struct StepSpans {
   const Span* step = nullptr;
-  std::vector<OwnTime> times;  // the step's own first
+  std::vector<OwnTime> times;  // the step's own time is first
 };
 
-// In their order. What stands outside of all steps is passed over. DataError for spans that overlap
-// without one being inside the other. The trace outlives the result.
+// Returns the steps in order and ignores spans outside of steps. Throws DataError if spans overlap
+// without one containing the other. The trace must outlive the result.
 std::vector<StepSpans> spans_by_step(const RankTrace& trace);
 
 }  // namespace trireme

@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// Where all ranks are the same, a rank half a percent off is no outlier.
+// If all ranks are equally fast, a rank that is half a percent off is no outlier.
 constexpr double kLeastDeviation = 0.005;
 
 double lower_median(std::vector<double>& values) {

@@ -1,10 +1,11 @@
-// Which ranks compute slower than others that do the same work: a pure function of their times.
+// Decides which ranks compute more slowly than others that do the same work. A pure function of
+// their times.
 //
-// A rank's slowness is its time over that of its peers: the lower median, so that up to half of
-// them may be slow. Over all ranks its robust z-score is 0.6745 (slowness - median) / MAD, where
-// MAD is the median of the distances from the median (Iglewicz and Hoaglin, How to detect and
-// handle outliers, 1993, 3.3); above 3.5, and more than 5 % above the median, a rank is a
-// straggler.
+// A rank's slowness is its time divided by its peers' lower median, so that up to half of the peers
+// may be slow. Its robust z-score over all ranks is 0.6745 (slowness - median) / MAD, where MAD is
+// the median of the distances from the median (Iglewicz and Hoaglin, How to detect and handle
+// outliers, 1993, 3.3). A rank whose score is above 3.5 and whose slowness is more than 5 % above
+// the median is a straggler.
 #pragma once
 
 #include <vector>
@@ -20,12 +21,12 @@ struct ComputeTime {
 };
 
 struct Slowness {
-  double of_peers = 1;  // 1: as fast as they are; always where there are none
+  double of_peers = 1;  // 1 means as fast as the peers; always 1 without peers
   double score = 0;
   bool straggles = false;
 };
 
-// In the order of the times.
+// Returns one result per rank, in the order of `times`.
 std::vector<Slowness> judge_slowness(const std::vector<ComputeTime>& times);
 
 }  // namespace trireme

@@ -9,8 +9,8 @@
 namespace trireme {
 namespace {
 
-// Ten days: as nanoseconds far below 2^53, so that nothing is rounded; and how far apart the clocks
-// of two nodes may be: three years.
+// The longest time, about ten days, and the largest offset between two clocks, about three years.
+// In nanoseconds both are far below 2^63, and the times below 2^53 are exact in double.
 constexpr double kMostMicroseconds = 9e11;
 constexpr double kMostOffset = 1e14;
 constexpr std::int64_t kMostRanks = 1 << 24;
@@ -27,7 +27,7 @@ std::int64_t nanoseconds_field(const nlohmann::json& object, const char* name, d
   return std::llround(us * 1000);
 }
 
-// -1 where there is none.
+// Returns -1 if the field is absent.
 std::int64_t optional_count(const nlohmann::json& object, const char* name, std::int64_t most) {
   return object.contains(name) ? count_field(object, name, 0, most) : -1;
 }

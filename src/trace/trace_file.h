@@ -1,6 +1,6 @@
-// The trace of one rank as a file that Perfetto and chrome://tracing load (Trace Event Format,
-// "JSON Object Format"): a process a rank, a thread a lane. Times in microseconds since the trace's
-// start, by rank 0's clock, with three decimals.
+// Converts the trace of one rank to and from the text of a file that Perfetto and chrome://tracing
+// load (Trace Event Format, "JSON Object Format"). A rank is shown as a process and a lane as a
+// thread. Times are microseconds since the trace's start by rank 0's clock, with three decimals.
 //
 //   {"trireme": {schema, id, rank, ranks, host, place, grid, clock, dropped},
 //    "traceEvents": [
@@ -8,7 +8,7 @@
 //      {"ph":"X","name":"forward","cat":"compute","pid":RANK,"tid":0,"ts":T,"dur":D,
 //       "args":{"number":3,"chunk":0}}, ...        lane 0: spans of the main thread
 //      {"ph":"X","name":"all_reduce","cat":"operation","pid":RANK,"tid":1,"ts":T,"dur":D,
-//       "args":{"number":7,"bytes":4096,"queued":T}}, ...     a lane for the operations of a group
+//       "args":{"number":7,"bytes":4096,"queued":T}}, ...     further lanes: operations, by group
 //    ]}
 //
 // Pure functions.
@@ -24,7 +24,7 @@
 
 namespace trireme {
 
-// Along the axes of the grid.
+// A position in the grid, or its size, along each axis.
 struct TracePlace {
   int dp = 0;
   int tp = 0;
@@ -33,21 +33,21 @@ struct TracePlace {
 };
 
 struct TraceHeader {
-  std::int64_t id = 0;  // the same in all files of a trace
+  std::int64_t id = 0;  // equal in all files of one trace
   int rank = 0;
   int ranks = 1;
   std::string host;
   TracePlace place;             // of the rank
-  TracePlace grid = {1, 1, 1};  // degrees
-  // What was added to this rank's clock, how far off that can be, and by how much more it had to be
-  // at the trace's end.
+  TracePlace grid = {1, 1, 1};  // the degrees
+  // What was added to this rank's clock, the error bound of that, and by how much more it was off
+  // at the end of the trace.
   std::int64_t clock_offset_ns = 0;
   std::int64_t clock_uncertainty_ns = 0;
   std::int64_t clock_drift_ns = 0;
   std::int64_t dropped = 0;  // events that did not fit into memory
 };
 
-// An operation of one of the rank's groups.
+// An operation in one of the rank's groups.
 struct TraceOperation {
   std::string_view group;
   std::string_view name;
@@ -58,22 +58,24 @@ struct TraceOperation {
   std::int64_t end_ns = 0;
 };
 
-// Operations of a group that overlap get lanes of their own: those of one lane follow each other.
+// Returns the file's text. Overlapping operations of a group go to different lanes, so that those
+// in one lane do not overlap.
 std::string trace_text(const TraceHeader& header, std::vector<Span> spans,
                        std::vector<TraceOperation> operations);
 
-// What a summary needs of a file.
+// The part of a file that a summary needs.
 struct RankTrace {
   RankTrace() = default;
   RankTrace(RankTrace&&) = default;
   RankTrace& operator=(RankTrace&&) = default;
 
   TraceHeader header;
-  std::set<std::string, std::less<>> names;  // what the spans' names point to
-  std::vector<Span> spans;                   // of lane 0, by nesting
+  std::set<std::string, std::less<>> names;  // owns the names of the spans
+  std::vector<Span> spans;                   // spans of lane 0, sorted by nesting
 };
 
-// DataError that names the field, or the event, for what is no such trace. Spans may still overlap.
+// Throws DataError that names the field or event if the text is not a trace. Does not check for
+// overlapping spans.
 RankTrace parse_trace(std::string_view text);
 
 }  // namespace trireme

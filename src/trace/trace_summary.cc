@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kSecond = 1e9;
 
-using Steps = std::map<std::int64_t, StepSpans>;  // by number
+using Steps = std::map<std::int64_t, StepSpans>;  // by step number
 
 Steps by_number(const RankTrace& trace) {
   Steps steps;
@@ -29,7 +29,8 @@ Steps by_number(const RankTrace& trace) {
   return steps;
 }
 
-// When ranks sent what others waited for, and came to the exchange of losses; in one step.
+// Records, for one step, when ranks sent what other ranks waited for, and when they reached the
+// exchange of losses.
 class Meetings {
  public:
   explicit Meetings(const std::vector<RankTrace>& traces) : traces_(traces) {}
@@ -47,7 +48,7 @@ class Meetings {
     }
   }
 
-  // The part of a wait that is bubble.
+  // Returns the part of a wait that counts as bubble.
   std::int64_t bubble(std::size_t rank, const OwnTime& time) const {
     const TracePlace& place = traces_[rank].header.place;
     std::int64_t until = time.span->start_ns;
@@ -64,7 +65,8 @@ class Meetings {
   }
 
  private:
-  // Replica, tensor-parallel rank, the sender's stage, the receiver's, and what is sent.
+  // Replica, tensor-parallel rank, sender's stage, receiver's stage, and the name, chunk and number
+  // of the tensor.
   using Key = std::tuple<int, int, int, int, std::string_view, int, std::int64_t>;
   static Key key(const TracePlace& place, int from, const Span& span, int to) {
     return {place.dp, place.tp, from, to, span.name, span.detail.chunk, span.detail.number};
@@ -72,10 +74,11 @@ class Meetings {
 
   const std::vector<RankTrace>& traces_;
   std::map<Key, std::int64_t> sent_;
-  std::map<std::pair<int, int>, std::int64_t> met_;  // by replica and stage: the last rank's
+  std::map<std::pair<int, int>, std::int64_t> met_;  // time of the last rank, by replica and stage
 };
 
-// Whom all ranks wait for when they meet: the outermost axis that there is.
+// When all ranks meet, they wait for each other along the outermost axis that has more than one
+// rank.
 StepPart part_of_meeting(const TracePlace& grid) {
   if (grid.dp > 1) {
     return StepPart::dp;
@@ -83,7 +86,7 @@ StepPart part_of_meeting(const TracePlace& grid) {
   return grid.pp > 1 ? StepPart::pp : StepPart::tp;
 }
 
-// But for bubble.
+// Returns the part to which a span's time counts, apart from bubble.
 StepPart part_of(SpanKind kind, const TracePlace& grid) {
   switch (kind) {
     case SpanKind::compute:
@@ -154,7 +157,7 @@ std::vector<std::int64_t> steps_in_common(const std::vector<Steps>& ranks) {
   return numbers;
 }
 
-// What each rank did, step by step.
+// Returns the times of each rank, step by step.
 std::vector<std::vector<StepTimes>> all_times(const std::vector<RankTrace>& traces,
                                               const std::vector<Steps>& steps,
                                               const std::vector<std::int64_t>& numbers) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kThousand = 1000;
 
-// Exact: nanoseconds are three decimals.
+// Exact, because nanoseconds are three decimals of a microsecond.
 std::string microseconds(std::int64_t ns) {
   const std::int64_t size = ns < 0 ? -ns : ns;
   return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / kThousand, size % kThousand);
@@ -55,7 +55,7 @@ std::string detail_text(const SpanDetail& detail) {
   return json.dump();
 }
 
-// The lanes of a rank, and the text so far.
+// Writes the text and assigns the rank's operations to lanes.
 class Writer {
  public:
   explicit Writer(const TraceHeader& header) : rank_(header.rank) {
@@ -98,7 +98,8 @@ class Writer {
         microseconds(end_ns - start_ns));
   }
 
-  // The first one of the group that is free.
+  // Returns the group's first lane that is free at the operation's start, adding one if there is
+  // none.
   int lane_of(const TraceOperation& operation) {
     std::vector<Lane>& lanes = lanes_[operation.group];
     for (Lane& lane : lanes) {
@@ -127,7 +128,7 @@ class Writer {
 
 std::string trace_text(const TraceHeader& header, std::vector<Span> spans,
                        std::vector<TraceOperation> operations) {
-  // Logged from the inside out: of those with the same times the last one is the outermost.
+  // Inner spans were logged first, so of spans with equal times the last one is the outermost.
   std::reverse(spans.begin(), spans.end());
   sort_by_nesting(spans);
   std::stable_sort(
