@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-// Blocks are counted from multiples of kSumBlock in the flat numbering, where parameters start.
+// Blocks are aligned to multiples of kSumBlock in the flat numbering, where parameters start.
 void add_blocks(std::int64_t at, ConstView x, const Kernels& kernels, Stream& stream,
                 ExactSum& sum) {
   std::vector<double> sums(static_cast<std::size_t>(x.count / kSumBlock + 2));

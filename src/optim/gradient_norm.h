@@ -1,6 +1,7 @@
-// The global gradient norm and the factor that clips it. Squares are summed in double over fixed
-// blocks (kSumBlock) of each parameter, the blocks exactly (ExactSum): the same bits however the
-// parameters are spread over shards, stages and stores.
+// Computes the global gradient norm and the factor that clips it. Squares are summed in double over
+// fixed blocks of kSumBlock elements of each parameter, and the blocks' sums are added exactly
+// (ExactSum). The bits therefore do not depend on how parameters are divided among ranks, stages
+// and stores.
 #pragma once
 
 #include "src/base/exact_sum.h"
@@ -9,17 +10,18 @@
 
 namespace trireme {
 
-// Adds the squares of gradients: f32, the flat elements of the store from `first` on, a multiple of
-// kSumBlock. Left out: parameters that are copies, for another rank adds them (trained, primary).
+// Adds the squares of gradients, f32, which are the store's flat elements from `first` on, a
+// multiple of kSumBlock. Skips parameters that are not trained, and copies whose primary another
+// rank holds.
 void add_squares(const ParameterStore& store, std::int64_t first, const ConstView& gradients,
                  const Kernels& kernels, Stream& stream, ExactSum& sum);
 
-// sqrt(sum of squares) of gradients, f32 [flat_elements], laid out like the store.
+// Returns sqrt(sum of squares) of gradients, f32 [flat_elements], laid out like the store.
 double gradient_norm(const ParameterStore& store, const ConstView& gradients,
                      const Kernels& kernels, Stream& stream);
 
-// What to multiply gradients with so that their norm is at most max_norm: min(1, max / (norm +
-// 1e-6)), as PyTorch does. 1 if max_norm is 0: no clipping.
+// Returns the factor that limits the gradients' norm to max_norm, min(1, max_norm / (norm + 1e-6))
+// as in PyTorch, or 1 if max_norm is 0, which means no clipping.
 double clip_factor(double norm, double max_norm);
 
 }  // namespace trireme

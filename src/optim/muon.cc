@@ -12,7 +12,7 @@ constexpr float kA = 3.4445F;
 constexpr float kB = -4.7750F;
 constexpr float kC = 2.0315F;
 
-// f(i) for all i < n, over the stream's threads; each is independent of the others.
+// Calls f(i) for all i < n on the stream's threads. The calls must be independent.
 template <class F>
 void each(const Stream& stream, std::int64_t n, F f) {
 #pragma omp parallel for schedule(static) num_threads(stream.threads())
@@ -31,7 +31,7 @@ double norm_of(const ConstView& x, const Kernels& kernels, Stream& stream) {
   return std::sqrt(sum);
 }
 
-// The parts of the workspace.
+// Views of the workspace.
 struct Work {
   View x;        // [rows,columns]
   View product;  // [rows,columns]
@@ -39,7 +39,7 @@ struct Work {
   View aa;       // [side,side]
 };
 
-// The new b, and d in work.x.
+// Updates the momentum buffer b and writes d (see muon.h) to work.x.
 void accumulate(const Muon& p, const Work& work, Stream& stream) {
   const float* gradient = as<float>(p.gradient);
   float* buffer = as<float>(p.buffer);
@@ -52,7 +52,7 @@ void accumulate(const Muon& p, const Work& work, Stream& stream) {
   });
 }
 
-// work.x becomes nearly orthogonal.
+// Replaces work.x by a nearly orthogonal matrix.
 void orthogonalize(const Muon& p, const Work& work, const Kernels& kernels, Stream& stream) {
   const bool wide = p.rows <= p.columns;
   const std::int64_t side = std::min(p.rows, p.columns);

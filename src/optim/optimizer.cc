@@ -58,7 +58,8 @@ std::int64_t OptimizerOptions::workspace(const ParameterStore& store) const {
 
 namespace {
 
-// Elements of Muon's matrices that stand before parameter i, for i up to the number of parameters.
+// Returns, for each i up to the number of parameters, how many elements Muon's matrices have among
+// the parameters before i.
 std::vector<std::int64_t> sums_of_matrices(const ParameterStore& store) {
   std::vector<std::int64_t> sums = {0};
   for (const Parameter& parameter : store.all()) {
@@ -108,8 +109,8 @@ std::string_view Optimizer::state_name(int state, const Parameter& parameter) co
   return state == 0 ? "optimizer.m" : "optimizer.v";
 }
 
-// How many of the first elements of a range the state leaves out: Muon's matrices have no second
-// moment.
+// Returns how many of the range's first elements have no value in this state: Muon's matrices have
+// no second moment.
 std::int64_t Optimizer::unused_before(int state, int range, std::int64_t first) const {
   if (options_.kind != OptimizerKind::muon || state != 1) {
     return 0;
@@ -149,8 +150,8 @@ void Optimizer::start_average() {
 
 namespace {
 
-// The first parameter behind `id` that is not updated as this one is: which does not decay where
-// this one does or the other way round, or which is Muon's.
+// Returns the first parameter after `id` that a kernel call for `id` can't include, because its
+// weight decay differs or because Muon updates it.
 ParameterId end_of_alike(const ParameterStore& store, ParameterId id, bool muon) {
   const bool decays = store[id].decays;
   do {
@@ -159,11 +160,11 @@ ParameterId end_of_alike(const ParameterStore& store, ParameterId id, bool muon)
   return id;
 }
 
-// What one call of a kernel updates.
+// The elements that one kernel call updates.
 struct Stretch {
   View value;
   ConstView gradient;
-  View compute;  // empty where the computes are the masters
+  View compute;  // empty if the working copies are the master weights
   float weight_decay;
 };
 

@@ -43,7 +43,7 @@ std::vector<StatePiece> share_to_save(const ParameterStore& store,
   }
   const IndexRange share = share_of(total, rank, ranks);
   std::vector<StatePiece> cut;
-  std::int64_t at = 0;  // where the piece starts in the run of all elements
+  std::int64_t at = 0;  // first element of the piece, counted over all primary pieces
   for (const StatePiece& piece : primary) {
     const std::int64_t from = std::max<std::int64_t>(share.first - at, 0);
     const std::int64_t n = std::min(share.end() - at, piece.count()) - from;

@@ -20,7 +20,7 @@ constexpr std::array<Name, 5> kNames{{{ScheduleKind::constant, "constant"},
                                       {ScheduleKind::warmup_stable_decay, "wsd"},
                                       {ScheduleKind::inverse_sqrt, "inverse_sqrt"}}};
 
-// How much of the decay from lr to min_lr lies behind: 0 to 1.
+// Returns which part of the decay from lr to min_lr is complete at `step`, from 0 to 1.
 double progress(const Schedule& s, std::int64_t step) {
   const std::int64_t length =
       s.kind == ScheduleKind::warmup_stable_decay ? s.decay : s.steps - s.warmup;
