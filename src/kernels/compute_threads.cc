@@ -16,11 +16,12 @@
 namespace trireme {
 namespace {
 
-// Kernels and oneDNN take less than half of this.
+// Kernels and oneDNN need less than half of this.
 constexpr std::int64_t kLeastStackBytes = 256 << 10;
 
-// OMP_STACKSIZE, or GOMP_STACKSIZE: a number with B, K, M or G behind it, K where there is no
-// letter. 0: not given, or not understood, which libgomp treats alike.
+// Returns the bytes that OMP_STACKSIZE or GOMP_STACKSIZE asks for: a number with a suffix B, K, M
+// or G; without a suffix it counts KiB. Returns 0 if the variable is unset or malformed, which
+// libgomp treats alike.
 std::int64_t asked_stack_bytes(const char* name) {
   const char* const text = std::getenv(name);
   if (text == nullptr) {
@@ -56,7 +57,7 @@ std::int64_t asked_stack_bytes(const char* name) {
   }
 }
 
-// Threads that wait until all of them have been started.
+// Starts threads that all live until the destructor, to find out whether the system allows them.
 class TrialThreads {
  public:
   explicit TrialThreads(std::int64_t stack_bytes) {
@@ -76,7 +77,7 @@ class TrialThreads {
   TrialThreads(const TrialThreads&) = delete;
   TrialThreads& operator=(const TrialThreads&) = delete;
 
-  // An error number, or 0.
+  // Returns 0 or an error number.
   int start() {
     pthread_t thread{};
     const int error = ::pthread_create(&thread, &attributes_, &TrialThreads::wait, &gate_);
@@ -99,7 +100,8 @@ class TrialThreads {
   std::vector<pthread_t> started_;
 };
 
-// libgomp ends the process where it can't start a thread; this says why, with the right exit code.
+// If libgomp can't start a thread, it ends the process. This finds out before, and throws with a
+// reason and the right exit code.
 void try_threads(int threads) {
   const std::int64_t asked = asked_stack_bytes("OMP_STACKSIZE");
   const std::int64_t stack = asked > 0 ? asked : asked_stack_bytes("GOMP_STACKSIZE");
@@ -122,7 +124,7 @@ void try_threads(int threads) {
 
 struct Team {
   int threads = 0;
-  int restored = 0;  // threads whose arithmetic did not round and underflow as the standard says
+  int restored = 0;  // number of threads whose rounding or underflow mode was not the default
 };
 
 Team start_team(int threads) {

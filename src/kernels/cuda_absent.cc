@@ -1,4 +1,4 @@
-// Linked where the program is built without CUDA.
+// Linked if the program is built without CUDA.
 #include "src/base/error.h"
 #include "src/kernels/cuda_kernels.h"
 

@@ -1,5 +1,5 @@
-// The table for CUDA devices; where the program is built without CUDA, asking for it is a
-// DeviceError (cuda_absent.cc). Owned by the program; read-only.
+// The kernel table for CUDA devices. Requesting it throws DeviceError if the program is built
+// without CUDA (cuda_absent.cc). Owned by the program; read-only.
 #pragma once
 
 #include "src/kernels/kernels.h"

@@ -1,4 +1,4 @@
-// Token ids index tables: one that is out of range would read or write foreign memory.
+// Checks token ids before they index tables, since an id out of range would access other memory.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace trireme {
 
-// InternalError unless 0 <= ids[i] < limit for all i32 ids. The data's reader has refused such
-// tokens before; this is the last door.
+// Throws InternalError unless 0 <= ids[i] < limit for all i32 ids. The dataset's reader has already
+// refused such tokens, so this is only a safeguard.
 void check_ids(const ConstView& ids, std::int64_t count, std::int64_t limit);
 
 }  // namespace trireme

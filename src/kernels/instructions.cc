@@ -13,14 +13,14 @@ std::string instructions_of(std::string_view kernels) {
   if (kernels == "reference") {
     return "none";
   }
-  // As attention_bf16.cc chooses.
+  // This must agree with the choice in attention_bf16.cc.
   const bool pairs = kernels == "avx512" && __builtin_cpu_supports("avx512bf16") != 0;
   return product_instructions() + (pairs ? ", bf16_dot" : "");
 }
 
 namespace {
 
-// As product_instructions() names them, from the least to the richest.
+// The names that product_instructions() returns, from the least to the richest set.
 constexpr std::array<std::string_view, 8> kInstructions = {"sse41",
                                                            "avx",
                                                            "avx2",
@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 8> kInstructions = {"sse41",
                                                            "avx512_core_bf16",
                                                            "avx512_core_amx"};
 
-// The richest of kInstructions that oneDNN could use on this processor.
+// Returns the richest of kInstructions that oneDNN could use on this processor.
 std::string_view instructions_of_processor() {
   const bool avx512 =
       __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
@@ -62,7 +62,7 @@ std::string lesser_instructions(std::string_view kernels) {
   }
   const std::string used = product_instructions();
   const std::string_view best = instructions_of_processor();
-  // What is not in the list is newer than all in it.
+  // A set that is missing from the list is newer than all in it.
   const auto best_at = std::find(kInstructions.begin(), kInstructions.end(), best);
   if (std::find(kInstructions.begin(), best_at, used) == best_at) {
     return "";

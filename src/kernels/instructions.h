@@ -1,6 +1,6 @@
-// The instructions that a kernel table really takes in this process: its name leaves open what
-// oneDNN chooses for the products (ONEDNN_MAX_CPU_ISA limits it) and what attention in bf16 does.
-// All of it is part of the numerics fingerprint.
+// Reports the instructions that a kernel table really uses in this process. The table's name does
+// not determine what oneDNN chooses for the products (ONEDNN_MAX_CPU_ISA limits it), nor whether
+// attention uses bf16 dot products. All of this is part of the numerics fingerprint.
 #pragma once
 
 #include <string>
@@ -8,15 +8,17 @@
 
 namespace trireme {
 
-// "avx512_core_bf16, bf16_dot": the richest set that oneDNN uses, and attention's dot products of
-// pairs where the processor has them. "none" for the reference. The first call fixes oneDNN's set.
+// Returns "avx512_core_bf16, bf16_dot": the richest set that oneDNN uses, and "bf16_dot" if
+// attention uses dot products of bf16 pairs. Returns "none" for the reference. The first call fixes
+// oneDNN's set.
 std::string instructions_of(std::string_view kernels);
 
-// "avx2 instead of avx512_core_bf16 (ONEDNN_MAX_CPU_ISA=AVX2)" if the products use lesser
-// instructions than the processor has; empty if not, and where TRIREME_KERNELS chooses them.
+// Returns "avx2 instead of avx512_core_bf16 (ONEDNN_MAX_CPU_ISA=AVX2)" if the products use a lesser
+// set than the processor has. Returns "" otherwise, and if TRIREME_KERNELS has chosen the set.
 std::string lesser_instructions(std::string_view kernels);
 
-// "avx512 (avx512_core_bf16, bf16_dot)": two ranks of the same text compute the same bits.
+// Returns "avx512 (avx512_core_bf16, bf16_dot)". Two ranks with the same text compute the same
+// bits.
 std::string kernels_text(std::string_view kernels);
 
 }  // namespace trireme

@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-// Defined by cpu/isa/table.cc, once for each instruction set.
+// cpu/isa/table.cc defines these, once per instruction set.
 namespace cpu::baseline {
 extern const Kernels kTable;
 }
@@ -22,7 +22,7 @@ extern const Kernels kTable;
 
 namespace {
 
-// What -march=x86-64-v3 and x86-64-v4 may use, as far as the compiler can ask the processor.
+// Tests the instructions of -march=x86-64-v3 and x86-64-v4 that the compiler's builtins can query.
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
          __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0;
@@ -39,7 +39,7 @@ struct Choice {
   bool (*runs_here)();
 };
 
-// From the slowest to the fastest.
+// Sorted from the slowest to the fastest.
 constexpr std::array<Choice, 4> kChoices = {{{&reference::kTable, always},
                                              {&cpu::baseline::kTable, always},
                                              {&cpu::avx2::kTable, has_avx2},
@@ -73,7 +73,8 @@ const Kernels& kernels_for(Device device) {
   const char* asked = std::getenv("TRIREME_KERNELS");
   if (asked != nullptr && *asked != '\0') {
     const Kernels& table = kernels_named(asked);
-    // oneDNN has to keep to the same instructions: a run then has the bits of the lesser processor.
+    // oneDNN must keep to the same instruction set, so that a run has the bits of the lesser
+    // processor.
     if (table.name != reference::kTable.name) {
       cpu::limit_product_instructions(table.name);
     }

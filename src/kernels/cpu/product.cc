@@ -17,7 +17,7 @@ namespace {
 
 using Type = dnnl::memory::data_type;
 
-// Primitives kept by a thread; a model uses a few dozen.
+// The most primitives that a thread keeps; a model uses a few dozen.
 constexpr std::size_t kMostPrimitives = 512;
 
 struct HashOfProduct {
@@ -38,7 +38,7 @@ struct Primitive {
   bool keeps_order = false;
 };
 
-// Everything of oneDNN that a thread owns.
+// The oneDNN objects that a thread owns.
 struct Session {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
@@ -79,7 +79,7 @@ Primitive make_primitive(const Product& p, const dnnl::engine& engine) {
   made.c = matrix(p.m, p.n, p.out, p.ldc, false);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  attr.set_fpmath_mode(dnnl::fpmath_mode::strict);  // whatever ONEDNN_DEFAULT_FPMATH_MODE says
+  attr.set_fpmath_mode(dnnl::fpmath_mode::strict);  // independent of ONEDNN_DEFAULT_FPMATH_MODE
   if (p.accumulate) {
     dnnl::post_ops sum;
     sum.append_sum(1.0F);
@@ -92,8 +92,9 @@ Primitive make_primitive(const Product& p, const dnnl::engine& engine) {
   return made;
 }
 
-// A primitive is made for a number of threads and divides its work by it, whoever turns up. So it
-// is made for the team that OpenMP will give; the bits do not depend on it.
+// A primitive is made for a number of threads and divides its work by that number, even if fewer
+// threads run it. It is therefore made for the team that OpenMP will really give; the bits do not
+// depend on it.
 const Primitive& primitive_for(const Product& asked) {
   Product p = asked;
   p.threads = team_for(asked.threads);

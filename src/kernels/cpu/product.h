@@ -1,6 +1,6 @@
-// One matrix product through oneDNN. Primitives and their scratchpads belong to the calling thread,
-// so that nothing is locked and, after the first step, nothing large is allocated. The only file
-// that knows oneDNN is product.cc.
+// Computes one matrix product through oneDNN. Primitives and their scratchpads belong to the
+// calling thread, so that there are no locks and no large allocations after the first step. Only
+// product.cc uses oneDNN.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace trireme::cpu {
 
-// C[m,n] = op(A) op(B) (+ bias) (+ C). Leading dimensions count elements of the stored rows.
+// C[m,n] = op(A) op(B) (+ bias) (+ C). Leading dimensions count elements between stored rows.
 struct Product {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -21,27 +21,29 @@ struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
   bool bias = false;
-  bool accumulate = false;  // f32 C only
+  bool accumulate = false;  // for f32 C only
   DType type = DType::f32;  // of A, B and bias
   DType out = DType::f32;
   int threads = 1;
   friend bool operator==(const Product&, const Product&) = default;
 };
 
-// Whether this processor (or the instruction set that oneDNN was limited to) multiplies the type.
+// Returns whether oneDNN can multiply the type on this processor, or with the instruction set it is
+// limited to.
 bool has_product(DType type);
-// Whether the product's bits are the same for any number of threads, as long as K is at most
-// kTransposedK where A is transposed: true of oneDNN's blocked implementation (brgemm), which
-// shares the sum of a transposed A among threads beyond that. Its others do so anywhere.
+// Returns whether the product's bits are the same for any number of threads, if K is at most
+// kTransposedK when A is transposed. This is true of oneDNN's blocked implementation (brgemm),
+// which divides the sum of a transposed A among threads only beyond that. oneDNN's other
+// implementations divide sums among threads at any size.
 bool keeps_order(const Product& product);
 inline constexpr std::int64_t kTransposedK = 1024;
-// a, b, c point at the first element; bias: [n], or null.
+// a, b and c point to the first elements. bias: [n], or null.
 void run_product(const Product& product, const void* a, const void* b, const void* bias, void* c);
 
-// Limits oneDNN to the instructions of "baseline", "avx2" or "avx512". The last means AVX512-BF16:
-// its products add in the same order on every processor that has it, while AMX adds in another one.
-// Takes the place of ONEDNN_MAX_CPU_ISA. To be called before the first product of the process;
-// later calls change nothing and return false.
+// Limits oneDNN to the instructions of "baseline", "avx2" or "avx512". The last includes
+// AVX512-BF16, whose products add in the same order on every processor that has it, but not AMX,
+// which adds in another order. Replaces ONEDNN_MAX_CPU_ISA. Must be called before the process's
+// first product; later calls have no effect and return false.
 bool limit_product_instructions(std::string_view isa);
 
 }  // namespace trireme::cpu

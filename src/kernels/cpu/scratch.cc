@@ -8,7 +8,8 @@
 namespace trireme::cpu {
 namespace {
 
-// A pool of its own, so that what has become too small goes back to the system.
+// Each slot has a pool of its own, so that a buffer that has become too small is returned to the
+// system.
 struct Slot {
   std::optional<Pool> pool;
   Buffer buffer;

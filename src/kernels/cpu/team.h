@@ -1,14 +1,14 @@
-// How many threads OpenMP gives to a parallel region of the calling thread. A smaller team than
-// asked for is usual: OMP_DYNAMIC, OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS all lead to one, and
-// oneDNN's products are wrong where a primitive made for more threads runs on it.
+// Says how many threads OpenMP gives to a parallel region of the calling thread. OMP_DYNAMIC,
+// OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS often make the team smaller than requested, and
+// oneDNN's products are wrong if a primitive made for more threads runs on it.
 #pragma once
 
 namespace trireme::cpu {
 
-// The threads of a parallel region that the calling thread starts now and that asks for `threads`;
-// 1 within a region. Switches dynamic adjustment off and raises a limit of no active levels, both
-// for the calling thread; a limit of the threads can't be raised. Reads four of OpenMP's variables,
-// so that every product can afford the call.
+// Returns the number of threads of a parallel region that the calling thread starts next with
+// `threads` requested, or 1 within a region. For the calling thread, disables dynamic adjustment
+// and raises a limit of zero active levels; a thread limit can't be raised. Only reads four OpenMP
+// variables, so that every product can afford the call.
 int team_for(int threads);
 
 }  // namespace trireme::cpu

@@ -7,13 +7,13 @@
 namespace trireme::reference {
 namespace {
 
-// One query of one head, and the keys it sees.
+// One query of one head, with the positions of its data.
 struct Query {
   std::int64_t q = 0;     // first element of the query in q
-  std::int64_t out = 0;   // the same in out
-  std::int64_t lse = 0;   // index in lse
-  std::int64_t kv = 0;    // first element of key 0 of its kv head in k and v
-  std::int64_t keys = 0;  // causal: positions 0 .. keys-1
+  std::int64_t out = 0;   // its first element in out
+  std::int64_t lse = 0;   // its index in lse
+  std::int64_t kv = 0;    // first element of key 0 of its key/value head in k and v
+  std::int64_t keys = 0;  // number of keys that it sees, at positions 0 .. keys-1
   std::int64_t batch = 0;
   std::int64_t head = 0;
   std::int64_t time = 0;
@@ -53,7 +53,7 @@ double dot(const ConstView& a, std::int64_t i, const ConstView& b, std::int64_t 
 
 double scale(const AttentionForward& p) { return 1 / std::sqrt(static_cast<double>(p.head_dim)); }
 
-// What dropout multiplies the weight of a key with.
+// Returns dropout's factor for the weight of a key.
 double kept(const AttentionDropout& dropout, const Query& q, std::int64_t key) {
   if (dropout.probability <= 0) {
     return 1;
@@ -95,15 +95,16 @@ void forward_query(const AttentionForward& p, const Query& q) {
   }
 }
 
-// Sums of gradients in double, rounded once at the end.
+// Gradient sums in double, rounded once at the end.
 struct Sums {
   std::vector<double> dq;
   std::vector<double> dk;
   std::vector<double> dv;
 };
 
-// With P = exp(scale q k - lse), dropout's factors Z and D = dout out: dv += P Z dout;
-// dS = P (Z dout v - D); dq += scale dS k; dk += scale dS q (Dao et al., 2022, appendix B).
+// Adds one query's contributions, with P = exp(scale q k - lse), dropout's factors Z and D = dout
+// out: dv += P Z dout; dS = P (Z dout v - D); dq += scale dS k; dk += scale dS q (Dao et al., 2022,
+// appendix B).
 void backward_query(const AttentionBackward& b, const Query& q, Sums& sums) {
   const AttentionForward& p = b.forward;
   const double delta = dot(b.dout, q.out, p.out, q.out, p.head_dim);
@@ -122,7 +123,7 @@ void backward_query(const AttentionBackward& b, const Query& q, Sums& sums) {
   }
 }
 
-// Only the heads of each token row: what lies between them belongs to others.
+// Writes only the first `width` elements of each token row; the rest belongs to other tensors.
 void put_rows(const View& to, const std::vector<double>& sums, std::int64_t rows,
               std::int64_t stride, std::int64_t width) {
   for (std::int64_t row = 0; row < rows; ++row) {

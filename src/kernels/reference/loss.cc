@@ -7,11 +7,11 @@ namespace trireme::reference {
 
 namespace {
 
-// A row over its whole vocabulary.
+// The statistics of a row over its whole vocabulary.
 struct Row {
-  double lse = 0;     // the logarithm of the sum of exponentials
+  double lse = 0;     // logarithm of the sum of exponentials
   double chosen = 0;  // the target's logit
-  double mean = 0;    // of all logits
+  double mean = 0;    // mean of all logits
 };
 
 double loss_of(const LossTerms& terms, const Row& row) {
@@ -20,8 +20,8 @@ double loss_of(const LossTerms& terms, const Row& row) {
   return row.lse - (1 - smoothing) * row.chosen - smoothing * row.mean + z * row.lse * row.lse;
 }
 
-// The gradients of the logits [first, first + p.vocabulary), in their place; target is the element
-// of the target's logit, or not among them.
+// Replaces the logits [first, first + p.vocabulary) by their gradients. target: the element of the
+// target's logit, or one outside the range if another part holds it.
 void put_gradients(const CrossEntropy& p, std::int64_t first, std::int64_t target, const Row& row,
                    std::int64_t whole_vocabulary) {
   const auto smoothing = static_cast<double>(p.terms.label_smoothing);
@@ -51,7 +51,7 @@ void cross_entropy(Stream&, const CrossEntropy& p) {
     for (std::int64_t i = first; i < first + p.vocabulary; ++i) {
       sum += std::exp(at(p.logits, i) - most);
     }
-    // Without smoothing a logit of -infinity has no part in the loss.
+    // Without label smoothing the mean is 0, so that a logit of -infinity does not affect the loss.
     const bool smooth = p.terms.label_smoothing > 0;
     const Row whole{most + std::log(sum), at(p.logits, target),
                     smooth ? logits / static_cast<double>(p.vocabulary) : 0};

@@ -5,7 +5,7 @@
 namespace trireme::reference {
 namespace {
 
-// The operand as [rows, columns] doubles, turned round if it is stored [columns, rows].
+// Returns the operand as [rows, columns] doubles, transposed if it is stored as [columns, rows].
 std::vector<double> operand(const ConstView& stored, std::int64_t rows, std::int64_t columns,
                             bool transposed) {
   std::vector<double> result(static_cast<std::size_t>(rows * columns));

@@ -5,7 +5,7 @@
 namespace trireme::reference {
 namespace {
 
-// The row that is normalized: x, or sum = x + residual, which is stored first.
+// Returns the row to normalize: x, or sum = x + residual, which is stored first.
 ConstView input(const NormForward& p) {
   for (std::int64_t i = 0; !p.residual.empty() && i < p.rows * p.channels; ++i) {
     put(p.sum, i, at(p.x, i) + at(p.residual, i));
@@ -37,7 +37,8 @@ void forward(const NormForward& p, bool centred) {
   }
 }
 
-// dx = rstd (g - mean(g) - unit mean(g unit)) with g = dy weight; without mean(g) for RMSNorm.
+// Computes dx = rstd (g - mean(g) - unit mean(g unit)) with g = dy weight, without mean(g) for
+// RMSNorm.
 void backward_row(const NormBackward& p, bool centred, std::int64_t row, double* dweight,
                   double* dbias) {
   const double mean = centred ? at(p.mean, row) : 0;

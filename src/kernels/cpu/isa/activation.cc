@@ -8,10 +8,10 @@ namespace {
 constexpr float kSqrt8OverPi = 1.5957691216F;
 constexpr float kCubic = 0.044715F;
 
-// Beyond +-10 GELU's factor is 0 or 1 in every bit that counts; inside, |2 u log2(e)| < 126.
+// Beyond +-10, GELU's factor is 0 or 1 to all bits of a float. Within, |2 u log2(e)| < 126.
 TRIREME_INLINE Floats clamped(Floats x) { return min(splat(10.0F), max(splat(-10.0F), x)); }
 
-// 1/2 (1 + tanh(u)) = logistic(2 u) with u = sqrt(2/pi) (x + 0.044715 x^3), |x| <= 10.
+// Returns 1/2 (1 + tanh(u)) = logistic(2 u) with u = sqrt(2/pi) (x + 0.044715 x^3), for |x| <= 10.
 TRIREME_INLINE Floats gelu_factor(Floats x) {
   constexpr float kLinear = kSqrt8OverPi * kLog2E;
   return logistic2(x * (kLinear + kLinear * kCubic * x * x));

@@ -6,7 +6,7 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// With fewer queries than this, packing the keys costs more than the products.
+// With fewer queries than this, packing the keys costs more than the matrix products.
 constexpr std::int64_t kFewQueries = 8;
 
 void check_shape(const AttentionForward& p) {

@@ -1,17 +1,18 @@
-// The parts of attention that attention.cc chooses from.
+// The implementations among which attention.cc chooses.
 #pragma once
 
 #include "src/kernels/kernel_arguments.h"
 
 namespace trireme::cpu::TRIREME_ISA {
 
-// Whether the two below work: AVX512-BF16, in the avx512 build on a processor that has it.
+// Returns whether the two functions below work: only in the avx512 build, on a processor with
+// AVX512-BF16. Otherwise they do nothing.
 bool has_bf16_dot();
-// bf16 operands, products by pairs (vdpbf16ps), sums in f32.
+// For bf16 operands: dot products of pairs (vdpbf16ps) with f32 sums.
 void attention_forward_bf16(Stream&, const AttentionForward&);
 void attention_backward_bf16(Stream&, const AttentionBackward&);
 
-// A few queries against a long cache of keys: no packing.
+// For a few queries against a long cache of keys, which it does not pack.
 void attention_decode(Stream&, const AttentionForward&);
 
 }  // namespace trireme::cpu::TRIREME_ISA

@@ -1,13 +1,15 @@
 // Attention backward (FlashAttention, Dao et al., 2022, algorithm 4): with the log-sum-exp L of
 // forward and D_i = sum_d dO_id O_id,
 //   P = exp(S - L)   dV = P^T dO   dP = dO V^T   dS = P * (dP - D)   dQ = dS K   dK = dS^T Q
-// Dropout's factors Z (0 or 1/(1-p)) make dV = (P * Z)^T dO and dS = P * (Z * dP - D),
-// tile by tile over blocks of queries and keys (S carries the factor 1/sqrt(D); dQ and dK are
-// multiplied with it at the end). Each element of dQ, dK and dV is one chain of sums, over its keys
-// or over heads and queries in order, so that neither blocks nor threads show in the bits.
+// Dropout's factors Z (0 or 1/(1-p)) make dV = (P * Z)^T dO and dS = P * (Z * dP - D). The
+// computation goes tile by tile over blocks of queries and keys; S carries the factor 1/sqrt(D),
+// and dQ and dK are multiplied by it at the end. Each element of dQ, dK and dV is one chain of
+// additions, over its keys or over heads and queries in order, so the bits depend neither on the
+// blocks nor on the threads.
 //
-// With few threads a task is a key/value head: five products a tile. When there are more threads
-// than that, dQ and then dK, dV are made by blocks: seven products, but many more tasks.
+// With few threads, a task is one key/value head, at five products per tile. With more threads than
+// heads can occupy, dQ and then dK and dV are computed by blocks: seven products per tile, but many
+// more tasks.
 #pragma once
 
 #include "src/kernels/cpu/isa/attention_dropout.h"
@@ -18,10 +20,10 @@
 
 namespace trireme::cpu::TRIREME_ISA {
 
-inline constexpr std::int64_t kBlock = 64;  // queries and keys of a tile
+inline constexpr std::int64_t kBlock = 64;  // queries, and keys, per tile
 static_assert(kBlock % kTileRows == 0 && kBlock % kPanel == 0);
 
-// Sizes in words of what backward keeps of one head.
+// Sizes, in words, of the working memory of one head.
 template <class Unit>
 struct BackwardSizes {
   explicit BackwardSizes(const AttentionForward& p)
@@ -32,15 +34,15 @@ struct BackwardSizes {
         panels(rounded_up(columns, kPanel) * time / Unit::kElements),
         sums(time * columns) {}
   std::int64_t time, steps, columns;
-  std::int64_t rows;    // [time, steps], as rows or as the panels of the transpose
-  std::int64_t panels;  // [time, columns] as panels that are summed along time
+  std::int64_t rows;    // [time, steps], stored as rows or as panels of the transpose
+  std::int64_t panels;  // [time, columns], stored as panels for sums over time
   std::int64_t sums;    // [time, columns] f32
   std::int64_t keys() const { return 2 * rows + panels + 2 * sums; }
   std::int64_t queries() const { return 2 * rows + 2 * panels + sums + 2 * time; }
   std::int64_t tile() const { return 5 * kBlock * kBlock + kPanel * steps; }
 };
 
-// A key/value head: operands and sums.
+// Operands and gradient sums of one key/value head.
 template <class Unit>
 struct KeyWork {
   KeyWork(Word* at, const BackwardSizes<Unit>& z)
@@ -56,7 +58,7 @@ struct KeyWork {
   float* dv;
 };
 
-// A query head: operands and sums.
+// Operands and gradient sums of one query head.
 template <class Unit>
 struct QueryWork {
   QueryWork(Word* at, const BackwardSizes<Unit>& z)
@@ -69,14 +71,14 @@ struct QueryWork {
         delta(lse + z.time) {}
   Word* q_rows;     // Q
   Word* dout_rows;  // dO
-  Word* q;          // Q, summed along time
-  Word* dout;       // dO, summed along time
+  Word* q;          // Q, stored for sums over time
+  Word* dout;       // dO, stored for sums over time
   float* dq;        // [time, columns]
   float* lse;       // [time], times log2(e)
-  float* delta;     // [time]: D above
+  float* delta;     // [time], D in the formulas above
 };
 
-// The tile of one thread. With f32 words P and dS are the score tiles themselves.
+// The working memory of one thread. With f32 words, P and dS share the memory of scores and dp.
 template <class Unit>
 struct BackwardTile {
   explicit BackwardTile(Word* at)
@@ -88,26 +90,26 @@ struct BackwardTile {
         spare(at + 5 * kBlock * kBlock) {}
   float* scores;  // [queries, keys]
   float* dp;      // [queries, keys]
-  Word* weights;  // P as words along the queries: [queries / elements, keys]
-  Word* ds;       // dS likewise
-  Word* ds_rows;  // dS as words along the keys: [queries, keys / elements]
+  Word* weights;  // P as words of pairs along the queries: [queries / elements, keys]
+  Word* ds;       // dS in the same form
+  Word* ds_rows;  // dS as words of pairs along the keys: [queries, keys / elements]
   Word* spare;    // [kPanel, steps] for packing
 };
 
 enum class Wanted { all, queries, keys };
 
-// One row of a tile: how to get P and dS from the scores and dP.
+// One row of a tile, with what computes P and dS from its scores and dP.
 struct RowTerms {
   const float* scores;
   const float* dp;
   float lse;
   float delta;
-  std::int64_t seen;           // keys of the tile that the query sees
-  const std::uint32_t* words;  // of dropout, a key each
+  std::int64_t seen;           // number of the tile's keys that the query sees
+  const std::uint32_t* words;  // dropout's random words, one per key
   std::uint32_t least;
   float kept_scale;
 
-  // The weight that is used for dV is left without dropout's scale.
+  // The weight for dV leaves out dropout's scale, which is applied at the end.
   template <bool diagonal, bool drops>
   TRIREME_INLINE void at(std::int64_t i, float scale, Floats& weight, Floats& ds) const {
     weight = exp2(load(scores + i) * scale - lse);
@@ -124,7 +126,7 @@ struct RowTerms {
   }
 };
 
-// P and dS of rows r and, where a word holds two, r + 1.
+// Computes P and dS of row r and, if a word holds two elements, of row r + 1.
 template <class Unit, bool diagonal, bool drops>
 TRIREME_INLINE void weigh_rows(const BackwardTile<Unit>& tile, const RowTerms* rows, std::int64_t r,
                                float scale) {
@@ -148,7 +150,8 @@ TRIREME_INLINE void weigh_rows(const BackwardTile<Unit>& tile, const RowTerms* r
   }
 }
 
-// P and dS of the tile at queries q0 and keys k0; diagonal: some keys are later than some queries.
+// Computes P and dS of the tile at queries q0 and keys k0. diagonal: some keys are later than some
+// queries.
 template <class Unit, bool diagonal, bool drops>
 void weigh_tile(const QueryWork<Unit>& query, const BackwardTile<Unit>& tile, std::int64_t q0,
                 std::int64_t k0, float scale, const HeadDropout& dropout) {
@@ -173,14 +176,14 @@ void weigh_tile(const QueryWork<Unit>& query, const BackwardTile<Unit>& tile, st
   }
 }
 
-// What the tiles of a head have in common.
+// The parameters that all tiles of a head share.
 struct HeadTerms {
   float scale;
   const HeadDropout& dropout;
   bool drops;
 };
 
-// Queries [q0, q0 + kBlock) against keys [k0, k0 + kBlock).
+// Adds the contributions of queries [q0, q0 + kBlock) and keys [k0, k0 + kBlock).
 template <class Unit>
 void backward_tile(const BackwardSizes<Unit>& z, const KeyWork<Unit>& key,
                    const QueryWork<Unit>& query, const BackwardTile<Unit>& tile, std::int64_t q0,
@@ -215,7 +218,7 @@ void backward_tile(const BackwardSizes<Unit>& z, const KeyWork<Unit>& key,
   }
 }
 
-// Everything of one call that its tasks share.
+// The data of one call that all of its tasks share.
 template <class Unit, class T>
 struct Backward {
   explicit Backward(const AttentionBackward& arguments)
@@ -227,7 +230,7 @@ struct Backward {
         drops(p.dropout.probability > 0),
         value_scale(drops ? 1 / (1 - p.dropout.probability) : 1.0F) {}
 
-  // Element (b, t = 0, h) of what is laid out like q, like k, and like out.
+  // These return the offset of element (b, t = 0, h) in arrays laid out like q, k and out.
   std::int64_t at_query(std::int64_t b, std::int64_t h) const {
     return b * p.time * p.q_stride + h * p.head_dim;
   }
@@ -259,7 +262,7 @@ struct Backward {
     std::memset(query.dq, 0, static_cast<std::size_t>(z.sums) * 4);
     for (std::int64_t t = 0; t < z.time; ++t) {
       const bool real = t < p.time;
-      // Queries that only pad the last block: dO is zero there, any weight will do.
+      // Rows beyond p.time pad the last block. dO is zero there, so any weight will do.
       query.lse[t] = real ? as<float>(p.lse)[(b * p.heads + h) * p.time + t] * kLog2OfE : 0;
       query.delta[t] = !real ? 0 : sum_of_vectors(p.head_dim, [&](std::int64_t i, auto part) {
         return load(dout + t * stride + i, part) * load(out + t * stride + i, part);
@@ -267,7 +270,7 @@ struct Backward {
     }
   }
 
-  // Rows [first, last) of an f32 sum times a factor to a gradient of type T.
+  // Stores rows [first, last) of f32 sums, times a factor, to a gradient of type T.
   void put(T* to, std::int64_t stride, const float* sums, float factor, std::int64_t first,
            std::int64_t last) const {
     for (std::int64_t t = first; t < least(last, p.time); ++t) {
@@ -280,13 +283,13 @@ struct Backward {
   AttentionBackward a;
   AttentionForward p;
   BackwardSizes<Unit> z;
-  std::int64_t group;  // query heads a key/value head
+  std::int64_t group;  // query heads per key/value head
   float scale;
   bool drops;
-  float value_scale;  // of dV's sums: dropout's
+  float value_scale;  // scales dV's sums: dropout's scale
 };
 
-// Task: a key/value head with its query heads.
+// Each task computes one key/value head with its query heads.
 template <class Unit, class T>
 void backward_by_heads(const Backward<Unit, T>& w, int threads) {
   const std::int64_t words = w.z.keys() + w.z.queries() + w.z.tile();
@@ -319,7 +322,8 @@ void backward_by_heads(const Backward<Unit, T>& w, int threads) {
   }
 }
 
-// Tasks: a block of queries of a head; then a block of keys of a key/value head.
+// The first tasks each compute a block of queries of a head, the later ones a block of keys of a
+// key/value head.
 template <class Unit, class T>
 void backward_by_blocks(const Backward<Unit, T>& w, int threads) {
   const auto& z = w.z;
@@ -379,7 +383,8 @@ void attention_backward_blocks(Stream& stream, const AttentionBackward& argument
   const Backward<Unit, T> work(arguments);
   const std::int64_t tasks = work.p.batch * work.p.kv_heads;
   const int threads = stream.threads();
-  // By heads the slowest thread has ceil(tasks / threads) of the work; by blocks 7/5 of its share.
+  // By heads, the slowest thread does ceil(tasks / threads) tasks; by blocks, every thread does 7/5
+  // of an even share.
   if (5 * ((tasks + threads - 1) / threads) * threads <= 7 * tasks) {
     backward_by_heads(work, threads);
   } else {

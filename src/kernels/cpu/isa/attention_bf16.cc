@@ -1,4 +1,4 @@
-// Attention on bf16 operands by AVX512-BF16's dot products of pairs. The other builds, and
+// Attention on bf16 operands with the dot products of pairs of AVX512-BF16. The other builds, and
 // processors without the extension, widen to f32 (attention.cc).
 #include "src/kernels/cpu/isa/attention.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
@@ -26,12 +26,12 @@ struct PairUnit {
     const __m256bh half = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(x));
     std::memcpy(p, &half, sizeof half);
   }
-  // What is bf16 already needs no rounding.
+  // The rows are bf16 values already, so no rounding is needed.
   template <class Row>
   TRIREME_INLINE static Words packed(Row row) {
     return bits_of(row(0)) >> 16 | bits_of(row(1));
   }
-  // Lane i holds even[i] below odd[i], rounded.
+  // Rounds to bf16 and stores even[i] in the lower and odd[i] in the upper half of lane i.
   TRIREME_INLINE static Words interleaved(Floats even, Floats odd) {
     const __m256bh low = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(even));
     const __m256bh high = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(odd));

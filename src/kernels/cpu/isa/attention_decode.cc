@@ -6,7 +6,8 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// scores[i] = exp(scores[i] - highest); returns their sum. Padded to whole vectors with -inf.
+// Sets scores[i] = exp(scores[i] - highest) and returns their sum. Scores are padded to whole
+// vectors with -inf.
 float weigh_keys(float* scores, std::int64_t keys, float& highest) {
   Floats most = splat(-__builtin_inff());
   for (std::int64_t i = 0; i < keys; i += kLanes) {
@@ -22,7 +23,7 @@ float weigh_keys(float* scores, std::int64_t keys, float& highest) {
   return sum_of_lanes(sum);
 }
 
-// One query: q, out [D]; k, v [keys] rows of `stride`.
+// Computes one query. q, out: [D]. k, v: [keys] rows, `stride` elements apart.
 template <class T>
 float decode(T* out, const T* q, const T* k, const T* v, std::int64_t keys, std::int64_t stride,
              std::int64_t depth, float* scores) {

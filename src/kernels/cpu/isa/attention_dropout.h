@@ -1,5 +1,5 @@
-// Dropout of attention's weights (kernel_arguments.h, AttentionDropout), one head of one sample:
-// the words of a row of weights are made when the row is, in forward and again in backward.
+// Dropout of attention's weights (kernel_arguments.h, AttentionDropout) for one head of one sample.
+// The random words of a row of weights are computed with the row, in forward and again in backward.
 #pragma once
 
 #include "src/kernels/cpu/isa/dropout_words.h"
@@ -9,7 +9,7 @@ namespace trireme::cpu::TRIREME_ISA {
 
 class HeadDropout {
  public:
-  static constexpr std::int64_t kGroup = 64;  // keys whose words are made together
+  static constexpr std::int64_t kGroup = 64;  // number of keys whose words are computed together
 
   HeadDropout(const AttentionDropout& dropout, std::int64_t batch, std::int64_t head)
       : least(least_kept(dropout.probability)),
@@ -18,8 +18,8 @@ class HeadDropout {
         step_(dropout.step),
         sample_(static_cast<std::uint32_t>(dropout.first_sample + batch)) {}
 
-  // words[i]: of a query and key first + i; first is a multiple of 4. Made up to a multiple of
-  // kGroup that is `count` or more.
+  // Sets words[i] to the word for key first + i, where first is a multiple of 4. Writes `count`
+  // words rounded up to a multiple of kGroup.
   void words_of(std::int64_t query, std::int64_t first, std::int64_t count,
                 std::uint32_t* words) const {
     for (std::int64_t i = 0; i < count; i += kGroup) {
@@ -29,8 +29,8 @@ class HeadDropout {
     }
   }
 
-  std::uint32_t least;  // for keeps()
-  float scale;          // of the weights that stay
+  std::uint32_t least;  // see keeps()
+  float scale;          // multiplies the weights that are kept
 
  private:
   PhiloxKey key_;

@@ -1,7 +1,8 @@
-// Attention forward: softmax(Q K^T / sqrt(D)) V with the running maximum and sum of Milakov and
-// Gimelshein (2018) over blocks of keys, as in FlashAttention (Dao et al., 2022): a block of
-// queries meets the keys block by block, and only one block of scores exists at a time. Blocks that
-// the causal mask hides whole are never visited. Keys and values are packed once for all queries.
+// Attention forward, softmax(Q K^T / sqrt(D)) V, with the running maximum and sum of Milakov and
+// Gimelshein (2018) over blocks of keys, as in FlashAttention (Dao et al., 2022). A block of
+// queries is multiplied with one block of keys after another, so that only one block of scores
+// exists at a time. Blocks that the causal mask hides completely are skipped. Keys and values are
+// packed once for all queries.
 #pragma once
 
 #include "src/kernels/cpu/isa/attention_dropout.h"
@@ -12,9 +13,9 @@
 
 namespace trireme::cpu::TRIREME_ISA {
 
-inline constexpr std::int64_t kQueries = 64;  // in a block
-inline constexpr std::int64_t kKeys = 256;    // in a block
-// Below any score; finite, so that differences are numbers.
+inline constexpr std::int64_t kQueries = 64;  // block of queries
+inline constexpr std::int64_t kKeys = 256;    // block of keys
+// Lower than any score, but finite, so that differences are numbers.
 inline constexpr float kLeastScore = -3e38F;
 static_assert(kQueries % kTileRows == 0 && kKeys % kPanel == 0);
 
@@ -35,7 +36,7 @@ struct ForwardSizes {
   std::int64_t packed() const { return packed_keys + packed_values; }
 };
 
-// One thread's working memory.
+// The working memory of one thread.
 template <class Unit>
 struct ForwardTile {
   ForwardTile(Word* at, const ForwardSizes<Unit>& z)
@@ -52,13 +53,13 @@ struct ForwardTile {
   float* out;     // [kQueries, columns], not yet divided by sum
   float* most;    // [kQueries] largest score so far, scaled
   float* sum;     // [kQueries] of exp(score - most)
-  float* fade;    // [kQueries] what the earlier part is to be multiplied with
+  float* fade;    // [kQueries] factor for what was accumulated from earlier keys
 };
 
-// Weights of one query over a block of keys: weights[i] = 2^(scale scores[i] - most) for i < seen,
-// zero up to columns. Updates most; adds to the lanes of sum, after making the earlier part smaller
-// by the factor that is returned. `kept(i, w)` is what dropout leaves of the weights from key i on;
-// the sum is that of all.
+// Computes the weights of one query over a block of keys: weights[i] = 2^(scale scores[i] - most)
+// for i < seen, and zero from there up to columns. Updates `most`. Multiplies the lanes of `sum` by
+// the returned factor, which corrects for the new maximum, and adds the weights before dropout.
+// kept(i, w) returns what dropout leaves of the weights w of the keys from i on.
 template <class Unit, class Kept>
 TRIREME_INLINE float weigh(const float* scores, typename Unit::Element* weights, std::int64_t seen,
                            std::int64_t columns, float scale, float& most, float* sum, Kept kept) {
@@ -91,13 +92,13 @@ TRIREME_INLINE float weigh(const float* scores, typename Unit::Element* weights,
   return fade[0];
 }
 
-// Where one query block works: its rows, and the position of its first query among the keys.
+// One block of queries: its number of rows, and the position of its first query among the keys.
 struct QueryBlock {
   std::int64_t rows;
   std::int64_t position;
 };
 
-// dropout: null where all weights stay.
+// dropout: null if all weights are kept.
 template <class Unit>
 void weigh_block(const ForwardTile<Unit>& tile, const QueryBlock& block, std::int64_t first_key,
                  std::int64_t columns, float scale, const HeadDropout* dropout) {
@@ -133,7 +134,7 @@ void fade_block(const ForwardTile<Unit>& tile, std::int64_t rows, std::int64_t c
   }
 }
 
-// Queries [first, first + kQueries) of batch member b, head h.
+// Computes queries [first, first + kQueries) of batch member b and head h.
 template <class Unit, class T>
 void attend(const AttentionForward& p, const ForwardSizes<Unit>& z, const Word* keys,
             const ForwardTile<Unit>& tile, std::int64_t b, std::int64_t h, std::int64_t first) {
@@ -200,7 +201,7 @@ void attention_forward_blocks(Stream& stream, const AttentionForward& p) {
       pack_plain<Unit>(to + z.packed_keys, as<T>(p.v) + from, p.kv_stride, p.kv_time, z.keys,
                        p.head_dim);
     }
-    // The longest blocks first.
+    // The blocks with most keys are started first.
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t i = 0; i < tasks; ++i) {
       const std::int64_t b = i % (p.batch * p.heads) / p.heads;

@@ -1,12 +1,12 @@
-// The small matrix products of attention: C[rows, columns] (f32) += A B, where A and B come as
-// 32-bit words. A word is one float (FloatUnit) or two bf16 that follow each other along the summed
-// index (PairUnit, attention_bf16.cc). A is read word by word at any pair of strides, so that its
-// transpose costs nothing; B is packed in panels:
+// The small matrix products of attention: C[rows, columns] (f32) += A B, where A and B consist of
+// 32-bit words. A word is one float (FloatUnit) or two bf16 that are consecutive along the summed
+// index (PairUnit, attention_bf16.cc). A is read word by word with any pair of strides, so a
+// transposed A costs nothing. B is packed into panels:
 //
 //   panel p = [steps][kPanel words]: word (s, j) holds column p * kPanel + j at summed index s
 //
-// Each element of C is one chain of sums in the order of the summed index, wherever blocks are cut.
-// Buffers are padded, so that tiles are always whole: rows to kTileRows, columns to kLanes.
+// Each element of C is one chain of additions in the order of the summed index, wherever blocks are
+// cut. Buffers are padded so that tiles are always whole: rows to kTileRows, columns to kLanes.
 #pragma once
 
 #include <cstring>
@@ -18,7 +18,7 @@ namespace trireme::cpu::TRIREME_ISA {
 
 using Word = std::uint32_t;
 
-// As many sums as the registers hold beside a row of B and one word of A.
+// The tile has as many sums as fit into the registers together with a row of B and one word of A.
 #if defined(__AVX512F__)
 inline constexpr int kTileRows = 4;
 inline constexpr int kTileVectors = 4;
@@ -56,26 +56,26 @@ TRIREME_INLINE void store_words(Word* p, Words x) { std::memcpy(p, &x, sizeof x)
 
 struct FloatUnit {
   using Element = float;
-  static constexpr std::int64_t kElements = 1;  // in a word
+  static constexpr std::int64_t kElements = 1;  // number of elements in a word
   TRIREME_INLINE static Floats multiply_add(Floats sum, Words a, Words b) {
     return sum + floats_of(a) * floats_of(b);
   }
   TRIREME_INLINE static void put(float* p, Floats x) { store(p, x); }
-  // A word of each lane of the rows 0 .. kElements - 1 of `row`.
+  // Returns, for each lane, the word of rows 0 .. kElements - 1 of `row`.
   template <class Row>
   TRIREME_INLINE static Words packed(Row row) {
     return bits_of(row(0));
   }
 };
 
-// A's word for row r of C and step s is at[r * row + s * step].
+// The word of A for row r of C and step s is at[r * row + s * step].
 struct Left {
   const Word* at;
   std::int64_t row;
   std::int64_t step;
 };
 
-// C[kTileRows, vectors * kLanes] (+)= A B over `steps` words.
+// Computes C[kTileRows, vectors * kLanes] = A B over `steps` words, or += if `add`.
 template <class Unit, int vectors>
 TRIREME_INLINE void multiply_tile(float* c, std::int64_t ldc, Left a, const Word* b,
                                   std::int64_t steps, bool add) {
@@ -120,7 +120,7 @@ TRIREME_INLINE void multiply_panel(float* c, std::int64_t ldc, std::int64_t rows
   }
 }
 
-// C[rows, columns] (+)= A B; from one panel of B to the next are `panel_words`.
+// Computes C[rows, columns] = A B, or += if `add`. Consecutive panels of B are panel_words apart.
 template <class Unit>
 void multiply(float* c, std::int64_t ldc, std::int64_t rows, std::int64_t columns, Left a,
               const Word* b, std::int64_t panel_words, std::int64_t steps, bool add) {
@@ -142,7 +142,7 @@ void multiply(float* c, std::int64_t ldc, std::int64_t rows, std::int64_t column
   }
 }
 
-// [rows, depth] of T as words along depth: to[padded_rows][steps], zero beyond.
+// Packs [rows, depth] of T into words along depth, to[padded_rows][steps], padded with zeros.
 template <class Unit, class T>
 void pack_rows(Word* to, const T* from, std::int64_t stride, std::int64_t rows,
                std::int64_t padded_rows, std::int64_t depth) {
@@ -161,8 +161,8 @@ void pack_rows(Word* to, const T* from, std::int64_t stride, std::int64_t rows,
   }
 }
 
-// B = the transpose of [rows, depth]: panels of rows, the sum runs along depth; with zeros to
-// padded_rows, a multiple of kPanel. spare: [kPanel, steps].
+// Packs B = the transpose of [rows, depth], to be summed over depth, into panels of rows, with
+// zeros up to padded_rows, a multiple of kPanel. spare: [kPanel, steps].
 template <class Unit, class T>
 void pack_transposed(Word* to, const T* from, std::int64_t stride, std::int64_t rows,
                      std::int64_t padded_rows, std::int64_t depth, Word* spare) {
@@ -180,8 +180,8 @@ void pack_transposed(Word* to, const T* from, std::int64_t stride, std::int64_t 
   }
 }
 
-// B = [rows, depth] itself: panels of depth, the sum runs along the rows; padded to whole vectors
-// along depth, with zeros to padded_rows.
+// Packs B = [rows, depth] itself, to be summed over rows, into panels along depth. Pads depth to
+// whole vectors, and rows with zeros up to padded_rows.
 template <class Unit, class T>
 void pack_plain(Word* to, const T* from, std::int64_t stride, std::int64_t rows,
                 std::int64_t padded_rows, std::int64_t depth) {

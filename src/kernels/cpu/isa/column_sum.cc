@@ -5,7 +5,7 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// sum[N] = the sum of the rows of x [rows, N], four at a time.
+// Sets sum[N] to the sum of the rows of x [rows, N], taking four rows at a time.
 template <class T>
 void sum_rows(const T* x, std::int64_t rows, std::int64_t n, float* sum) {
   for (std::int64_t i = 0; i < n; ++i) {

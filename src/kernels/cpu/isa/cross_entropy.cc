@@ -8,11 +8,11 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// Logits read at a time: their maximum and their exponentials are taken while they are in the first
-// cache, so that a row is read from memory once.
+// The number of logits read at a time. Their maximum and exponentials are taken while they are in
+// the L1 cache, so that a row is read from memory once.
 constexpr std::int64_t kChunk = 2048;
 
-// e^x for x <= 0. A logit of -infinity has no part in the softmax; a NaN stays one.
+// Returns e^x for x <= 0. It is zero for a logit of -infinity, and NaN for NaN.
 TRIREME_INLINE Floats weight(Floats x) { return exp2(max(splat(-150.0F), x * kLog2E)); }
 
 template <class T>
@@ -23,7 +23,7 @@ TRIREME_INLINE float largest(const T* x, std::int64_t n, float least) {
   return max_of_lanes(most);
 }
 
-// Of one row: the maximum so far, and the sum of exp(x - maximum).
+// The maximum of a row so far, and the sum of exp(x - maximum).
 struct Softmax {
   float maximum = -FLT_MAX;
   double sum = 0;
@@ -58,17 +58,17 @@ double sum_of_logits(const T* x, std::int64_t vocabulary) {
   return sum;
 }
 
-// What the loss of a row and its gradient are made from.
+// The values from which the loss of a row and its gradient are computed.
 struct Row {
   Softmax softmax;
   double chosen = 0;      // the target's logit
-  double sum = 0;         // of all logits; 0 without label smoothing
-  double vocabulary = 1;  // ids of all parts
+  double sum = 0;         // sum of all logits; 0 without label smoothing
+  double vocabulary = 1;  // number of ids over all parts
 
   double log_sum() const {
     return static_cast<double>(softmax.maximum) + __builtin_log(softmax.sum);
   }
-  // The logarithm of the target's probability.
+  // Returns the logarithm of the target's probability.
   double log_chosen() const {
     return chosen - static_cast<double>(softmax.maximum) - __builtin_log(softmax.sum);
   }
@@ -86,13 +86,13 @@ float loss_of(const LossTerms& terms, const Row& row) {
   return static_cast<float>(loss);
 }
 
-// Puts the gradients of the logits x[vocabulary] in their place; target: the target's index among
-// them, or beyond.
+// Replaces the logits x[vocabulary] by their gradients. target: the target's index in x, or an
+// index outside of x if another part holds it.
 template <class T>
 void put_gradients(const CrossEntropy& p, T* x, std::int64_t target, const Row& row) {
   const auto scale = static_cast<double>(p.scale);
   const auto smoothing = static_cast<double>(p.terms.label_smoothing);
-  // The z-loss makes the whole softmax larger.
+  // The z-loss scales the softmax term of the gradient.
   const double more = 1 + 2 * static_cast<double>(p.terms.z_loss) * row.log_sum();
   const bool plain = p.terms.z_loss == 0;
   const double softmax_scale = plain ? scale : scale * more;
@@ -138,7 +138,7 @@ void row_statistics(const SoftmaxPart& p, const T* x, std::int64_t target, doubl
   statistics[3] = p.sum_logits ? sum_of_logits(x, p.vocabulary) : 0;
 }
 
-// Row r over all parts.
+// Combines the statistics of row r over all parts.
 Row join(const CrossEntropyOfParts& p, const double* statistics, std::int64_t r) {
   const std::int64_t rows = p.own.rows;
   Row row;

@@ -5,7 +5,7 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// Counters worked on at a time; each makes the words of four elements.
+// The number of counters handled at a time. Each one makes the words of four elements.
 constexpr std::int64_t kCounters = 64;
 constexpr std::int64_t kElements = 4 * kCounters;
 
@@ -17,7 +17,7 @@ void dropout(Stream& stream, const Dropout& p) {
   const float scale = 1 / (1 - p.probability);
   by_type(p.x.dtype, [&]<class T>(T) {
     const auto drop = [&](std::int64_t sample, std::int64_t first) {
-      // Of the chunk, what there is of it: elements [from, to).
+      // The call holds elements [from, to) of this group of kElements.
       const std::int64_t left = p.elements_a_sample - first;
       const std::int64_t at = sample * p.elements_a_sample + first - p.first_element;
       const std::int64_t from = at < 0 ? -at : 0;

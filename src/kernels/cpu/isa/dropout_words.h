@@ -1,5 +1,5 @@
-// Random words of dropout, many counters at a time: philox.h with its loops turned inside out, so
-// that the compiler makes vectors of the counters. Pure functions.
+// Computes random words for dropout at many counters at once. The loops of philox.h are
+// interchanged here, so that the compiler vectorizes over the counters. Pure functions.
 #pragma once
 
 #include "src/base/philox.h"
@@ -7,7 +7,7 @@
 
 namespace trireme::cpu::TRIREME_ISA {
 
-// words[4 j + w] = word w of Philox at counter {start[0], start[1], start[2], start[3] + j}.
+// Sets words[4 j + w] to word w of Philox at counter {start[0], start[1], start[2], start[3] + j}.
 template <int counters>
 void make_words(const PhiloxCounter& start, PhiloxKey key, std::uint32_t* words) {
   std::uint32_t c[4][counters];
@@ -35,12 +35,13 @@ void make_words(const PhiloxCounter& start, PhiloxKey key, std::uint32_t* words)
   }
 }
 
-// uniform_float(word) >= probability in whole numbers: word / 2^8 >= probability * 2^24.
+// Returns the least value of word / 2^8 that is kept, so that the comparison equals
+// uniform_float(word) >= probability.
 TRIREME_INLINE std::uint32_t least_kept(float probability) {
   return static_cast<std::uint32_t>(__builtin_ceil(static_cast<double>(probability) * 0x1p24));
 }
 
-// Whether the elements of kLanes words stay: a mask.
+// Returns a mask of the elements that are kept, for kLanes words.
 TRIREME_INLINE Ints keeps(const std::uint32_t* words, std::uint32_t least) {
   Words drawn;
   std::memcpy(&drawn, words, sizeof drawn);

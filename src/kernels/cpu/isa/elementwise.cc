@@ -14,7 +14,8 @@ TRIREME_INLINE Doubles load_doubles(const float* p) {
   return __builtin_convertvector(x, Doubles);
 }
 
-// The sum of n squares in double: eight chains of vectors, added in order, then the rest.
+// Returns the sum of n squares in double: eight chains of vectors, added in order, then the
+// remaining elements.
 double squares(const float* x, std::int64_t n) {
   constexpr int kChains = 8;
   Doubles chains[kChains] = {};

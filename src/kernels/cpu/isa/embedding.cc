@@ -5,7 +5,8 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// dtoken[ids[r], first..last] += dout[r, first..last] for all rows in order, of ids held here.
+// Adds dout[r, first..last) to dtoken[ids[r], first..last) for all rows in order whose id this rank
+// holds.
 template <class T>
 void scatter(const EmbeddingBackward& p, std::int64_t first, std::int64_t last) {
   const std::int32_t* ids = as<std::int32_t>(p.ids);
@@ -24,7 +25,7 @@ void scatter(const EmbeddingBackward& p, std::int64_t first, std::int64_t last) 
   }
 }
 
-// dposition[t,:] = the sum over the batch, members in order; zero from row T on.
+// Sets dposition[t,:] to the sum over the batch in order, and to zero from row T on.
 template <class T>
 void sum_positions(const EmbeddingBackward& p, std::int64_t first, std::int64_t last) {
   const std::int64_t width = p.channels;
@@ -42,7 +43,7 @@ void sum_positions(const EmbeddingBackward& p, std::int64_t first, std::int64_t 
   }
 }
 
-// out[r,:] = 0
+// Sets out[r,:] = 0.
 template <class T>
 void clear_row(T* out, std::int64_t width) {
   each_vector(width, [=](std::int64_t i, auto part) { store(out + i, Floats{}, part); });
@@ -81,8 +82,8 @@ void embedding_forward(Stream& stream, const EmbeddingForward& p) {
   });
 }
 
-// The tokens' part is split over channels, a cache line at least to each thread: rows that share an
-// id then meet on one thread, in order.
+// The token gradients are divided among threads by channels, at least a cache line each, so that
+// rows with the same id are added by one thread in order.
 void embedding_backward(Stream& stream, const EmbeddingBackward& p) {
   if (!p.partial && !p.dtoken.empty()) {
     check_ids(p.ids, p.batch * p.time, p.dtoken.count / p.channels);

@@ -1,8 +1,9 @@
-// The kernels whose sources are compiled once for each instruction set (baseline, avx2, avx512):
-// the macro TRIREME_ISA names the set and the namespace. Code under cpu/isa must not call inline
-// functions of other namespaces that stay out of line: the linker would keep one copy of them, for
-// the richest set, and a plain processor would meet it. tests/kernels/isa_symbols.sh watches that.
-// Types are checked by the table's entries (table.cc) through as<T>(), which the compiler inlines.
+// The kernels whose sources are compiled once per instruction set (baseline, avx2, avx512). The
+// macro TRIREME_ISA is the name of the set and of the namespace. Code under cpu/isa must not call
+// inline functions of other namespaces that the compiler does not inline: the linker would keep one
+// copy, perhaps one for a richer instruction set, which fails on a plain processor.
+// tests/kernels/isa_symbols.sh checks this. The table's entries (table.cc) check types through
+// as<T>(), which is always inlined.
 #pragma once
 
 #include "src/kernels/kernels.h"

@@ -1,6 +1,6 @@
-// Loops of the cpu kernels: over vectors with a tail, and over the stream's threads. Which thread
-// does a piece of work never changes its result: kernels give each output to one piece, and sum
-// over blocks whose size depends on the shape alone.
+// Loops of the cpu kernels, over vectors with a remainder and over the stream's threads. Results
+// never depend on which thread computes what: each output is computed by one thread, and sums are
+// taken over blocks whose size depends on the shape alone.
 #pragma once
 
 #include <omp.h>
@@ -10,7 +10,7 @@
 
 namespace trireme::cpu::TRIREME_ISA {
 
-// How many lanes of a vector count: all, or the first `lanes` of them.
+// Says how many lanes of a vector count: all of them, or the first `lanes`.
 struct All {};
 struct Part {
   std::int64_t lanes;
@@ -32,7 +32,7 @@ template <class T>
 TRIREME_INLINE void store(T* p, Floats x, Part part) {
   store_part(p, x, part.lanes);
 }
-// x, and `other` in the lanes that don't count.
+// Returns x with the lanes that do not count replaced by `other`.
 TRIREME_INLINE Floats kept(Floats x, All, Floats = splat(0)) { return x; }
 TRIREME_INLINE Floats kept(Floats x, Part part, Floats other = splat(0)) {
   Ints lane{};
@@ -42,7 +42,7 @@ TRIREME_INLINE Floats kept(Floats x, Part part, Floats other = splat(0)) {
   return lane < static_cast<std::int32_t>(part.lanes) ? x : other;
 }
 
-// f(i, All or Part) for each vector of n elements.
+// Calls f(i, All or Part) for each vector of n elements.
 template <class F>
 TRIREME_INLINE void each_vector(std::int64_t n, F f) {
   std::int64_t i = 0;
@@ -54,8 +54,8 @@ TRIREME_INLINE void each_vector(std::int64_t n, F f) {
   }
 }
 
-// The sum over all i < n of the lanes of f(i, All or Part), which must be zero where they don't
-// count. Four chains of vectors: vector number j goes to chain j % 4.
+// Returns the sum of the lanes of f(i, All or Part) over all vectors of n elements. Lanes that do
+// not count must be zero. There are four chains of vectors; vector number j belongs to chain j % 4.
 template <class F>
 TRIREME_INLINE float sum_of_vectors(std::int64_t n, F f) {
   Floats chains[4] = {};
@@ -75,11 +75,11 @@ TRIREME_INLINE float sum_of_vectors(std::int64_t n, F f) {
   return sum_of_lanes((chains[0] + chains[1]) + (chains[2] + chains[3]));
 }
 
-// Below this many bytes or so a second thread costs more than it brings.
+// Below about this many elements, a second thread costs more time than it saves.
 inline constexpr std::int64_t kElementsForThreads = 16384;
 
-// f(first, last) over ranges that make up [0, n), one a thread, their ends at multiples of `grain`;
-// `elements` is the size of the whole work. f must not throw.
+// Calls f(first, last) on ranges that cover [0, n), one per thread, with ends at multiples of
+// `grain`. `elements` is the size of the whole work. f must not throw.
 template <class F>
 void each_range(const Stream& stream, std::int64_t n, std::int64_t grain, std::int64_t elements,
                 F f) {
@@ -102,7 +102,7 @@ void each_range(const Stream& stream, std::int64_t n, std::int64_t grain, std::i
   }
 }
 
-// f(i, All or Part) for each vector of n elements, over the stream's threads.
+// Calls f(i, All or Part) for each vector of n elements, on the stream's threads.
 template <class F>
 TRIREME_INLINE void each_vector(const Stream& stream, std::int64_t n, F f) {
   each_range(stream, n, 16 * kLanes, n, [&](std::int64_t first, std::int64_t last) {
@@ -110,7 +110,7 @@ TRIREME_INLINE void each_vector(const Stream& stream, std::int64_t n, F f) {
   });
 }
 
-// f(T{}) for the element type T of activations: float or bf16.
+// Calls f(T{}) for the element type T of activations, float or bf16.
 template <class F>
 void by_type(DType dtype, F f) {
   if (dtype == DType::bf16) {

@@ -1,7 +1,7 @@
-// Matrix products through oneDNN (cpu/product.h), in one piece or in tiles that are one thread's
-// work each, by a rule that depends on the shape alone: the bits are the same for any number of
-// threads. Where the processor has no bf16 product, tiles are widened to f32 first. The GELU
-// epilogues are a pass of their own.
+// Matrix products through oneDNN (cpu/product.h), either whole or in tiles that one thread computes
+// each. The choice depends on the shape alone, so that the bits are the same for any number of
+// threads. If the processor has no bf16 product, tiles are widened to f32 first. The GELU epilogues
+// are a separate pass.
 #include <exception>
 
 #include "src/kernels/cpu/isa/isa_kernels.h"
@@ -12,7 +12,7 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// [rows, columns] of some leading dimension <-> dense or strided f32.
+// Copies [rows, columns] with conversion between f32 and bf16 and between leading dimensions.
 template <class To, class From>
 void convert(To* to, std::int64_t to_ld, const From* from, std::int64_t from_ld, std::int64_t rows,
              std::int64_t columns) {
@@ -29,23 +29,24 @@ void convert(To* to, std::int64_t to_ld, const From* from, std::int64_t from_ld,
   }
 }
 
-// The part of C that one call makes.
+// The part of C that one product computes.
 struct Part {
   std::int64_t row, column, rows, columns;
   int threads;
 };
 
-// The largest product in one piece. Beyond it oneDNN's copies leave the caches: GPT-2's vocabulary
-// runs at 0.75 of the rate of 2048^3 in one piece, at 0.95 in tiles.
+// The largest dimension of a product that is computed whole. Beyond it, oneDNN's packed copies no
+// longer fit into the caches: with GPT-2's vocabulary, a whole product reaches 0.75 of the rate of
+// 2048^3, and tiles reach 0.95.
 constexpr std::int64_t kWholeSide = 4096;
-// From here on a transposed A in bf16 (weight gradients), and a long K in f32, gain a tenth in
-// tiles.
+// From these sizes on, a transposed A in bf16 (weight gradients) and a long K in f32 are a tenth
+// faster in tiles.
 constexpr std::int64_t kTiledGradient = 3 * 512 * 1024;
 constexpr std::int64_t kTiledDepth = 2048;
-// The longest K summed at once in a tile.
+// The longest K that a tile sums at once.
 constexpr std::int64_t kTileDepth = 4096;
 
-// Lengths of about equal blocks, multiples of 64.
+// Returns the size of about equal blocks of at most `most`, rounded up to a multiple of 64.
 std::int64_t block_of(std::int64_t whole, std::int64_t most) {
   const std::int64_t blocks = (whole + most - 1) / most;
   return blocks <= 1 ? whole : ((whole + blocks - 1) / blocks + 63) / 64 * 64;
@@ -84,7 +85,7 @@ const char* at(const ConstView& matrix, std::int64_t row, std::int64_t column, s
   return static_cast<const char*>(matrix.data) + (row * ld + column) * size_of(matrix.dtype);
 }
 
-// The stored rows and columns of an operand's block, widened to f32, dense.
+// Returns a dense f32 copy of the stored rows and columns of an operand's block.
 const void* widened(Scratch slot, const void* from, std::int64_t ld, std::int64_t rows,
                     std::int64_t columns) {
   auto* const wide = static_cast<float*>(scratch(slot, rows * columns * 4));
@@ -108,8 +109,8 @@ void widen_operands(Product& product, const void*& a, const void*& b, const void
   product.type = DType::f32;
 }
 
-// One part of C over all of K, `depth` at a time. Where C is bf16 and K takes several products, or
-// there is no bf16 product, the sum is built in f32 and rounded once.
+// Computes one part of C over all of K, `depth` at a time. If C is bf16 and K takes several
+// products, or if there is no bf16 product, the sum is accumulated in f32 and rounded once.
 void run_part(const Matmul& p, const Part& part, std::int64_t depth) {
   const bool widen = !has_product(p.a.dtype);
   const bool narrow = p.c.dtype == DType::bf16 && (widen || p.k > depth);
@@ -142,8 +143,8 @@ void run_part(const Matmul& p, const Part& part, std::int64_t depth) {
   }
 }
 
-// Tiles that start at multiples of their size, each summed by one thread from its first k to its
-// last. A large C takes larger tiles, which copy less.
+// Computes C in tiles that start at multiples of their size, each summed by one thread in the order
+// of K. A large C takes larger tiles, which copy less.
 void run_tiles(const Matmul& p, int threads) {
   const bool large = p.m * p.n > 16 * 512 * 768;
   const std::int64_t rows = block_of(p.m, large ? 512 : 256);

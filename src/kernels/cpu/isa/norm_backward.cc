@@ -11,7 +11,7 @@ struct Moments {
   float rstd;
 };
 
-// Typed pointers of one row (dy, x, dresidual, dx: [C]), the weights and their gradients ([C]).
+// Typed pointers to one row (dy, x, dresidual, dx: [C]), the weights and their gradients ([C]).
 template <class T>
 struct BackwardRow {
   const T* dy;
@@ -24,8 +24,8 @@ struct BackwardRow {
   Moments moments;
 };
 
-// dx = rstd (g - mean(g) - unit mean(g unit)) + dresidual with g = dy weight, unit = (x - mean)
-// rstd; RMSNorm lacks mean(g). Adds the row's part to dweight and dbias.
+// Computes dx = rstd (g - mean(g) - unit mean(g unit)) + dresidual with g = dy weight and unit = (x
+// - mean) rstd; RMSNorm has no mean(g). Adds the row's contribution to dweight and dbias.
 template <bool centred, class T>
 void backward_row(const BackwardRow<T>& row, std::int64_t channels) {
   const auto [mean, rstd] = row.moments;

@@ -4,7 +4,7 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// Typed pointers of one row (x, residual, sum, y: [C]) and of the weights ([C]).
+// Typed pointers to one row (x, residual, sum, y: [C]) and to the weights ([C]).
 template <class T>
 struct ForwardRow {
   const T* x;
@@ -15,7 +15,7 @@ struct ForwardRow {
   T* y;
 };
 
-// Stores sum = x + residual if asked for; returns the row that is normalized.
+// Stores sum = x + residual if there is a residual. Returns the row to normalize.
 template <class T>
 TRIREME_INLINE const T* add_residual(const ForwardRow<T>& row, std::int64_t channels) {
   if (row.residual == nullptr) {
@@ -32,7 +32,7 @@ struct Moments {
   float rstd;
 };
 
-// The two passes of LayerNorm; RMSNorm (centred = false) has the mean 0.
+// Runs the two passes of LayerNorm; for RMSNorm (centred = false) the mean is 0.
 template <bool centred, class T>
 Moments normalize(const ForwardRow<T>& row, std::int64_t channels, float epsilon) {
   const T* x = add_residual(row, channels);

@@ -4,7 +4,7 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// The formula of AdamW with what is the same for all elements worked out.
+// The factors of AdamW's formula that are the same for all elements.
 struct Rates {
   float beta1;
   float beta2;

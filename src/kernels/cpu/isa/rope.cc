@@ -4,7 +4,7 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// Pairs whose sines are made at a time.
+// The number of pairs whose sines are computed at a time.
 constexpr std::int64_t kChunk = 64;
 
 struct Sines {
@@ -12,9 +12,9 @@ struct Sines {
   float sine[kChunk];
 };
 
-// sin and cos of position * frequency, the product and its reduction to |r| <= pi/4 in double, the
-// polynomials (Cephes, sinf and cosf) in float: good to 1e-7. A plain loop that the compiler turns
-// into vectors.
+// Computes sin and cos of position * frequency to within 1e-7. The product and its reduction to |r|
+// <= pi/4 are in double, the polynomials (Cephes, sinf and cosf) in float. A plain loop that the
+// compiler vectorizes.
 void make_sines(double position, const float* frequency, std::int64_t n, bool backward,
                 Sines& out) {
   constexpr double kTwoOverPi = 0.63661977236758134308;
@@ -41,7 +41,7 @@ void make_sines(double position, const float* frequency, std::int64_t n, bool ba
   }
 }
 
-// Rotates n pairs (x[j], x[half + j]).
+// Rotates the n pairs (x[j], x[half + j]).
 template <class T>
 TRIREME_INLINE void rotate(T* x, std::int64_t half, std::int64_t n, const Sines& sines) {
   each_vector(n, [&](std::int64_t j, auto part) {

@@ -1,18 +1,19 @@
-// Sums over rows: over blocks of rows, then over the blocks in order. The shape alone makes the
-// blocks, so that the bits don't depend on the threads.
+// Sums over rows: first within blocks of rows, then over the blocks in order. The blocks depend on
+// the shape alone, so the bits do not depend on the number of threads.
 #pragma once
 
 #include "src/kernels/cpu/isa/loops.h"
 
 namespace trireme::cpu::TRIREME_ISA {
 
-// At most 128 blocks: as many threads find work.
+// Returns the rows per block, such that there are at most 128 blocks, which is enough work for as
+// many threads.
 inline std::int64_t rows_a_block(std::int64_t rows, std::int64_t least) {
   const std::int64_t fair = (rows + 127) / 128;
   return fair > least ? fair : least;
 }
 
-// sums[C] = the sum over the blocks of parts[blocks, stride].
+// Sets sums[C] to the sum over the blocks of parts[blocks, stride].
 inline void add_blocks(const Stream& stream, std::int64_t blocks, std::int64_t stride,
                        std::int64_t channels, const float* parts, float* sums) {
   each_range(stream, channels, kLanes, blocks * channels,

@@ -1,6 +1,6 @@
-// A thin vector of floats, as wide as the instruction set's registers, made of the compiler's
+// A thin vector of floats, as wide as the instruction set's registers, based on the compiler's
 // vector extensions: arithmetic and comparisons are the plain operators. All functions are pure and
-// inline. bf16 is converted on load and store, exactly as to_float() and to_bf16() do.
+// inline. bf16 is converted on load and store, exactly as by to_float() and to_bf16().
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace trireme::cpu::TRIREME_ISA {
 
 #if defined(__AVX512F__)
 inline constexpr int kLanes = 16;
-// The masked forms of the intrinsics: GCC 12 warns about its own plain ones.
+// GCC 12 warns about its own unmasked intrinsics, so the masked forms are used.
 inline constexpr __mmask16 kAllLanes = 0xFFFF;
 #elif defined(__AVX2__)
 inline constexpr int kLanes = 8;
@@ -56,7 +56,8 @@ TRIREME_INLINE Floats load(const bf16* p) {
   return floats_of(widened(x) << 16);
 }
 
-// The upper halves, rounded to nearest, ties to even; a NaN stays one.
+// Returns the floats rounded to bf16 (nearest, ties to even), in the lower half of each lane. NaN
+// stays NaN.
 TRIREME_INLINE Words rounded_to_bf16(Floats x) {
   const Words bits = bits_of(x);
   const Words rounded = bits + 0x7FFF + ((bits >> 16) & 1);
@@ -68,7 +69,7 @@ TRIREME_INLINE Halves narrowed(Words x) {
   return reinterpret_cast<Halves>(
       _mm512_maskz_cvtepi32_epi16(kAllLanes, reinterpret_cast<__m512i>(x)));
 #else
-  // Sign-extended 16-bit values pass the saturating pack unchanged.
+  // The saturating pack leaves sign-extended 16-bit values unchanged.
   const Ints wide = reinterpret_cast<Ints>(x << 16) >> 16;
 #if defined(__AVX2__)
   const __m256i all = reinterpret_cast<__m256i>(wide);
@@ -88,7 +89,8 @@ TRIREME_INLINE void store(bf16* p, Floats x) {
   std::memcpy(p, &half, sizeof half);
 }
 
-// The first n < kLanes elements; the other lanes are zero (load) or left alone (store).
+// These use the first n < kLanes elements. The other lanes are zero after a load, and a store
+// leaves their memory alone.
 template <class T>
 TRIREME_INLINE Floats load_part(const T* p, std::int64_t n) {
   T lanes[kLanes] = {};
@@ -102,7 +104,7 @@ TRIREME_INLINE void store_part(T* p, Floats x, std::int64_t n) {
   std::memcpy(p, lanes, static_cast<std::size_t>(n) * sizeof(T));
 }
 
-// b where either is a NaN.
+// Returns b in lanes where a or b is NaN.
 TRIREME_INLINE Floats max(Floats a, Floats b) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Floats>(
@@ -138,8 +140,8 @@ TRIREME_INLINE Floats sqrt(Floats x) {
 #endif
 }
 
-// 1/x to an ulp or two. A division takes as long as ten other operations: where there is an
-// estimate of 14 bits, one step of Newton's.
+// Returns 1/x to within one or two ulp. A division takes as long as ten other operations, so where
+// the processor has a 14-bit estimate, one Newton step refines that.
 TRIREME_INLINE Floats reciprocal(Floats x) {
 #if defined(__AVX512F__)
   const Floats r =
@@ -150,7 +152,7 @@ TRIREME_INLINE Floats reciprocal(Floats x) {
 #endif
 }
 
-// Lane i of the result is lane i ^ distance of x.
+// Returns x with lane i taken from lane i ^ distance.
 template <int distance>
 TRIREME_INLINE Floats exchanged(Floats x) {
   Ints from{};
@@ -160,7 +162,8 @@ TRIREME_INLINE Floats exchanged(Floats x) {
   return __builtin_shuffle(x, from);
 }
 
-// The lanes' sum and maximum, by halving: lane i with lane i + half.
+// These return the sum and the maximum of the lanes, by halving: lane i is combined with lane i +
+// half.
 template <int half = kLanes / 2>
 TRIREME_INLINE float sum_of_lanes(Floats x) {
   const Floats y = x + exchanged<half>(x);

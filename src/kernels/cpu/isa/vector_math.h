@@ -7,16 +7,17 @@ namespace trireme::cpu::TRIREME_ISA {
 
 inline constexpr float kLog2E = 1.44269504F;
 
-// e^x by Cody and Waite's reduction (Software Manual for the Elementary Functions, 1980, ch. 6):
-// x = n ln2 + r, |r| <= ln2/2, e^x = 2^n e^r, with a minimax polynomial for e^r. About 1 ulp. Above
-// 88.72 infinity; below -86.6 (2^-125) zero, so that exp(-inf) is exactly 0; NaN stays NaN.
+// Returns e^x to within about 1 ulp by Cody and Waite's reduction (Software Manual for the
+// Elementary Functions, 1980, ch. 6): x = n ln2 + r with |r| <= ln2/2, and e^x = 2^n e^r with a
+// minimax polynomial for e^r. The result is infinity above 88.72, and zero below -86.6 (2^-125), so
+// that exp(-inf) is exactly 0. NaN stays NaN.
 TRIREME_INLINE Floats exp(Floats x) {
-  constexpr float kLn2High = 0.693359375F;  // 9 bits: n times it is exact
+  constexpr float kLn2High = 0.693359375F;  // 9 bits, so that n times it is exact
   constexpr float kLn2Low = -2.12194440e-4F;
   constexpr float kShift = 12582912.0F;  // 1.5 * 2^23: adding it leaves n in the low bits
   constexpr float kLeast = -86.6F;
   constexpr float kMost = 89.0F;
-  const Floats inside = min(splat(kMost), max(splat(kLeast), x));  // a NaN passes
+  const Floats inside = min(splat(kMost), max(splat(kLeast), x));  // keeps NaN
   const Floats shifted = inside * kLog2E + kShift;
   const Floats n = shifted - kShift;
   const Floats r = (inside - n * kLn2High) - n * kLn2Low;
@@ -27,15 +28,16 @@ TRIREME_INLINE Floats exp(Floats x) {
   p = p * r + 1.6666665459e-1F;
   p = p * r + 5.0000001201e-1F;
   p = (p * r) * r + r + 1.0F;
-  // 2^n in two factors, 2^(n-1) and 2, so that the largest results don't overflow on the way.
+  // The factor 2^n is applied as 2^(n-1) and 2, so that the largest results do not overflow on the
+  // way.
   const Floats scale = floats_of((bits_of(shifted) << 23) + (126U << 23));
   const Floats y = (p + p) * scale;
   return x < kLeast ? Floats{} : y;
 }
 
-// 2^x for x < 127: x = n + f with |f| <= 1/2, and a minimax polynomial for 2^f that is 1
-// at 0: relative error 9.2e-8 beside rounding, and 2^0 exact. Below -125 it is as good as zero but
-// need not be; NaN stays NaN.
+// Returns 2^x for x < 127: x = n + f with |f| <= 1/2, and a minimax polynomial for 2^f that is
+// exactly 1 at 0. The relative error is 9.2e-8 apart from rounding. Below -125 the result is at
+// most 2^-125, but not always 0. NaN stays NaN.
 TRIREME_INLINE Floats exp2(Floats x) {
 #if defined(__AVX512F__)
   const __m512 whole = _mm512_maskz_roundscale_ps(kAllLanes, reinterpret_cast<__m512>(x), 0);
@@ -60,10 +62,11 @@ TRIREME_INLINE Floats exp2(Floats x) {
 #endif
 }
 
-// 1 / (1 + 2^-x) for |x| <= 126; relative error about 3e-7, also where it is small.
+// Returns 1 / (1 + 2^-x) for |x| <= 126, with a relative error of about 3e-7 even where it is
+// small.
 TRIREME_INLINE Floats logistic2(Floats x) { return reciprocal(1.0F + exp2(-x)); }
 
-// 1 / (1 + e^-x) for any x.
+// Returns 1 / (1 + e^-x) for any x.
 TRIREME_INLINE Floats logistic(Floats x) {
   return logistic2(min(splat(126.0F), max(splat(-126.0F), x * kLog2E)));
 }
