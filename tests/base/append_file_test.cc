@@ -12,7 +12,8 @@
 namespace trireme {
 namespace {
 
-// While it lives, this process's files end at so many bytes: a full disk that needs no root.
+// While an object lives, this process's files can't grow beyond `bytes`, which simulates a full
+// disk without root.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {

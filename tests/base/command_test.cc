@@ -40,7 +40,7 @@ TEST(Command, DeathBySignal) {
   EXPECT_EQ(run_command({"sh", "-c", "kill -9 $$"}, seconds(20)).code, 137);
 }
 
-// Whether a process is gone, or dead and not yet fetched by whoever adopted it.
+// Returns whether a process is gone, or is a zombie that its adopting parent has not yet reaped.
 bool has_ended(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   const std::string stat{std::istreambuf_iterator<char>(file), {}};
@@ -49,7 +49,7 @@ bool has_ended(const std::string& pid) {
          stat.at(name_end + 2) == 'X';
 }
 
-// With what it has started: the sleep holds the output open, too, and outlasts the test's TIMEOUT.
+// The sleep that the shell starts keeps the output open and would outlast the test's TIMEOUT.
 TEST(Command, LateOnesAreKilled) {
   const CommandResult result =
       run_command({"sh", "-c", "sleep 600 & echo $!; sleep 600"}, std::chrono::milliseconds(300));
@@ -58,7 +58,8 @@ TEST(Command, LateOnesAreKilled) {
   const std::string sleeper = result.output.substr(0, result.output.find('\n'));
   ASSERT_FALSE(sleeper.empty());
   for (int i = 0; i < 1000 && !has_ended(sleeper); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // a SIGKILL takes its time
+    // A SIGKILL takes effect with a delay.
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_TRUE(has_ended(sleeper)) << sleeper;
 }

@@ -137,8 +137,8 @@ TEST(ConfigBinder, StrongerSourcesWinWhateverTheOrderOfCalls) {
   b.include_defaults("model", "layers: 61\nkv_heads: 62\n", "preset tiny");
   bind(b, c);
   b.finish();
-  EXPECT_EQ(c.layers, 21);    // a later site file over an earlier one and over the preset
-  EXPECT_EQ(c.kv_heads, 62);  // the preset over the default
+  EXPECT_EQ(c.layers, 21);    // a later site file overrides an earlier one and the preset
+  EXPECT_EQ(c.kv_heads, 62);  // the preset overrides the default
   EXPECT_EQ(c.seed, 22U);
   EXPECT_EQ(c.steps, 33);
   EXPECT_EQ(c.lr, 0.44);

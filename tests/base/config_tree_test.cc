@@ -138,7 +138,7 @@ TEST(NearestWord, FindsSlipsAndWrongSections) {
   EXPECT_EQ(nearest_word("entirely.else_where", known), "");
 }
 
-// Deterministic mutations of a good file: whatever comes out, it is entries or a ConfigError.
+// Deterministic mutations of a good file either parse or throw ConfigError.
 TEST(ConfigTree, MutationsNeverEscape) {
   const std::string good =
       "model: {preset: gpt2-124m, layers: 3}\n"

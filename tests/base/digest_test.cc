@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// FIPS 180-4 and NIST's example values.
+// The example values of FIPS 180-4 and NIST.
 TEST(Sha256, PublishedVectors) {
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -26,7 +26,8 @@ TEST(Sha256, APieceAtATimeIsTheSame) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// The test buffer of xxHash's own sanity check, and the values listed there (seed 0).
+// Returns the test buffer of xxHash's own sanity check, whose list (seed 0) has the expected
+// values.
 std::vector<unsigned char> sanity_buffer(std::size_t bytes) {
   std::vector<unsigned char> buffer(bytes);
   std::uint64_t generator = 2654435761U;

@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// The table of docs/exit-codes.md: job scripts rely on it.
+// Job scripts rely on the table in docs/exit-codes.md.
 TEST(Error, EachClassHasItsExitCode) {
   EXPECT_EQ(static_cast<int>(ConfigError("x").exit_code()), 2);
   EXPECT_EQ(static_cast<int>(DivergenceError("x").exit_code()), 3);

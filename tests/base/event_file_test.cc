@@ -21,7 +21,7 @@ std::string hex(std::string_view bytes) {
   return out;
 }
 
-// RFC 3720, B.4.
+// The vectors are from RFC 3720, section B.4.
 TEST(Crc32c, PublishedVectors) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283U);
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);

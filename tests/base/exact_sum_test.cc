@@ -65,7 +65,7 @@ TEST(ExactSum, NothingIsLostToCancellation) {
   EXPECT_EQ(sum({-kMax, -kMax}), -kInfinity);
 }
 
-// Two numbers: IEEE's own sum is the rounded exact one.
+// For two numbers, IEEE addition is the rounded exact sum.
 TEST(ExactSum, AgreesWithTheProcessorOnPairs) {
   std::mt19937_64 random(2);
   std::uniform_int_distribution<int> exponent(-80, 80);

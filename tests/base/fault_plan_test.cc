@@ -83,7 +83,7 @@ TEST(FaultPlan, BoundsItsLength) {
   EXPECT_THAT(refusal(plan), HasSubstr("at most 1000"));
 }
 
-// Changes of a good plan give rules that come back the same, or a ConfigError; nothing else.
+// Mutations of a good plan either throw or give rules that survive a round trip.
 TEST(FaultPlan, SurvivesAnyBytes) {
   const std::string good =
       "ckpt.rename@2:*:3+:errno=EIO,load.shard:1:*:corrupt,"
@@ -113,7 +113,7 @@ TEST(FaultPlan, SurvivesAnyBytes) {
         ++accepted;
       }
     } catch (const ConfigError&) {
-    } catch (const NotFound&) {  // it began with '@'
+    } catch (const NotFound&) {  // the text began with '@'
     }
   }
   EXPECT_GT(accepted, 0);

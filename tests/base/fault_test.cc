@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Armed for one test.
+// Arms the faults of a plan for one test.
 class Armed {
  public:
   explicit Armed(std::string_view plan, int rank = 0, int generation = 1) {
@@ -37,7 +37,7 @@ class Armed {
   Armed& operator=(const Armed&) = delete;
 };
 
-// How a child that does this ends.
+// Returns the wait status of a child process that calls work().
 template <class Work>
 int status_of_child(Work work) {
   const pid_t pid = ::fork();
@@ -179,7 +179,7 @@ TEST(Fault, FailingCallsAreErrors) {
   EXPECT_THROW(read_file(path), IoError);
 }
 
-// What the sources name, and what the table promises.
+// The sources and the table must name the same fault points.
 TEST(FaultSites, StandInTheSourceAndInTheTable) {
   const std::regex direct(R"re((?:\bfault|fault_call|pass)\(\s*"([a-z_.]+)")re");
   const std::regex told(R"re(\btell\([^"()]*"([a-z_]+)"\))re");

@@ -58,7 +58,7 @@ TEST(File, CreateNewNeverReplaces) {
   EXPECT_EQ(read_file(folder.path() / "a"), "kept");
 }
 
-// Users don't know the temporary file beside theirs.
+// Messages name the user's file, not the temporary file beside it.
 TEST(WriteFileDurably, NamesTheFileThatCannotBeWritten) {
   const TempFolder folder;
   const std::filesystem::path path = folder.path() / "absent" / "a";
@@ -89,8 +89,8 @@ TEST(File, ErrorsNameThePathAndSayWhatToDo) {
   EXPECT_THAT(error_of([] { throw_errno(ENOSPC, "write", "/x"); }), HasSubstr("full: free space"));
 }
 
-// A FIFO would wait for its other end, a device is no file: each is refused at once, whether it is
-// opened to be read, appended to, changed or locked.
+// Opening a FIFO would block until its other end is opened, and a device is not a file. Both are
+// refused at once, whether they are opened for reading, appending, updating or locking.
 TEST(File, NothingButRegularFilesIsOpened) {
   const TempFolder folder;
   const std::string fifo = folder.path() / "fifo";
@@ -139,7 +139,7 @@ TEST(WriteFileDurably, LeavesTheOldFileWhenTheDiskIsFull) {
   write_file_durably(path, "the old state");
   EXPECT_THROW(write_file_durably(path, std::string(std::size_t{1} << 20, 'x')), IoError);
   EXPECT_EQ(read_file(path), "the old state");
-  // And no temporary file is left behind.
+  // No temporary file is left behind, either.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(disk.path()), {}), 1);
 }
 
@@ -172,7 +172,7 @@ TEST(WriteFileDurably, NeverReplacesADeviceOrAStream) {
     EXPECT_THROW(write_file_durably(folder.path() / name, "text"), PolicyError) << name;
     EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / name)) << name;
   }
-  // A FIFO that was left in the place of a state file gives way.
+  // A FIFO in the place of a state file is replaced.
   write_file_durably(folder.path() / "fifo", "state");
   EXPECT_EQ(read_file(folder.path() / "fifo"), "state");
 }

@@ -22,7 +22,8 @@ TEST(ParseJson, RefusesWhatJsonLeavesOpen) {
   }
 }
 
-// 36 MB that would take more than 1 GiB once parsed; refused before the text turns out to be none.
+// The text has 36 MB and would take more than 1 GiB once parsed. It is refused before its syntax
+// error is reached.
 TEST(ParseJson, RefusesWhatWouldFillTheMemory) {
   std::string wide = "[";
   for (int i = 0; i < 12'000'000; ++i) {

@@ -98,7 +98,8 @@ TEST(LinePlot, ManyPointsKeepTheirPeaksAndStaySmall) {
   }
   const std::string svg = to_svg(plot);
   EXPECT_LT(svg.size(), 60000U);
-  // The peak is at the top of the axes' padding: 5 % below the upper edge of 376 pixels.
+  // The y axis is padded by 5 % of its range, so the peak lies that far below the upper edge of the
+  // 376 pixels.
   const double top = 48 + (1 - 1 / 1.1 * 1.05) * 376;
   EXPECT_THAT(svg, HasSubstr(fmt::format(" {:.1f} ", top)));
 }

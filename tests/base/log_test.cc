@@ -118,7 +118,7 @@ TEST(Log, PrintsTheLinesOfTheFileAsJson) {
   EXPECT_EQ(lines[2]["message"], "slow");
 }
 
-// Every line is kept until its file is replaced, and no file is larger than was asked for.
+// No line is lost until its file is replaced, and no file exceeds the limit.
 TEST(Log, RotatesLongFiles) {
   const TempFolder folder;
   constexpr std::uintmax_t kBytes = 4000;
@@ -157,7 +157,7 @@ TEST(Color, FollowsTheEnvironment) {
   EXPECT_FALSE(colored("", "1", "dumb"));
 }
 
-// The same through a log, on a terminal of its own.
+// A log writes to a pseudo-terminal here.
 TEST(Color, ATerminalSeesWarningsInColorUnlessNoColorIsSet) {
   const auto seen_on_terminal = [] {
     const int master = ::posix_openpt(O_RDWR | O_NOCTTY);
@@ -201,7 +201,7 @@ TEST(Log, ThreadsDoNotMixTheirLines) {
   EXPECT_EQ(lines_of(log_file(folder.path(), 0)).size(), 801U);
 }
 
-// A reader that went away (trireme ... 2>&1 | head) must not end the training with SIGPIPE.
+// If the reader of a pipe exits (trireme ... 2>&1 | head), SIGPIPE must not end the training.
 TEST(LogDeathTest, SurvivesAPipeWithoutReader) {
   EXPECT_EXIT(
       {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes event_records.txt: TensorBoard records made by another implementation than ours.
+"""Writes event_records.txt, TensorBoard records from an independent implementation.
 
-The framing and the protobuf fields follow TensorFlow's record_writer and event.proto; nothing is
-shared with src/base/event_file.cc. One record a line, in hexadecimal.
+The framing and the protobuf fields follow TensorFlow's record_writer and event.proto; no
+code is shared with src/base/event_file.cc. Each line is one record in hexadecimal.
 """
 import pathlib
 import struct

@@ -27,11 +27,11 @@ TEST(Printable, WritesOutWhatIsNotUtf8) {
   EXPECT_EQ(printable("\x9b"
                       "31m"),
             "\\x9b31m");
-  EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b");           // too long a form
-  EXPECT_EQ(printable("\xe0\x80\x9b"), "\\xe0\\x80\\x9b");  // the same
-  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half of a pair
+  EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b");           // overlong encoding
+  EXPECT_EQ(printable("\xe0\x80\x9b"), "\\xe0\\x80\\x9b");  // overlong encoding
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half of a surrogate pair
   EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
-  EXPECT_EQ(printable("a\xc3"), "a\\xc3");  // cut short
+  EXPECT_EQ(printable("a\xc3"), "a\\xc3");  // truncated
 }
 
 TEST(Printable, KeepsLinesWhereThereAreSeveral) {

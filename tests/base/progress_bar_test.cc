@@ -16,7 +16,7 @@ using ::testing::Not;
 TEST(ProgressText, TellsPartAndTimeLeft) {
   EXPECT_EQ(progress_text("train", 0, 250, 1000, 50, "loss 3.2", 200),
             "train  25% |######                  | 250/1000  2m30s left  loss 3.2");
-  // A resumed run judges its rate by what it did itself: 50 steps in 10 s, 100 to go.
+  // A resumed run estimates from what it did itself: 50 steps in 10 s, with 100 to go.
   EXPECT_THAT(progress_text("train", 850, 900, 1000, 10, "", 200), HasSubstr("20s left"));
   EXPECT_THAT(progress_text("train", 0, 1000, 1000, 10, "", 200), HasSubstr("100% |####"));
   EXPECT_THAT(progress_text("train", 0, 1000, 1000, 10, "", 200), HasSubstr("in 10s"));
@@ -44,7 +44,7 @@ TEST(ProgressText, LeavesOutWholeParts) {
   EXPECT_EQ(text(20), "");
 }
 
-// A launcher's terminal is at the other end of the pipe.
+// The launcher at the other end of the pipe has a terminal.
 TEST(ProgressBar, IsDrawnWhereALauncherHasATerminal) {
   ASSERT_EQ(::setenv(kTerminalColumns, "60", 1), 0);
   testing::internal::CaptureStderr();

@@ -86,7 +86,7 @@ TEST(ProgressPage, GarbageIsNoPage) {
   }
 }
 
-// Any single changed byte of the words gives a page, or none; never anything worse.
+// Flipping any single byte gives a page or none, and never an error or a crash.
 TEST(ProgressPage, FlippedBytesDoNoHarm) {
   const TempFolder folder;
   const auto path = progress_file(folder.path(), 2);
@@ -104,7 +104,7 @@ TEST(ProgressPage, FlippedBytesDoNoHarm) {
   }
 }
 
-// Step and deadline are written together: a reader never sees one without the other.
+// Step and deadline are written together, so that a reader never sees one without the other.
 TEST(ProgressPage, ReadersSeeWholeNotes) {
   const TempFolder folder;
   const auto path = progress_file(folder.path(), 0);

@@ -26,7 +26,7 @@ std::string contents(const std::filesystem::path& file) {
   return std::filesystem::exists(file) ? read_file(file) : "";
 }
 
-// Two threads that spin tell where they are, and spin on.
+// Two spinning threads report their stacks and continue.
 TEST(StackDump, EveryThreadTellsWhereItIs) {
   const TempFolder folder;
   const auto file = folder.path() / "rank-00000.stack";
@@ -53,9 +53,9 @@ TEST(StackDump, AFifoInItsPlaceDoesNotStopTheProcess) {
   const auto file = folder.path() / "rank-00000.stack";
   ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
   const StackDump dump(file);
-  ask_for_stacks(::getpid());  // nobody reads the FIFO
+  ask_for_stacks(::getpid());  // no process reads the FIFO
   const int reader = ::open(file.c_str(), O_RDONLY | O_NONBLOCK);
-  ask_for_stacks(::getpid());  // somebody could
+  ask_for_stacks(::getpid());  // now a reader exists
   char byte = 0;
   EXPECT_LE(::read(reader, &byte, 1), 0) << "something was written into it";
   ::close(reader);

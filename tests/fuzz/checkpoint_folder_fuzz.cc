@@ -1,5 +1,5 @@
-// Any bytes as the small files and the names of a checkpoint folder: run.lock, and each line as a
-// name. What is a name is spelt as the program spells it.
+// Parses any bytes as run.lock, and each line as a name in a checkpoint folder. A name that parses
+// must be spelt exactly as the program spells it.
 #include "io/checkpoint/memory/node_memory.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/run_lock.h"

@@ -1,5 +1,5 @@
-// Any bytes as a manifest: parsed or refused with a DataError; what is parsed can be written and
-// parsed again. The seal is put right first, or nothing would come past it.
+// Parses any bytes as a checkpoint's manifest, which gives a manifest that survives a round trip,
+// or a DataError. A valid seal is added first, because the parser refuses everything else at once.
 #include <string>
 
 #include "io/checkpoint/manifest.h"

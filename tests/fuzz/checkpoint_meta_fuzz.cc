@@ -1,5 +1,5 @@
-// Any bytes as what a checkpoint's manifest says of its run: the model and the counters, or a
-// DataError. What is a model can be counted.
+// Parses any bytes as the model and the counters in a checkpoint's manifest, which gives values or
+// a DataError. A model that parses must have a countable number of parameters.
 #include <nlohmann/json.hpp>
 
 #include "src/base/json_fields.h"

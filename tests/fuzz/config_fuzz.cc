@@ -1,5 +1,5 @@
-// Whatever bytes a configuration is made of, it is entries or a ConfigError; and what was accepted
-// comes back from its own YAML.
+// Parses any bytes as a configuration, which gives entries that survive a round trip through their
+// YAML, or a ConfigError.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

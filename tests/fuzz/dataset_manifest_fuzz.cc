@@ -1,5 +1,5 @@
-// Any bytes as a dataset's manifest, behind a seal that holds: parsed, or refused with a DataError;
-// what is parsed can be written and comes back the same.
+// Parses any bytes, with a valid seal added, as a dataset's manifest, which gives a manifest that
+// survives a round trip, or a DataError.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

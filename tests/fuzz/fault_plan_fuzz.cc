@@ -1,5 +1,4 @@
-// Any bytes as a plan of faults: rules, or a ConfigError; and what was accepted comes back the same
-// from its own text.
+// Parses any bytes as a fault plan, which gives rules that survive a round trip, or a ConfigError.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -10,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const std::string_view text(reinterpret_cast<const char*>(data), bytes);
   if (text.starts_with('@')) {
-    return 0;  // a file of whatever name
+    return 0;  // the name of a file
   }
   try {
     for (const trireme::FaultRule& rule : trireme::parse_fault_plan(text)) {

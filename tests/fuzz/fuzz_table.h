@@ -1,4 +1,4 @@
-// All fuzz targets by name; CMake writes the table (fuzz_table.cc.in).
+// Lists all fuzz targets by name. CMake generates the table (fuzz_table.cc.in).
 #pragma once
 
 #include <cstddef>

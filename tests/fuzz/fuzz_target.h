@@ -1,5 +1,6 @@
-// What the fuzz targets share. A target takes any bytes, as libFuzzer gives them: what it calls may
-// refuse them with the error that it promises and with no other; anything else ends the process.
+// Shared by all fuzz targets. A target takes any bytes, as libFuzzer passes them. The code under
+// test may refuse them with the error that its interface documents; any other outcome ends the
+// process.
 #pragma once
 
 #include <cstddef>
@@ -27,17 +28,17 @@ inline void require(bool holds) {
   }
 }
 
-// Calls read(); its refusal with an `Expected` is an answer like any other.
+// Calls read(), which may throw an `Expected` but nothing else.
 template <class Expected, class Read>
 void refuses_only_with(Read read) {
   try {
     read();
   } catch (const Expected&) {
-    // Refused.
+    // The input was refused.
   }
 }
 
-// A file that exists only in memory, for what reads by path.
+// A file that exists only in memory, for code that reads by path.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view contents) : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {

@@ -1,6 +1,6 @@
-// Any bytes as an HDF5 file: as another program's, whose tokens and documents `data convert` reads,
-// and as the shard in the corpus, which its manifest describes. Refused with an error, or read
-// within bounds.
+// Reads any bytes as an HDF5 file: as another program's tokens and documents, as `data convert`
+// does, and as the corpus file `shard`, whose entry is given here. It must be refused with an
+// error, or read within bounds.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +16,7 @@
 #include "io/h5/h5_file.h"
 #include "src/base/error.h"
 
-// libhdf5 1.10 forgets buffers when it refuses a file.
+// libhdf5 1.10 leaks buffers when it refuses a file.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
 
 namespace trireme {
@@ -50,7 +50,7 @@ void read_as_foreign(const std::string& path) {
   }
 }
 
-// tests/fuzz/corpus/hdf5_fuzz/shard, made by make_hdf5_corpus.py.
+// Describes tests/fuzz/corpus/hdf5_fuzz/shard, which make_hdf5_corpus.py makes.
 void read_as_shard(const std::string& path) {
   ShardEntry entry;
   entry.path = "shards/00000.h5";
@@ -73,7 +73,7 @@ void refuses(Read read) {
   try {
     read();
   } catch (const Error&) {
-    // Refused.
+    // The input was refused.
   }
 }
 

@@ -1,4 +1,5 @@
-// Any text as a host list: hosts with plain names, or a ConfigError. And as a time.
+// Parses any text as a Slurm host list, which gives plain host names or a ConfigError, and as a
+// Slurm time.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Any bytes as a launch's journal: its events, counted and reported; lines that are none are left
-// out, and nothing is thrown.
+// Parses any bytes as the journal of a launch and reports its events. Bad lines are skipped, and
+// nothing is thrown.
 #include <nlohmann/json.hpp>
 
 #include "slurm/journal/account.h"

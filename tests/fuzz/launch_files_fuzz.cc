@@ -1,5 +1,5 @@
-// Any bytes as the small files that a launch reads: exit_reason.json, a host file, the site's list
-// of bad nodes, a node's baseline (under a seal that holds), a rank's progress page.
+// Parses any bytes as each of the small files that a launch reads: exit_reason.json, a host file,
+// the site list, a node's baseline (with a valid seal added), and a rank's progress page.
 #include "slurm/health/measures.h"
 #include "slurm/policy/nodes.h"
 #include "slurm/policy/site_list.h"

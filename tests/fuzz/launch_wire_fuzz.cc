@@ -1,5 +1,5 @@
-// Any bytes on a launch's connection: cut into frames, read as every message, or refused with a
-// DataError; what is read can be written and comes back the same.
+// Reads any bytes as a launch's connection: cuts them into frames and parses each frame as every
+// message. A message that parses survives a round trip; all else is refused with a DataError.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -19,7 +19,7 @@ void read_as(const std::string& payload, Parse parse) {
       std::abort();
     }
   } catch (const trireme::DataError&) {
-    // Refused.
+    // The input was refused.
   }
 }
 
@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
       read_as(*payload, trireme::parse_copy_message);
     }
   } catch (const trireme::DataError&) {
-    // Not a frame.
+    // The input is not a frame.
   }
   return 0;
 }

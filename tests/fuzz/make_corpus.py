@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of the fuzz targets out of files that the program writes, and of texts
+"""Makes the initial corpus of the fuzz targets from files that the program writes and from texts
 that other programs print.
 
     tests/fuzz/make_corpus.py build/release/trireme
 
-packs a dataset, trains for four steps under `trireme launch` and cuts what that leaves into
-tests/fuzz/corpus/<target>/. Inputs of sealed files are their bodies: the targets put the seal on.
+packs a dataset, trains for four steps under `trireme launch` and writes inputs made from the
+resulting files to tests/fuzz/corpus/<target>/. Sealed files are stored without their seals, because
+the targets add them.
 """
 
 import json
@@ -37,7 +38,7 @@ def put(target, name, contents):
 
 
 def body_of(text):
-    """A sealed file without its seal."""
+    """Returns the text of a sealed file without its seal."""
     return text[: text.rindex(',\n "seal"')]
 
 
@@ -153,7 +154,7 @@ def texts():
 
 
 def messages():
-    """Frames of a launch's connections (slurm/wire/frame.h)."""
+    """Writes frames of a launch's connections (slurm/wire/frame.h)."""
     def frame(payload):
         text = json.dumps(payload, separators=(",", ":")).encode()
         return b"TRL1" + struct.pack("<I", len(text)) + text

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of hdf5_fuzz: small HDF5 files of every layout, and a shard.
+"""Makes the initial corpus of hdf5_fuzz: small HDF5 files of every layout, and a shard.
 
     tests/fuzz/make_hdf5_corpus.py build/release/trireme     needs python3-h5py
 """

@@ -1,4 +1,4 @@
-// Any bytes as what an interrupted `data pack` left: the note of a shard.
+// Parses any bytes as the note of a shard that an interrupted `data pack` left.
 #include <nlohmann/json.hpp>
 
 #include "io/data/shard_note.h"

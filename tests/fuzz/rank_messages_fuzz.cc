@@ -1,5 +1,5 @@
-// Any bytes as what ranks tell each other at a start or a hang: findings and facts of `doctor`,
-// questions and reports of the flight recorder, shard tables, the greeting before a transfer.
+// Parses any bytes as messages between ranks at a start or a hang: findings and facts of `doctor`,
+// questions and reports of the flight recorder, shard tables, and the greeting before a transfer.
 #include <cstring>
 
 #include <nlohmann/json.hpp>

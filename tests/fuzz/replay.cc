@@ -1,10 +1,10 @@
-// Runs the fuzz targets without a fuzzer, so that any compiler checks them: each file of a target's
-// corpus as it is, and then with random changes, the same in every run.
+// Runs the fuzz targets without a fuzzer, so that programs of any compiler can run them: each file
+// of a target's corpus unchanged, then with random changes that are the same in every run.
 //
 //   fuzz_test CORPUS [ROUNDS | SECONDS"s"] [TARGET ...]
 //
-// ROUNDS changed inputs for each file (default 200), or as many as fit into SECONDS for each
-// target. An input that ends the process is left in fuzz-crash, in the working folder.
+// Tries ROUNDS changed inputs per file (default 200), or as many as fit into SECONDS per target. An
+// input that ends the process is written to fuzz-crash in the working folder.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -29,11 +29,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is being tried, for the signal handler.
+// The target and input being tried, for the signal handler.
 const char* target_name = "";
 std::string input;
 
-// Only what is safe in a signal handler.
+// Calls only functions that are safe in a signal handler.
 void keep_input(int signal) {
   const int file = ::open("fuzz-crash", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   (void)!::write(file, input.data(), input.size());
@@ -49,7 +49,7 @@ void run(const FuzzTarget& target, std::string text) {
   target.run(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
 }
 
-// A source of random numbers that is the same on every machine.
+// A source of random numbers, which are the same on every machine.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : seed_(seed) {}
@@ -88,8 +88,8 @@ const std::vector<std::string>& telling_texts() {
   return texts;
 }
 
-// One change at a random place: a bit, some bytes gone or doubled, a telling text put in, a number
-// or word replaced by one, a part of another input.
+// Makes one change at a random place: flips a bit, removes or doubles bytes, inserts a special
+// text, replaces a number or word by one, or copies a part of another input.
 void change(std::string& text, const std::vector<std::string>& corpus, Dice& dice) {
   const std::size_t at = dice.below(text.size() + 1);
   const std::size_t left = text.size() - at;
@@ -126,11 +126,11 @@ void change(std::string& text, const std::vector<std::string>& corpus, Dice& dic
 }
 
 struct Effort {
-  std::int64_t rounds = 200;  // for each input
-  double seconds = 0;         // for each target; 0: as long as the rounds take
+  std::int64_t rounds = 200;  // per input
+  double seconds = 0;         // per target; 0 means as long as the rounds take
 };
 
-// How many inputs were run.
+// Returns the number of inputs that were run.
 std::int64_t exercise(const FuzzTarget& target, const std::vector<std::string>& corpus,
                       const Effort& effort) {
   target_name = target.name.c_str();

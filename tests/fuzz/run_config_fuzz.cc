@@ -1,5 +1,5 @@
-// Any bytes as a run's configuration: YAML, then a line "---" and one key=value argument a line. It
-// is a configuration that can be written and read again, or a ConfigError.
+// Reads any bytes as a run's configuration: YAML, then a line "---" and one key=value argument per
+// line. The result is a configuration that survives a round trip, or a ConfigError.
 #include <vector>
 
 #include "src/train/run/run_config.h"

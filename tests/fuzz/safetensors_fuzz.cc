@@ -1,5 +1,5 @@
-// Any bytes as a safetensors file: its header is parsed or refused with a DataError, and a parsed
-// one describes the data without holes.
+// Parses any bytes as the header of a safetensors file, which gives tensors that cover the data
+// without holes, or a DataError.
 #include <string_view>
 
 #include "io/checkpoint/safetensors.h"

@@ -1,5 +1,4 @@
-// Any bytes as a site's profile: a job script, which holds no line that the profile alone did not
-// allow, or a ConfigError.
+// Loads any bytes as a site profile, which gives a profile or a ConfigError.
 #include "slurm/render/job_script.h"
 #include "tests/fuzz/fuzz_target.h"
 

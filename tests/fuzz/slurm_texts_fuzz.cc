@@ -1,5 +1,5 @@
-// Any bytes as what Slurm prints or puts into the environment: NAME=VALUE lines as the variables of
-// a job, and the whole as the answers of scontrol.
+// Parses any bytes as output of scontrol, and their NAME=VALUE lines as the environment variables
+// of a Slurm job.
 #include <map>
 
 #include "slurm/job/job_environment.h"

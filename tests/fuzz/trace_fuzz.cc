@@ -1,5 +1,4 @@
-// Any bytes as a rank's trace: parsed, or refused with a DataError; what is parsed can be
-// summarized, or is refused.
+// Parses any bytes as a rank's trace and summarizes it; either may be refused with a DataError.
 #include <cstdint>
 #include <string_view>
 #include <vector>

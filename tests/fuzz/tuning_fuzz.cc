@@ -1,5 +1,5 @@
-// Any bytes as a tuning table: parsed, or refused with a DataError; what is parsed can be written
-// and comes back the same.
+// Parses any bytes as a tuning table, which gives a table that survives a round trip, or a
+// DataError.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

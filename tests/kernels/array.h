@@ -1,5 +1,5 @@
-// Array: test data of one element type in memory of exactly its size, so that the address sanitizer
-// sees one element too many, and off the vectors' alignment.
+// Array is test data of one element type in memory of exactly its size, not aligned to vectors, so
+// that the address sanitizer detects an access to one element too many.
 #pragma once
 
 #include <cstring>
@@ -21,7 +21,7 @@ class Array {
         count_(count),
         dtype_(dtype) {}
 
-  // Normal numbers from a fixed stream.
+  // Returns normally distributed numbers of a fixed sequence.
   static Array random(std::int64_t count, DType dtype, std::uint32_t seed, double deviation = 1) {
     Array array(count, dtype);
     std::mt19937 bits(seed);
@@ -31,7 +31,7 @@ class Array {
     }
     return array;
   }
-  // Evenly spread over [-bound, bound), from the counter-based generator.
+  // Returns numbers evenly distributed over [-bound, bound), from the counter-based generator.
   static Array uniform(std::int64_t count, DType dtype, std::uint64_t seed, double bound) {
     Array array(count, dtype);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -40,7 +40,7 @@ class Array {
     }
     return array;
   }
-  // Whole numbers below `limit`.
+  // Returns whole numbers from 0 to limit - 1.
   static Array ids(std::int64_t count, std::int64_t limit, std::uint32_t seed) {
     Array array(count, DType::i32);
     std::mt19937 bits(seed);
@@ -77,7 +77,7 @@ class Array {
   DType dtype_;
 };
 
-// What a kernel wrote, by name.
+// The arrays that a kernel wrote, by name.
 using Results = std::vector<std::pair<std::string, Array>>;
 
 }  // namespace trireme::testing

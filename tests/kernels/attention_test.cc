@@ -1,5 +1,6 @@
-// Attention beyond the comparison of every entry with reference: block edges, strides, grouped
-// heads, caches, and the same bits for any number of threads and either way to share backward.
+// Tests of attention that go beyond comparing every entry with reference: block edges, strides,
+// grouped heads, caches, and equal bits for any number of threads and for both ways to divide
+// backward.
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -25,7 +26,7 @@ struct Case {
   }
 };
 
-// q, k and v lie in one row of a token, as the layers lay them out.
+// q, k and v of a token are in one row, as in the layers.
 struct Pass {
   explicit Pass(const Case& c)
       : shape(c),
@@ -68,7 +69,7 @@ struct Pass {
     }
   }
 
-  // From the first key or value on, in rows like q's.
+  // These return the rows from the first key or the first value on, with the row stride of q.
   View keys(Array& rows) const { return tail(rows, shape.heads * shape.depth); }
   View values(Array& rows) const {
     return tail(rows, (shape.heads + shape.kv_heads) * shape.depth);
@@ -82,7 +83,7 @@ struct Pass {
   Array qkv, q, out, lse, dout, dqkv;
 };
 
-// The largest difference over the largest value.
+// Returns the largest difference divided by the largest value.
 double distance(const Array& a, const Array& b) {
   double apart = 0;
   double size = 1e-30;
@@ -183,7 +184,7 @@ TEST(Attention, BitsDoNotDependOnThreads) {
   }
 }
 
-// A divergence must stay visible.
+// A diverged run must remain visible.
 TEST(Attention, PassesNaNOn) {
   for (const Kernels* table : tables()) {
     Pass pass({1, 70, 70, 1, 1, 16, DType::f32});

@@ -1,5 +1,5 @@
-// One call of one entry of the kernel table on fixed data. The same cases are compared with the
-// reference, and run on other numbers of threads.
+// A case is one call of one entry of the kernel table on fixed data. The same cases are compared
+// with the reference and run with other numbers of threads.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,8 @@
 
 namespace trireme::testing {
 
-// |result - expected| <= relative |expected| + absolute * the largest |expected| of the array.
+// Accepts |result - expected| <= relative |expected| + absolute * the largest |expected| of the
+// array.
 struct Tolerance {
   double relative = 0;
   double absolute = 0;
@@ -25,7 +26,7 @@ struct Case {
   Tolerance bf16{1.0 / 128, 4e-3};
 };
 
-// How GoogleTest names a case in its messages.
+// GoogleTest prints a case by its name in messages.
 inline void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
 
 std::vector<Case> product_cases();

@@ -6,7 +6,7 @@ namespace {
 constexpr std::int64_t kCounts[] = {1, 15, 64, 1001, 70001};
 constexpr Tolerance kExact{0, 0};
 
-// Normal numbers, and at the front some that overflow in a careless formula.
+// Returns normally distributed numbers, preceded by some that overflow in a careless formula.
 Array with_extremes(std::int64_t count, DType dtype, std::uint32_t seed) {
   Array x = Array::random(count, dtype, seed, 3);
   const double extremes[] = {0, -0.0, 20, -20, 1e4, -1e4, 1e-30, -1e-30};
@@ -123,7 +123,7 @@ Results run_sums_of_squares(std::int64_t n, const Kernels& kernels, Stream& stre
   const Array x = Array::random(n, DType::f32, 1);
   std::vector<double> sums(static_cast<std::size_t>((n + kSumBlock - 1) / kSumBlock), -1);
   kernels.sums_of_squares(stream, sums.data(), x);
-  // Both halves of each double, so that its bits can be compared.
+  // The result holds both halves of each double, so that its bits can be compared.
   Array result(2 * static_cast<std::int64_t>(sums.size()), DType::f32);
   for (std::size_t b = 0; b < sums.size(); ++b) {
     const auto at = static_cast<std::int64_t>(2 * b);

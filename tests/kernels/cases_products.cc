@@ -62,7 +62,7 @@ constexpr AttentionShape kTraining[] = {{1, 1, 1, 1, 1, 8},    {2, 17, 17, 3, 3,
 constexpr AttentionShape kCached[] = {
     {1, 1, 1, 2, 2, 16}, {2, 1, 77, 4, 2, 64}, {1, 3, 130, 3, 1, 24}};
 
-// q, k and v lie side by side in token rows, with a gap that nobody may touch.
+// q, k and v lie side by side in token rows, with a gap that must stay untouched.
 struct PackedAttention {
   PackedAttention(const AttentionShape& s, DType dtype)
       : q_width(s.heads * s.head_dim),

@@ -67,7 +67,7 @@ Results run_norm_backward(const RowShape& s, DType dtype, bool centred, bool res
   return {{"dx", dy}, {"dweight", dweight}, {"dbias", dbias}};
 }
 
-// Logits of a given spread around `centre`: large ones must not overflow.
+// Logits vary around `centre`; large ones must not overflow.
 Results run_cross_entropy(const RowShape& s, DType dtype, double centre, bool forward_only,
                           const LossTerms& terms, const Kernels& kernels, Stream& stream) {
   Array logits = Array::random(s.rows * s.columns, dtype, 1, 4);
@@ -87,8 +87,8 @@ Results run_cross_entropy(const RowShape& s, DType dtype, double centre, bool fo
   return {{"losses", losses}, {"logits", logits}};
 }
 
-// The vocabulary spread over `parts` ranks, whose statistics come together: the losses that every
-// rank finds, and the gradients of all parts side by side.
+// Divides the vocabulary into `parts` ranks and gathers their statistics. Returns the losses, which
+// all ranks agree on, and the gradients of all parts.
 Results run_cross_entropy_of_parts(const RowShape& s, DType dtype, std::int64_t parts,
                                    bool forward_only, const LossTerms& terms,
                                    const Kernels& kernels, Stream& stream) {
@@ -135,7 +135,7 @@ void add_norms(std::vector<Case>& cases, const RowShape& s, DType dtype) {
       const std::string what =
           fmt::format("{}{}_{}x{}_{}", centred ? "layer_norm" : "rms_norm",
                       residual ? "_residual" : "", s.rows, s.columns, dtype_word(dtype));
-      // One channel's variance is all rounding.
+      // With a single channel, the variance consists of rounding errors only.
       if (s.columns > 1) {
         cases.push_back({"forward_" + what, [=](const Kernels& kernels, Stream& stream) {
                            return run_norm_forward(s, dtype, centred, residual, kernels, stream);
@@ -148,7 +148,7 @@ void add_norms(std::vector<Case>& cases, const RowShape& s, DType dtype) {
   }
 }
 
-// The plain cross entropy, each term alone, and both.
+// The plain cross entropy, each term alone, and both terms.
 constexpr std::pair<const char*, LossTerms> kTerms[] = {
     {"", {}}, {"_smooth", {0.1F, 0}}, {"_z", {0, 0.01F}}, {"_smooth_z", {0.3F, 0.05F}}};
 

@@ -1,4 +1,4 @@
-// How a table is chosen: the environment, the device, the processor.
+// Tests how the environment, the device and the processor determine the kernel table.
 #include <cstdlib>
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ class KernelChoice : public ::testing::Test {
   static void ask_for(const char* word) { ::setenv("TRIREME_KERNELS", word, 1); }
 };
 
-// In processes of their own: choosing a table also limits the instructions of oneDNN for good.
+// Each choice runs in a process of its own, because it also limits oneDNN's instructions for good.
 TEST_F(KernelChoice, TheEnvironmentNamesATable) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   for (const char* name : {"reference", "baseline"}) {

@@ -1,6 +1,6 @@
-// The backward kernels of the reference against finite differences of its forward kernels, in f32.
-// With L = <w, y(x)>: the derivative of L along a direction d of x, (L(x + h d) - L(x - h d)) / 2h,
-// must be <dx, d>, where dx is what backward makes of dy = w.
+// Compares the reference's backward kernels with finite differences of its forward kernels, in f32.
+// With L = <w, y(x)>, the derivative of L along a direction d, (L(x + h d) - L(x - h d)) / 2h, must
+// be <dx, d>, where dx is what backward computes from dy = w.
 #include <cmath>
 #include <functional>
 
@@ -24,7 +24,7 @@ double dot(const Array& a, const Array& b) {
   return sum;
 }
 
-// loss() reads x, whose gradient is claimed to be dx. Directions of every kind: all of x, and
+// Checks that dx is the gradient of loss(), which reads x. The directions cover all of x as well as
 // single elements.
 void expect_gradient(const std::string& what, Array& x, const Array& dx,
                      const std::function<double()>& loss, double step = 1e-2) {
@@ -42,7 +42,7 @@ void expect_gradient(const std::string& what, Array& x, const Array& dx,
       }
       return loss();
     };
-    // Richardson's extrapolation of two central differences: an error of the order step^4.
+    // Richardson's extrapolation of two central differences has an error of order step^4.
     const double far = (loss_at(step) - loss_at(-step)) / (2 * step);
     const double near = (loss_at(step / 2) - loss_at(-step / 2)) / step;
     x = start;
@@ -84,7 +84,7 @@ TEST_F(Gradient, MatmulAndItsBias) {
   expect_gradient("bias", bias, dbias, loss);
 }
 
-// y = gelu(x A), then y B: backward of the pair by way of the two epilogues.
+// Checks the backward of y = gelu(x A) B through the two epilogues.
 TEST_F(Gradient, TheGeluEpilogues) {
   const std::int64_t n = 6;
   Array x = f32(n * n, 1);

@@ -1,4 +1,5 @@
-// Numbers at the edges: infinities, NaN, masked logits, an analytic AdamW step, known random words.
+// Tests special values: infinities, NaN, masked logits, an analytic AdamW step, published random
+// words.
 #include <cmath>
 #include <limits>
 
@@ -40,7 +41,7 @@ TEST_P(EachTable, GeluOfKnownNumbers) {
   const Array x = of({0, 1, -1, 3, 1e30, -100});
   Array y(x.count(), DType::f32);
   kernels().gelu_forward(stream_, y, x);
-  // torch.nn.functional.gelu(x, approximate='tanh')
+  // The values are from torch.nn.functional.gelu(x, approximate='tanh').
   const double expected[] = {0, 0.8411920070648193, -0.1588079929351807, 2.996362686157226, 1e30,
                              0};
   for (std::int64_t i = 0; i < x.count(); ++i) {
@@ -71,7 +72,7 @@ TEST_P(EachTable, NanStaysNan) {
   EXPECT_TRUE(std::isnan(half[1]) && !std::isnan(half[0]));
 }
 
-// A diverged model must show in its loss.
+// The loss of a diverged model must be NaN.
 TEST_P(EachTable, TheLossOfNanLogitsIsNan) {
   Array logits = Array::random(100, DType::f32, 1);
   logits.set(37, kNan);
@@ -141,7 +142,7 @@ TEST_P(EachTable, IdsOutsideTheVocabularyAreRefused) {
   }
 }
 
-// A row of probabilities less the target's one sums to zero.
+// The gradients of a row are probabilities, minus 1 for the target, so their sum is zero.
 TEST_P(EachTable, TheGradientOfTheLossSumsToZero) {
   Array logits = Array::random(50257, DType::f32, 1, 3);
   const Array targets = Array::ids(1, 50257, 2);
@@ -159,7 +160,8 @@ TEST_P(EachTable, TheGradientOfTheLossSumsToZero) {
   EXPECT_NEAR(sum, 0, 1e-6);
 }
 
-// On the first step m / (1 - beta1) = g and v / (1 - beta2) = g^2: the step is lr g / (|g| + eps).
+// In the first step m / (1 - beta1) = g and v / (1 - beta2) = g^2, so the step is lr g / (|g| +
+// eps).
 TEST_P(EachTable, TheFirstStepOfAdamWHasTheLengthOfTheRate) {
   Array value = of({1, 2, -3, 4, 5});
   const Array gradient = of({0.5, -0.25, 8, -1e-4, 0});
@@ -180,7 +182,7 @@ TEST_P(EachTable, TheFirstStepOfAdamWHasTheLengthOfTheRate) {
   }
 }
 
-// A gradient that is not a number must be seen; a zero one does nothing.
+// A NaN gradient must stay visible; a zero gradient changes nothing.
 TEST_P(EachTable, AdamWKeepsNanVisible) {
   Array value = of({1, 1});
   const Array gradient = of({kNan, 0});
@@ -191,7 +193,8 @@ TEST_P(EachTable, AdamWKeepsNanVisible) {
   EXPECT_EQ(value[1], 1);
 }
 
-// Random123's published vector for Philox4x32-10, by way of the mask it makes: key and counter 0.
+// Checks Random123's published vector for Philox4x32-10 with key and counter 0 through the mask it
+// makes.
 TEST_P(EachTable, DropoutFollowsThePublishedRandomWords) {
   const PhiloxCounter published = {0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8};
   const Array x = of({1, 1, 1, 1});
@@ -207,7 +210,7 @@ TEST_P(EachTable, DropoutFollowsThePublishedRandomWords) {
   }
 }
 
-// In f32 the nines would vanish beside 1e14; in double everything is exact.
+// In f32 the nines would vanish beside 1e14; in double the sum is exact.
 TEST_P(EachTable, SumsOfSquaresAreTakenInDouble) {
   Array x(200000, DType::f32);
   kernels().fill(stream_, x, 3);

@@ -1,6 +1,6 @@
-// What the comparison with reference (every entry, elsewhere) leaves open about products: the same
-// bits for any number of threads, and the seams where a product is cut into blocks. CTest runs this
-// program again with the baseline and avx2 tables, where oneDNN takes other paths.
+// Tests of products that go beyond comparing every entry with reference: equal bits for any number
+// of threads, and the seams where a product is cut into blocks. CTest also runs this program with
+// the baseline and avx2 tables, for which oneDNN takes other paths.
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -85,7 +85,7 @@ TEST(MatmulBits, DoNotDependOnThreadsAtOddShapes) {
   }
 }
 
-// Where the sum is long and C small, oneDNN on its own shares the sum among threads.
+// If the sum is long and C is small, oneDNN by itself would divide the sum among threads.
 TEST(MatmulBits, DoNotDependOnThreadsWhenTheSumIsLong) {
   const Kernels& kernels = kernels_for(Device{});
   for (const auto& [type, out] : kTypes) {
@@ -100,7 +100,7 @@ TEST(MatmulBits, DoNotDependOnThreadsWhenTheSumIsLong) {
   }
 }
 
-// Weight gradients, as a tiny model and GPT-2 124M make them, stored and added.
+// The shapes are those of a tiny model and GPT-2 124M; the gradients are stored or added.
 TEST(MatmulBits, DoNotDependOnThreadsForWeightGradients) {
   const Kernels& kernels = kernels_for(Device{});
   const std::vector<std::array<std::int64_t, 3>> shapes = {
@@ -123,7 +123,8 @@ double expected(const Case& c, const Operands& in, std::int64_t row, std::int64_
   return sum;
 }
 
-// Elements on both sides of every cut, in products longer than a block along M, N or K.
+// The products are longer than a block along M, N or K, and elements on both sides of every cut are
+// checked.
 TEST(Matmul, BlocksMeetWithoutSeams) {
   const Kernels& kernels = kernels_for(Device{});
   const Array before = filled(5000 * 40, DType::f32, 4);

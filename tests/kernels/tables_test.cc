@@ -1,4 +1,4 @@
-// Every entry of every table that this processor runs, against the reference, and on several
+// Compares every entry of every table that this processor can run with the reference, for several
 // numbers of threads.
 #include <cmath>
 
@@ -30,7 +30,7 @@ std::vector<Case> all_cases() {
   return all;
 }
 
-// The first element beyond the tolerance, as text; empty if there is none.
+// Describes the first element outside the tolerance; empty if there is none.
 std::string difference(const Array& result, const Array& expected, const Tolerance& tolerance) {
   double largest = 0;
   for (std::int64_t i = 0; i < expected.count(); ++i) {
@@ -39,7 +39,7 @@ std::string difference(const Array& result, const Array& expected, const Toleran
   for (std::int64_t i = 0; i < expected.count(); ++i) {
     const double allowed =
         tolerance.relative * std::abs(expected[i]) + tolerance.absolute * largest;
-    // Written so that a NaN fails.
+    // The comparison is written so that a NaN fails.
     if (!(std::abs(result[i] - expected[i]) <= allowed)) {
       return fmt::format("element {} of {} is {}, not {} +- {}", i, expected.count(), result[i],
                          expected[i], allowed);

@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// Parameters of odd sizes; the third is joined to the second, the fourth is a copy.
+// The parameters have odd sizes. The third is joined to the second, and the fourth is a copy.
 ParameterStore declare(Pool& pool, bool primary = true, bool trained = true) {
   ParameterStore store(pool, DType::f32);
   for (const std::int64_t elements : {5000, 300, 9001, 4097, 12000}) {
@@ -30,7 +30,7 @@ float value(ParameterId id, std::int64_t i) {
   return std::ldexp(static_cast<float>(bits >> 44) - 0x1p19F, static_cast<int>(bits % 40) - 20);
 }
 
-// Gaps hold what must not be looked at.
+// Gaps hold NaN, which must not be read.
 std::vector<float> gradients_of(const ParameterStore& store) {
   std::vector<float> flat(static_cast<std::size_t>(store.flat_elements()), NAN);
   for (ParameterId id = 0; id < store.count(); ++id) {
@@ -84,7 +84,7 @@ TEST_F(GradientNormTest, RangesGiveTheBitsOfTheWhole) {
   }
 }
 
-// Stages hold the parameters in stores of their own.
+// Each stage holds its parameters in a store of its own.
 TEST_F(GradientNormTest, StoresGiveTheBitsOfOne) {
   const ParameterStore store = declare(pool_);
   ExactSum parts;

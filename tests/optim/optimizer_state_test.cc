@@ -24,7 +24,8 @@ class OptimizerStateTest : public testing::Test {
 };
 
 TEST_F(OptimizerStateTest, PiecesAreThePartsOfParametersThatAreHeld) {
-  // From inside p0 into p1, nothing, the end of p2 with the gap and p3.
+  // The first range reaches from inside p0 into p1, the second is empty, and the third holds the
+  // end of p2, a gap and p3.
   const View computes = store_.computes();
   const std::int64_t p2 = store_[2].offset;
   MasterWeights masters(store_, {{40, computes.slice(40, 80)},

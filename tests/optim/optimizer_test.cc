@@ -17,7 +17,7 @@ std::vector<float> contents(const View& view) {
   return {x, x + view.count};
 }
 
-// A hashed gradient for every parameter, zeros in the gaps.
+// Fills every parameter's gradient with hashed values and the gaps with zeros.
 void fill_gradients(const TinyModel& tiny) {
   auto* flat = as<float>(tiny.gradients.view());
   std::fill_n(flat, tiny.gradients.elements(), 0.0F);
@@ -46,7 +46,7 @@ TEST_P(OptimizerTest, FollowsTheFormulaAndDecaysMatricesAlone) {
     EXPECT_EQ(p.decays, p.shape().rank() == 2) << p.name;
     for (std::int64_t i = 0; i < p.elements(); i += 7) {
       const auto at = static_cast<std::size_t>(p.offset + i);
-      // The first step's m / (1 - beta1) is g, v / (1 - beta2) is g^2.
+      // In the first step, m / (1 - beta1) is g and v / (1 - beta2) is g^2.
       const double decayed = static_cast<double>(before[at]) * (p.decays ? 1 - 0.01 * 0.1 : 1);
       const double scaled = 0.5 * static_cast<double>(g[at]);
       const double expected = decayed - 0.01 * scaled / (std::abs(scaled) + 1e-8);
@@ -70,7 +70,7 @@ TEST_P(OptimizerTest, GapsStayZero) {
   EXPECT_EQ(values, std::vector<float>(values.size(), 0.0F));
 }
 
-// Ranges of any size, cut anywhere.
+// Cuts the masters into ranges at arbitrary elements.
 void check_ranges(const OptimizerOptions& options, const Kernels& kernels) {
   for (const DType compute : {DType::f32, DType::bf16}) {
     TinyModel whole(tiny_gpt2(), compute, kernels);
@@ -127,7 +127,7 @@ TEST_P(OptimizerTest, RangesAddUpToTheWhole) {
   check_ranges({.kind = OptimizerKind::sgd, .ema = 0.2F}, kernels());
 }
 
-// Three steps with the formula written out in double.
+// Compares three steps with the formula written out in double.
 TEST_P(OptimizerTest, SgdFollowsItsFormula) {
   for (const bool nesterov : {false, true}) {
     TinyModel tiny(tiny_gpt2(), DType::bf16, kernels());
@@ -161,7 +161,8 @@ TEST_P(OptimizerTest, SgdFollowsItsFormula) {
   }
 }
 
-// What is not a matrix inside a layer is updated as AdamW does it, wherever its state lies.
+// Parameters that are not matrices inside a layer are updated as with AdamW, wherever their state
+// lies.
 TEST_P(OptimizerTest, MuonKeepsNoSecondMomentOfItsMatrices) {
   TinyModel muon(tiny_gpt2(), DType::bf16, kernels());
   TinyModel adamw(tiny_gpt2(), DType::bf16, kernels());
@@ -205,7 +206,7 @@ TEST_P(OptimizerTest, TheAverageFollowsTheWeights) {
   for (std::int64_t step = 1; step <= 4; ++step) {
     optimizer.step(0, tiny.gradients.view(), {step, 0.01F, 1}, kernels(), tiny.stream);
     const std::vector<float> now = contents(tiny.masters->values(0));
-    // 2/11, 3/12, and 0.25 from then on.
+    // The decay is 2/11, then 3/12, and 0.25 from then on.
     const double decay =
         std::min(0.25, (1.0 + static_cast<double>(step)) / (10.0 + static_cast<double>(step)));
     for (std::size_t i = 0; i < now.size(); ++i) {

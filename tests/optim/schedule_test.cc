@@ -41,12 +41,13 @@ TEST(ScheduleTest, AllWarmUpLinearlyToThePeak) {
 TEST(ScheduleTest, DecaysAsItsNameSays) {
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::inverse_sqrt), 15), 0.5);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::inverse_sqrt), 99), 0.2);
-  EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::inverse_sqrt), 100000), 0.1);  // min_lr
+  // Not below min_lr.
+  EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::inverse_sqrt), 100000), 0.1);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::constant), 19), 1.0);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::constant), 1000), 1.0);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::linear), 12), 0.55);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::cosine), 12), 0.55);
-  // A quarter of the way: 0.1 + 0.9 (1 + cos(pi/4)) / 2
+  // A quarter of the decay gives 0.1 + 0.9 (1 + cos(pi/4)) / 2.
   EXPECT_NEAR(learning_rate(schedule(ScheduleKind::cosine), 8), 0.868198, 1e-6);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::warmup_stable_decay), 14), 1.0);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::warmup_stable_decay), 17), 0.55);

@@ -35,7 +35,8 @@ TEST(BatchSchedule, RisesStageByStage) {
   EXPECT_EQ(batches.before(31), 254);
 }
 
-// Every small ramp, against the sum of its batches; no batch is smaller than the one before.
+// Compares every small ramp with the sum of its batches, and checks that no batch is smaller than
+// the one before.
 TEST(BatchSchedule, CountsWhatItsBatchesHave) {
   for (std::int64_t full = 1; full <= 9; ++full) {
     for (std::int64_t from = 1; from <= full; ++from) {

@@ -1,5 +1,5 @@
-// What the tests of datasets share: a folder that goes away, texts, small packed datasets, and a
-// group of ranks made of threads.
+// Shared by the tests of datasets: a temporary folder, texts, small packed datasets, and a group of
+// ranks that are threads.
 #pragma once
 
 #include <barrier>
@@ -28,7 +28,8 @@ class DataTest : public testing::Test {
     fs::create_directories((folder_ / name).parent_path());
     std::ofstream(folder_ / name, std::ios::binary) << text;
   }
-  // A file as large as needed to fill several blocks of 1 MiB.
+  // Writes `bytes` bytes of random letters and line ends, which may be many enough for several
+  // digest blocks.
   void write_random_text(const std::string& name, std::int64_t bytes, std::uint64_t seed) const {
     std::string text;
     for (std::int64_t i = 0; i < bytes; ++i) {
@@ -48,8 +49,8 @@ class DataTest : public testing::Test {
   fs::path folder_ = temp_.path();
 };
 
-// Runs fn once a rank, on threads that exchange texts as MPI ranks would. The first exception is
-// thrown again, when all have ended: so no rank may wait for one that failed.
+// Runs fn once per rank, on threads that exchange texts as MPI ranks would. Rethrows the first
+// exception when all ranks have ended, so no rank may wait for a failed one.
 inline void run_ranks(int size, const std::function<void(const RankGroup&)>& fn) {
   std::barrier barrier(size);
   std::vector<std::string> texts(static_cast<std::size_t>(size));
@@ -86,7 +87,7 @@ inline void run_ranks(int size, const std::function<void(const RankGroup&)>& fn)
   }
 }
 
-// Every token of a dataset, shard after shard.
+// Returns all tokens of a dataset, shard by shard.
 inline std::vector<std::int32_t> all_tokens(const Dataset& dataset) {
   std::vector<std::int32_t> tokens;
   std::vector<std::byte> scratch;

@@ -39,8 +39,8 @@ DatasetManifest sample_manifest() {
   return manifest;
 }
 
-// The sample with one change, sealed again: what a careful attacker or a broken program would
-// write.
+// Returns the sample manifest with one change and a new seal, as an attacker or a faulty program
+// could write it.
 std::string altered(const std::function<void(ordered_json&)>& change) {
   std::string text = manifest_text(sample_manifest());
   ordered_json object = ordered_json::parse(text);
@@ -86,7 +86,7 @@ TEST(DatasetManifestTest, EveryTruncationIsFound) {
 TEST(DatasetManifestTest, ANewerVersionIsRefusedByNumber) {
   const std::string sealed = altered([](ordered_json& o) { o["version"] = 7; });
   EXPECT_THAT(refusal(sealed), HasSubstr("version 7 is newer than 1"));
-  // A newer program may seal in another way.
+  // The version is checked before the seal, because a newer program may seal in another way.
   EXPECT_THAT(refusal(R"({"format": "trireme-dataset", "version": 2, "new": true})"),
               HasSubstr("version 2 is newer than 1"));
 }
@@ -154,8 +154,8 @@ TEST(DatasetManifestTest, HostileFieldsAreRefusedByName) {
   }
 }
 
-// What tests/fuzz/dataset_manifest_fuzz.cc does, from a fixed seed: behind a seal that holds, any
-// text is a manifest or a DataError.
+// Does what tests/fuzz/dataset_manifest_fuzz.cc does, from a fixed seed: any text with a valid seal
+// is a manifest or a DataError.
 TEST(DatasetManifestTest, MutatedTextsAreParsedOrRefused) {
   const std::string whole = manifest_text(sample_manifest());
   const std::string body = whole.substr(0, whole.rfind(",\n \"seal\""));

@@ -28,7 +28,7 @@ using testing::SizeIs;
 
 class DatasetTest : public DataTest {
  protected:
-  // Two shards of about 2.2 MiB: several blocks each.
+  // Makes two shards of about 2.2 MiB, which have several digest blocks each.
   fs::path pack_two_shards() {
     write_random_text("in/a.txt", 1'100'000, 1);
     write_random_text("in/b.txt", 1'150'000, 2);
@@ -78,7 +78,8 @@ TEST_F(DatasetTest, ASequenceThatIsTooLongIsRefusedWithWhatIsPossible) {
   EXPECT_THROW((void)dataset.samples(0), ConfigError);
 }
 
-// One flip in every region of a shard: superblock, headers, offsets, padding, tokens, the very end.
+// Flips one bit in every region of a shard: superblock, headers, offsets, padding, tokens and the
+// last byte.
 TEST_F(DatasetTest, EveryFlipIsFoundAndNamedAndNeverUsed) {
   const fs::path folder = pack_two_shards();
   const ShardEntry entry = Dataset::open(folder).manifest().shards[1];
@@ -109,7 +110,7 @@ TEST_F(DatasetTest, EveryFlipIsFoundAndNamedAndNeverUsed) {
     const auto named = AllOf(HasSubstr(path.string()), HasSubstr(fmt::format("block {},", block)),
                              HasSubstr("expected"), HasSubstr("found"));
     EXPECT_THAT(verify(folder).damage, testing::ElementsAre(named)) << at;
-    // Whoever reads tokens of that block never sees them.
+    // A reader of tokens in that block never sees the damage.
     const Dataset dataset = Dataset::open(folder);
     const std::int64_t token =
         std::clamp<std::int64_t>((at - entry.data_offset) / 2, 0, entry.n_tokens - 1);
@@ -130,15 +131,15 @@ TEST_F(DatasetTest, DamagedHeadersCloseTheWholeShard) {
   const Dataset dataset = Dataset::open(folder);
   std::vector<std::byte> scratch;
   std::vector<std::int32_t> to(10);
-  // Tokens far behind the damage.
+  // These tokens are far behind the damaged header.
   EXPECT_THROW(dataset.read({0, 1'000'000, 10}, to, scratch), DataError);
   dataset.read({1, 1'000'000, 10}, to, scratch);
 }
 
-// Longer than a tick of the clock that stamps files.
+// Sleeps for longer than the resolution of file timestamps.
 void wait_for_another_time() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
 
-// Block 1 holds the tokens that are read, and has been verified when the file changes.
+// The tokens are in block 1, which has been verified before the file changes.
 TEST_F(DatasetTest, AChangeAfterABlockWasVerifiedIsFound) {
   const fs::path folder = pack_two_shards();
   const fs::path path = folder / "shards/00000.h5";
@@ -173,7 +174,7 @@ TEST_F(DatasetTest, AChangeAfterABlockWasVerifiedIsFound) {
     EXPECT_THAT(message_of<DataError>(read), AllOf(HasSubstr(path.string()), HasSubstr(named)));
     EXPECT_THAT(message_of<DataError>(read), HasSubstr(path.string())) << "the second time";
     fs::copy_file(original, path, fs::copy_options::overwrite_existing);
-    read();  // as it was packed
+    read();  // the file is as it was packed
     EXPECT_EQ(to, expected);
   }
 }
@@ -226,7 +227,7 @@ TEST_F(DatasetTest, MissingTruncatedLongerAndExtraFilesAreNamed) {
     const auto named = AllOf(HasSubstr("00001.h5"), HasSubstr(word));
     EXPECT_THAT(message_of<DataError>([&] { Dataset::open(folder); }), named);
     EXPECT_THAT(verify(folder).damage, testing::ElementsAre(named));
-    // The other ranks, which look at no file before they read it.
+    // The other ranks do not check files before they read them.
     const Dataset dataset(folder, read_manifest_text(folder));
     std::vector<std::byte> scratch;
     EXPECT_THAT(message_of<DataError>([&] { (void)dataset.read({1, 0, 5}, scratch); }), named);
@@ -245,7 +246,7 @@ TEST_F(DatasetTest, ATokenOutsideTheVocabularyIsNamed) {
   write("in/a.txt", "aabc");
   const PackOptions o = options("in", "data");
   pack(o, {});
-  // A program that wrote a wrong vocabulary, everything else being right.
+  // Simulates a program that wrote only the vocabulary wrongly.
   DatasetManifest manifest = Dataset::open(o.out).manifest();
   manifest.vocab = 99;
   std::ofstream(o.out / "manifest.json", std::ios::binary) << manifest_text(manifest);
@@ -261,7 +262,7 @@ TEST_F(DatasetTest, ATokenOutsideTheVocabularyIsNamed) {
   EXPECT_THAT(verify(o.out).damage, SizeIs(1));
 }
 
-// TSan watches this one.
+// This test is for TSan.
 TEST_F(DatasetTest, ManyThreadsReadAtOnce) {
   const Dataset dataset = Dataset::open(pack_two_shards());
   const std::vector<std::int32_t> tokens = all_tokens(dataset);
@@ -315,11 +316,11 @@ TEST_F(DatasetTest, StagingCopiesWholeOrNotAtAll) {
   EXPECT_THAT(verify(to).damage, IsEmpty());
   EXPECT_EQ(read_file(to / "manifest.json"), read_file(folder / "manifest.json"));
   EXPECT_TRUE(stage(folder, to.string() + "/", {}).was_there);
-  // Another dataset in its place is not touched.
+  // Another dataset in the same place is left alone.
   write("in2/a.txt", "other");
   pack(options("in2", "data2"), {});
   EXPECT_THROW(stage(folder_ / "data2", to, {}), PolicyError);
-  // Damage on the way is named, and nothing appears.
+  // Damage found while copying is named, and the target folder does not appear.
   flip_bit(folder / "shards/00001.h5", 1'500'000);
   const fs::path other = folder_ / "node/other";
   EXPECT_THAT(message_of<DataError>([&] { stage(folder, other, {}); }), HasSubstr("block 1,"));

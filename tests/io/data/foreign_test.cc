@@ -1,4 +1,4 @@
-// Datasets and other programs: h5py reads ours, and we convert what h5py wrote.
+// Tests the exchange with other programs: h5py reads our datasets, and we convert what h5py wrote.
 #include <cstdlib>
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ int run_python(const std::string& script, const std::string& arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// A file of write_foreign.py, and what the error about it says.
+// The name of a file of write_foreign.py, and words of the error that refuses it.
 struct Refusal {
   const char* name;
   std::vector<const char*> words;
@@ -95,7 +95,7 @@ TEST_F(ForeignTest, ChunkedAndFilteredFilesAreConverted) {
   });
   EXPECT_EQ(report.shards, 4);
   EXPECT_EQ(report.n_tokens, 100'000);
-  // Four documents, cut by three ends of shards.
+  // The ends of three shards cut the four documents.
   EXPECT_EQ(report.n_docs, 7);
   const Dataset dataset = Dataset::open(o.out);
   EXPECT_TRUE(verify_shards(o.out, dataset.manifest(), 0, 1, {}).damage.empty());

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kSequence = 64;
 
-// What one micro-batch held, as values.
+// A copy of one micro-batch.
 struct Seen {
   std::int64_t first_sample;
   std::vector<std::int32_t> ids;
@@ -50,7 +50,7 @@ class LoaderTest : public DataTest {
   std::int64_t samples_ = 0;
 };
 
-// All micro-batches of a step, as a rank that is alone has them.
+// Returns all micro-batches of a step, which a single rank computes.
 std::vector<std::int64_t> all_micros(std::int64_t count) {
   std::vector<std::int64_t> micros(static_cast<std::size_t>(count));
   std::iota(micros.begin(), micros.end(), 0);
@@ -67,7 +67,7 @@ TEST_F(LoaderTest, GivesTheSamplesOfTheSampler) {
     for (const int threads : {1, 3}) {
       LoaderPlan plan = plan_of(6, 3);
       plan.threads = threads;
-      // Into the second epoch.
+      // The range reaches into the second epoch.
       const std::int64_t first = samples_ - 20;
       Loader loader(*dataset_, sampler(shuffle), plan, first);
       std::vector<std::byte> scratch;
@@ -86,7 +86,7 @@ TEST_F(LoaderTest, GivesTheSamplesOfTheSampler) {
   }
 }
 
-// Whatever the number of ranks: the micro-batches of a step are the same ones.
+// The micro-batches of a step do not depend on the number of ranks.
 TEST_F(LoaderTest, RanksShareTheSameMicroBatches) {
   constexpr std::int64_t kMicros = 8;
   constexpr std::int64_t kSteps = 5;
@@ -99,7 +99,7 @@ TEST_F(LoaderTest, RanksShareTheSameMicroBatches) {
     std::vector<Seen> shared(one.size());
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       LoaderPlan plan = plan_of(4 * kMicros, 4);
-      // In turns on 4 ranks, neighbours on others.
+      // With 4 ranks, micro-batches are dealt out in turns, and otherwise in consecutive shares.
       std::vector<std::int64_t> micros;
       for (std::int64_t i = 0; i < kMicros / ranks; ++i) {
         micros.push_back(ranks == 4 ? i * ranks + rank : rank * (kMicros / ranks) + i);
@@ -127,10 +127,10 @@ TEST_F(LoaderTest, ResumeEqualsNeverStopping) {
   }
 }
 
-// From 4 by 4 to 14 samples, every 3 batches.
+// The batch grows from 4 to 14 samples, by 4 every 3 batches.
 const BatchSchedule kRamp(14, {4, 4, 3});
 
-// A change of the batch neither skips a sample nor repeats one, on whichever rank it is read.
+// When the batch size changes, no sample is skipped or read twice, whichever rank reads it.
 TEST_F(LoaderTest, ARampReadsEverySampleOnce) {
   LoaderPlan plan = plan_of(kRamp, 2);
   plan.steps = 12;
@@ -143,7 +143,7 @@ TEST_F(LoaderTest, ARampReadsEverySampleOnce) {
     }
     EXPECT_THROW(loader.next(), InternalError);
   }
-  // Two ranks, the micro-batches in turns or in halves; 14 samples are 14 micro-batches of 1.
+  // Two ranks take the micro-batches in turns or in halves; 14 samples are 14 micro-batches of 1.
   for (const bool in_turns : {true, false}) {
     std::vector<int> seen(static_cast<std::size_t>(kRamp.before(12)), 0);
     for (const std::int64_t rank : {0, 1}) {

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 class PackerTest : public DataTest {
  protected:
-  // The documents of a dataset, by its document offsets.
+  // Returns the documents of a dataset, cut at its document offsets.
   static std::vector<std::string> documents(const fs::path& folder) {
     const Dataset dataset = Dataset::open(folder);
     const auto tokenizer = make_tokenizer("bytes");
@@ -42,7 +42,7 @@ class PackerTest : public DataTest {
     const Dataset dataset = Dataset::open(folder);
     return verify_shards(folder, dataset.manifest(), 0, 1, {}).damage;
   }
-  // Every file of a folder, by name.
+  // Returns the contents of every file in a folder, by name.
   static std::map<std::string, std::string> contents(const fs::path& folder) {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -155,7 +155,7 @@ TEST_F(PackerTest, TheSplitTakesEachDocumentOnce) {
   std::ranges::sort(train);
   EXPECT_EQ(train.size(), 4000);
   EXPECT_EQ(std::ranges::unique(train).begin(), train.end());
-  // The whole corpus under another folder is split alike.
+  // Moving the inputs to another folder does not change the split.
   fs::rename(folder_ / "in", folder_ / "moved");
   PackOptions again = options("moved", "again");
   again.shard_bytes = o.shard_bytes;
@@ -177,7 +177,7 @@ TEST_F(PackerTest, ASplitThatLeavesASideEmptyWritesNothing) {
                 testing::AllOf(HasSubstr("all 5 documents would go to "),
                                HasSubstr(fraction < 0.5 ? "none to validation" : "none to train")));
     EXPECT_FALSE(fs::exists(o.out));
-    // The fraction that the message names gives both sides a document.
+    // The fraction in the message gives both sides a document.
     const std::string before = ". With --validation-fraction ";
     o.validation_fraction = std::stod(message.substr(message.find(before) + before.size()));
     const auto reports = pack(o, {});
@@ -206,7 +206,7 @@ TEST_F(PackerTest, AnInterruptedPackGoesOn) {
   pack(o, {});
   const auto whole = contents(o.out);
   o.out = folder_ / "resumed";
-  // Stops in the middle of a shard, the way a full disk or a kill would.
+  // Stops in the middle of a shard, as after a full disk or a kill.
   std::int64_t reports = 0;
   o.progress = [&](std::int64_t, std::int64_t) {
     if (++reports == 7) {
@@ -217,7 +217,7 @@ TEST_F(PackerTest, AnInterruptedPackGoesOn) {
   EXPECT_THROW(Dataset::open(o.out), DataError);
   write("resumed/shards/00003.h5.tmp", "half written");
   write("resumed/shards/00044.h5", "of an earlier plan");
-  // One finished shard was damaged meanwhile: it must be made again.
+  // A finished shard has been damaged meanwhile, so it must be made again.
   flip_bit(o.out / "shards/00000.h5", 5000);
   o.progress = {};
   const PackReport report = pack(o, {}).front();
@@ -227,7 +227,7 @@ TEST_F(PackerTest, AnInterruptedPackGoesOn) {
   EXPECT_TRUE(pack(o, {}).front().was_complete);
 }
 
-// The size and the time of a file are as before, its content is not.
+// The file keeps its size and modification time, but its content changes.
 TEST_F(PackerTest, ARestartSeesWhatChangedInDisguise) {
   for (int i = 0; i < 4; ++i) {
     write_random_text(fmt::format("in/{}.txt", i), 30'000, i);

@@ -1,7 +1,7 @@
 """Reads a packed dataset with h5py alone and compares it with the texts it was packed from.
 
     read_with_h5py.py DATASET TEXT...     the documents, in order
-Exits with 77 where h5py is not installed.
+Exits with 77 if h5py is not installed.
 """
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""The order of samples, computed a second time: prints the golden values of sampler_test.cc."""
+"""Computes the order of samples independently and prints the golden values of sampler_test.cc."""
 
 MASK = (1 << 64) - 1
 
@@ -11,7 +11,7 @@ def mix64(x):
 
 
 def permutation(n, key):
-    """The list p with p[i] = where element i of range(n) goes."""
+    """Returns the list p where p[i] is the position of element i of range(n)."""
     bits = (n - 1).bit_length()
     low_bits = (bits + 1) // 2
     keys = []

@@ -56,7 +56,8 @@ TEST(FeistelTest, LargeDomainsInvert) {
   }
 }
 
-// Chi-square of where element 0 goes, over keys: 99.99 % of fair shuffles stay below the limit.
+// Checks by chi-square where the first and the last element go over many keys; 99.99 % of fair
+// shuffles stay below the limit.
 TEST(FeistelTest, SpreadsEvenlyOverKeys) {
   for (const std::int64_t n : {7, 16, 100}) {
     constexpr std::int64_t kKeys = 20000;
@@ -78,7 +79,7 @@ TEST(FeistelTest, SpreadsEvenlyOverKeys) {
   }
 }
 
-// Neighbours must not stay neighbours.
+// Neighbouring elements must not stay neighbours.
 TEST(FeistelTest, TearsNeighboursApart) {
   constexpr std::int64_t kSize = 10000;
   const FeistelPermutation permutation(kSize, 12345);
@@ -119,8 +120,8 @@ TEST(SamplerTest, SeedsAndEpochsDiffer) {
   }
 }
 
-// Resume depends on it: a change here changes the order of every run that goes on. The values are
-// from sampler_golden.py, which computes the order in its own way.
+// A change here would change the sample order of every resumed run. sampler_golden.py computes the
+// values independently.
 TEST(SamplerTest, TheOrderIsFrozen) {
   const auto probe = [](Shuffle shuffle) {
     const Sampler sampler(1003, 10, shuffle, 1);
@@ -130,7 +131,7 @@ TEST(SamplerTest, TheOrderIsFrozen) {
   EXPECT_EQ(probe(Shuffle::global), (std::vector<std::int64_t>{349, 854, 603, 720, 369}));
 }
 
-// Within one window, reads touch 16 blocks, or 17 where the short block shifted the rest.
+// Reads within one window touch 16 blocks, or 17 if the short block has shifted them.
 TEST(SamplerTest, BlockShuffleKeepsReadsTogether) {
   constexpr std::int64_t kBlock = 50;
   constexpr std::int64_t kWindow = 16 * kBlock;

@@ -1,6 +1,6 @@
-"""Writes what other programs, unfinished or hostile ones among them, might leave behind.
+"""Writes HDF5 files as other programs, including unfinished or hostile ones, might leave them.
 
-    write_foreign.py FOLDER     Makes FOLDER/NAME.h5 for each function below. Exits with 77 where
+    write_foreign.py FOLDER     Makes FOLDER/NAME.h5 for each function below. Exits with 77 if
                                 h5py is not installed.
 """
 import ctypes
@@ -19,7 +19,7 @@ TOKENS = (numpy.arange(100_000, dtype="i8") * 7919) % 50_000
 GZIP = {"compression": "gzip", "shuffle": True, "fletcher32": True}
 
 
-# Complete files.
+# The functions below write complete files.
 def gzip(file):
     file.create_dataset("tokens", data=TOKENS.astype(">i8"), chunks=(1000,), **GZIP)
     file["doc_offsets"] = numpy.array([0, 10, 10, 40_000, 99_999, 100_000])
@@ -55,7 +55,7 @@ def plain_edges_latest(file):
     creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     creation.set_chunk((999,))
     creation.set_deflate(1)
-    # h5py has no name for it: H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS.
+    # h5py has no interface for H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS.
     maps = pathlib.Path("/proc/self/maps").read_text().split()
     library = ctypes.CDLL(next(word for word in maps if "/libhdf5_serial.so" in word))
     if library.H5Pset_chunk_opts(ctypes.c_int64(creation.id), ctypes.c_uint(2)) < 0:
@@ -72,7 +72,7 @@ def compact(file):
     dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, TOKENS[:1000].astype("u2"))
 
 
-# Files that do not hold what they promise.
+# The functions below write files that lack values they claim to hold.
 def negative(file):
     file.create_dataset("tokens", data=numpy.array([1, 2, -3], dtype="i4"))
 
@@ -149,7 +149,7 @@ def offsets_unfinished(file):
     file.create_dataset("doc_offsets", shape=(3,), dtype="i8")
 
 
-# Files that point at other files, and damaged ones.
+# The functions below write damaged files, and files that refer to other files.
 def secret(file):
     file["tokens"] = numpy.arange(1000, dtype="u2")
 
