@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// The number of bytes up to and including the last line end.
+// Returns the number of bytes up to and including the last line end.
 std::int64_t whole_lines(const File& file) {
   std::array<char, 4096> chunk{};
   std::int64_t end = file.size();
@@ -49,7 +49,7 @@ bool AppendFile::append(std::string_view record) noexcept {
     bytes_ += bytes;
     return true;
   } catch (const std::exception&) {
-    // Cut off what was written of it; where even that fails, the next record follows a torn one.
+    // Removes what was written of the record. If that fails too, a torn record stays in the file.
     (void)!::ftruncate(file_.fd(), bytes_);
     (void)::lseek(file_.fd(), bytes_, SEEK_SET);
     ++dropped_;

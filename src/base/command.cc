@@ -24,8 +24,8 @@ using Descriptor = UniqueHandle<FileDescriptorTraits>;
 constexpr int kNoSuchCommand = 127;
 constexpr std::chrono::milliseconds kBetweenLooks{2};
 
-// Starts it in a process group of its own, with the default action for every signal; 0 where there
-// is no such program.
+// Starts the program in a process group of its own, with the default action for every signal.
+// Returns 0 if it can't be started.
 pid_t spawn(std::vector<std::string>& argv, const Pipe& out, const Pipe& err) {
   std::vector<char*> words;
   for (std::string& word : argv) {
@@ -54,7 +54,8 @@ pid_t spawn(std::vector<std::string>& argv, const Pipe& out, const Pipe& err) {
   return code == 0 ? pid : 0;
 }
 
-// Reads what is there; false at the end.
+// Appends the available bytes to `to`, up to kMostCommandOutput in all. Returns false at the end of
+// the stream.
 bool drain(const Descriptor& from, std::string& to) {
   std::array<char, 4096> bytes{};
   const ssize_t n = ::read(from.get(), bytes.data(), bytes.size());
@@ -65,7 +66,7 @@ bool drain(const Descriptor& from, std::string& to) {
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
-// Until both are at their end, or the deadline: false.
+// Reads until both streams end. Returns false if the deadline passes first.
 bool read_both(std::array<Descriptor, 2>& from, CommandResult& result, Clock::time_point deadline) {
   std::array<pollfd, 2> ends = {pollfd{from[0].get(), POLLIN, 0}, pollfd{from[1].get(), POLLIN, 0}};
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
@@ -85,7 +86,8 @@ bool read_both(std::array<Descriptor, 2>& from, CommandResult& result, Clock::ti
   return true;
 }
 
-// A program may close its output and live on.
+// Waits separately from reading the output, because a program may close its output and continue to
+// run.
 int wait_for(pid_t pid, bool& late, Clock::time_point deadline) {
   int status = 0;
   while (true) {

@@ -27,7 +27,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return whole ? std::optional(number) : std::nullopt;
 }
 
-// Infinities and NaN are no settings.
+// Refuses infinities and NaN.
 std::optional<double> parse_real(std::string_view text) {
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -63,7 +63,7 @@ ConfigValue list_of(std::span<const double> numbers) {
   return value;
 }
 
-// Exact, with a suffix where that loses nothing.
+// Writes the exact size, with the largest suffix that divides it.
 std::string size_text(std::int64_t bytes) {
   for (const auto& [suffix, shift] : {std::pair{'G', 30}, {'M', 20}, {'K', 10}}) {
     if (bytes != 0 && bytes % (std::int64_t{1} << shift) == 0) {
@@ -196,7 +196,7 @@ ConfigRule ConfigBinder::real(const std::string& key, double& value, std::string
 }
 
 ConfigRule ConfigBinder::real(const std::string& key, float& value, std::string_view doc) {
-  // The default is shown as the float's own shortest text, not as the double's.
+  // The default is shown in the shortest form of the float, not of the double made from it.
   const std::string fallback = fmt::format("{}", value);
   double wide = value;
   const ConfigRule rule = real(key, wide, doc);
@@ -227,7 +227,7 @@ ConfigRule ConfigBinder::boolean(const std::string& key, bool& value, std::strin
 ConfigRule ConfigBinder::text(const std::string& key, std::string& value, std::string_view doc) {
   const Given* given = begin(key, ConfigValue::scalar(value), doc, "text");
   if (given != nullptr && given->value.kind == ConfigValue::Kind::null) {
-    value.clear();  // `key=` takes back what another source has given
+    value.clear();  // `key=` unsets what a weaker source has given
     const ConfigRule rule = end(given, true);
     resolved_.back().value = ConfigValue::scalar("");
     return rule;

@@ -1,4 +1,4 @@
-// The other half of ConfigBinder: where values come from, what is said when they are wrong, and the
+// The second half of ConfigBinder: where values come from, how errors are reported, and the
 // resolved configuration as YAML.
 #include <algorithm>
 #include <cctype>
@@ -31,8 +31,8 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-// A value given as bare text, outside of YAML: `[a, b]` and `{a: 1}` are YAML, all else is taken as
-// it stands.
+// Parses a value given outside of a YAML file. `[a, b]` and `{a: 1}` are parsed as YAML; any other
+// text is the value itself.
 std::vector<ConfigEntry> parse_assignment(const std::string& key, const std::string& text,
                                           const std::string& origin) {
   if (text.starts_with('[') || text.starts_with('{')) {
@@ -44,7 +44,8 @@ std::vector<ConfigEntry> parse_assignment(const std::string& key, const std::str
   return {{key, ConfigValue::scalar(text), 1}};
 }
 
-// A file that is no configuration, by its size say, is a wrong argument and not damaged data.
+// A file that can't be a configuration, for example because of its size, is a wrong argument and
+// not damaged data.
 std::string read_config(const std::filesystem::path& path) {
   try {
     return read_file(path, kMaxConfigBytes);
@@ -104,7 +105,7 @@ void ConfigBinder::add_site_files(const std::filesystem::path& folder) {
 }
 
 void ConfigBinder::add_file(const std::filesystem::path& path) {
-  std::error_code unusable;  // which reading the file reports
+  std::error_code unusable;  // reading the file reports the error
   if (std::filesystem::is_directory(path, unusable)) {
     throw ConfigError(fmt::format("{} is a folder: give the YAML file in it", path.string()));
   }
@@ -242,7 +243,7 @@ void ConfigBinder::finish() const {
 
 namespace {
 
-// Writes the keys below `prefix`, sections where their first key stands.
+// Writes the keys below `prefix`, each section at the position of its first key.
 void write_section(const std::vector<ResolvedKey>& keys, const std::string& prefix, int depth,
                    std::string& out) {
   std::set<std::string> sections_done;

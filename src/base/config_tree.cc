@@ -15,9 +15,10 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kMaxKeyBytes = 200;  // sections included
+constexpr std::size_t kMaxKeyBytes = 200;  // includes the names of the sections
 
-// Flattens the parser's events. Frames: a mapping waits for a key, then for its value.
+// Flattens the parser's events. A frame of the stack is a mapping that expects a key or a key's
+// value.
 class Flattener : public YAML::EventHandler {
  public:
   explicit Flattener(std::string origin) : origin_(std::move(origin)) {}
@@ -95,14 +96,14 @@ class Flattener : public YAML::EventHandler {
     if (anchor != 0) {
       fail(mark, "anchors (&name) are not supported: write the value out where it is used");
     }
-    if (tag.size() > 1) {  // "?" plain, "!" quoted
+    if (tag.size() > 1) {  // "?" is a plain scalar's tag, "!" a quoted one's
       fail(mark, fmt::format("the tag {} is not supported: remove it", tag));
     }
   }
 
   std::string full_key() const { return frames_.back().prefix + frames_.back().key; }
 
-  // text is null for YAML's null.
+  // text: null for YAML's null.
   void value(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
              const std::string* text) {
     refuse_extras(mark, tag, anchor);
@@ -209,8 +210,7 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-// The distance of optimal string alignment: the number of insertions, deletions, substitutions and
-// swaps of neighbours that turn a into b.
+// Returns Levenshtein's distance (insertions, deletions, substitutions).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> two_back(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "event files are little-endian");
 
-// CRC-32C (Castagnoli), reflected polynomial 0x82F63B78.
+// Makes the table of CRC-32C (Castagnoli) for the reflected polynomial 0x82F63B78.
 constexpr std::array<std::uint32_t, 256> crc_table() {
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t i = 0; i < table.size(); ++i) {
@@ -30,7 +30,7 @@ constexpr std::array<std::uint32_t, 256> crc_table() {
 
 constexpr auto kCrcTable = crc_table();
 
-// As TFRecord stores it, so that a CRC over data with CRCs in it stays sound.
+// Masks a CRC as TFRecord does, so that the CRC of data that contains CRCs stays reliable.
 std::uint32_t masked(std::uint32_t crc) { return std::rotr(crc, 15) + 0xA282EAD8U; }
 
 std::string fixed32(std::uint32_t value) {
@@ -52,7 +52,7 @@ std::string varint(std::uint64_t value) {
   return out + static_cast<char>(value);
 }
 
-// Protobuf: a field starts with its number and wire type.
+// In protobuf, a field starts with its number and wire type.
 enum WireType : std::uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 std::string tag_of(std::uint32_t field, WireType type) { return varint(field << 3 | type); }
 
@@ -62,7 +62,7 @@ std::string bytes_field(std::uint32_t field, std::string_view bytes) {
 
 std::string event_head(double wall_time, std::int64_t step) {
   std::string out = tag_of(1, kFixed64) + fixed64(std::bit_cast<std::uint64_t>(wall_time));
-  if (step != 0) {  // proto3 leaves zeros out
+  if (step != 0) {  // proto3 omits zeros
     out += tag_of(2, kVarint) + varint(static_cast<std::uint64_t>(step));
   }
   return out;
@@ -74,7 +74,7 @@ double unix_time() {
 }
 
 AppendFile create_in(const std::filesystem::path& folder) {
-  static std::atomic<int> files{0};  // tells files of one process and second apart
+  static std::atomic<int> files{0};  // distinguishes files that a process makes in the same second
   make_directories(folder);
   return AppendFile::create_new(folder / fmt::format("events.out.tfevents.{:010}.{}.{}.{}",
                                                      static_cast<std::int64_t>(unix_time()),

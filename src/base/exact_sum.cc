@@ -11,14 +11,14 @@ constexpr int kLimbBits = 32;
 constexpr std::int64_t kLimbMask = 0xFFFFFFFF;
 constexpr int kLowest = -1074;  // exponent of the smallest double
 constexpr int kMantissa = 53;
-// So many additions of less than 2^32 to a limb stay below 2^62.
+// This many additions of less than 2^32 each keep a limb below 2^62.
 constexpr std::int64_t kMostAdded = std::int64_t{1} << 29;
 
 enum Special : std::size_t { kNan = ExactSum::kLimbs, kPositive, kNegative };
 
 using Words = std::array<std::int64_t, ExactSum::kWords>;
 
-// Afterwards all limbs lie in [0, 2^32), but the highest, which has the sign.
+// Moves carries up, so that all limbs are in [0, 2^32) except the highest, which has the sign.
 void carry_up(Words& words) {
   for (std::size_t i = 0; i + 1 < ExactSum::kLimbs; ++i) {
     words[i + 1] += words[i] >> kLimbBits;
@@ -26,7 +26,7 @@ void carry_up(Words& words) {
   }
 }
 
-// 64 bits of the limbs from bit `at` on.
+// Returns the 64 bits of the limbs from bit `at` on.
 std::uint64_t bits_from(const Words& words, int at) {
   const auto limb = static_cast<std::size_t>(at / kLimbBits);
   const int shift = at % kLimbBits;
@@ -51,7 +51,7 @@ bool any_below(const Words& words, int bit) {
   return false;
 }
 
-// Of limbs that are not negative.
+// Rounds a sum whose limbs are not negative.
 double rounded(const Words& words) {
   std::size_t top = ExactSum::kLimbs;
   while (top > 0 && words[top - 1] == 0) {

@@ -27,20 +27,20 @@ struct LiveRule {
   std::atomic<std::int64_t> passages{0};
 };
 
-// The plan in force. Written by arm_faults() alone, before other threads pass points.
+// The plan in force. Only arm_faults() changes it, before other threads pass fault points.
 struct Plan {
   int rank = 0;
   std::vector<std::unique_ptr<LiveRule>> rules;
 };
 Plan& plan() {
-  static Plan& the_plan = *new Plan;  // for threads that outlive main()
+  static Plan& the_plan = *new Plan;  // never destroyed, for threads that outlive main()
   return the_plan;
 }
 
-// Straight to the descriptor: what follows may be the end of the process.
+// Writes directly to the descriptor, because the process may end right after.
 void say(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
 
-// The rule that strikes at this passage, if any.
+// Returns the rule that applies to this passage, or null.
 const FaultRule* next_fault(std::string_view site) {
   check(find_fault_site(site) != nullptr, "every fault point is listed in the table");
   const FaultRule* striking = nullptr;
@@ -67,7 +67,7 @@ const FaultRule* next_fault(std::string_view site) {
   }
 }
 
-// Ends the process, or changes nothing: for faults that no return value tells.
+// Runs the actions that end, stop or delay the process; the others are left to the caller.
 void act(const FaultAction& action, std::string_view site) {
   switch (action.kind) {
     case Kind::kill:
@@ -100,12 +100,12 @@ void act(const FaultAction& action, std::string_view site) {
   }
 }
 
-// What becomes of bytes that pass; of f32 values where the action speaks of numbers.
+// Changes the bytes that pass the fault point, which are f32 values for actions on numbers.
 void change(const FaultAction& action, void* data, std::int64_t bytes) {
   auto* const values = static_cast<float*>(data);
   const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(float));
   if (action.kind == Kind::corrupt && bytes > 0) {
-    // Of an f32 the mantissa's highest bit but one.
+    // If the data is f32, this flips the second-highest bit of a mantissa.
     const std::int64_t at = std::min(bytes / 2 / 4 * 4 + 2, bytes - 1);
     auto* const byte = static_cast<unsigned char*>(data) + at;
     *byte = static_cast<unsigned char>(*byte ^ 0x20U);
@@ -117,7 +117,8 @@ void change(const FaultAction& action, void* data, std::int64_t bytes) {
   }
 }
 
-// Half of it in whole pages, as direct writing is cut short, too; of what is no page, one byte.
+// Returns half of the bytes in whole pages, as direct I/O requires. A single page can't be
+// shortened; of less, one byte remains.
 std::int64_t shortened(std::int64_t bytes) {
   constexpr std::int64_t kPage = 4096;
   const std::int64_t pages = bytes / 2 / kPage * kPage;

@@ -21,7 +21,7 @@ constexpr int kLargestErrno = 133;  // EHWPOISON
 constexpr double kLongestSleep = 1e6;
 constexpr std::int64_t kMaxPlanBytes = 1 << 20;
 
-// In the order of FaultAction::Kind.
+// The names, indexed by FaultAction::Kind.
 constexpr std::array<std::string_view, 13> kActions = {"kill",  "stop", "segv",  "abort", "throw",
                                                        "spin",  "exit", "sleep", "errno", "corrupt",
                                                        "short", "nan",  "scale"};
@@ -56,7 +56,7 @@ std::optional<Number> parse_number(std::string_view text) {
   return whole && !text.empty() ? std::optional(value) : std::nullopt;
 }
 
-// 0 for a name that no error has.
+// Returns 0 if no error has this name.
 int errno_of(std::string_view name) {
   for (int code = 1; code <= kLargestErrno; ++code) {
     const char* const known = ::strerrorname_np(code);
@@ -67,7 +67,7 @@ int errno_of(std::string_view name) {
   return 0;
 }
 
-// What stands behind '='.
+// Parses the text after '='.
 void parse_value(std::string_view rule, std::string_view value, FaultAction& action) {
   if (action.kind == Kind::exit) {
     const auto code = parse_number<int>(value);

@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Linux moves at most 2 GiB in one call.
+// Linux transfers at most 2 GiB in one call.
 constexpr std::int64_t kMaxTransferBytes = std::int64_t{1} << 30;
 
-// call(bytes), a system call, behind the fault point that stands before it.
+// Passes the fault point before a system call, then makes the call as call(bytes).
 template <class Call>
 ssize_t pass(std::string_view site, std::size_t bytes, Call call) {
   const FaultyCall planned = fault_call(site, static_cast<std::int64_t>(bytes));
@@ -34,10 +34,10 @@ ssize_t pass(std::string_view site, std::size_t bytes, Call call) {
   return call(static_cast<std::size_t>(planned.bytes));
 }
 
-// Of the file that write_file_durably() fills before it replaces another.
+// Returns the suffix of the temporary file that write_file_durably() renames.
 std::string temporary_suffix() { return fmt::format(".tmp-{}", ::getpid()); }
 
-// A regular file; with O_DIRECTORY, a folder.
+// Opens a regular file, or a folder if flags contain O_DIRECTORY.
 int open_file(const fs::path& path, int flags, std::string_view operation) {
   while (true) {
     const ssize_t fd = pass("file.open", 0, [&](std::size_t) {
@@ -55,14 +55,15 @@ int open_file(const fs::path& path, int flags, std::string_view operation) {
 
 void sync_descriptor(int fd, const fs::path& path) {
   while (pass("file.sync", 0, [&](std::size_t) { return ::fsync(fd); }) != 0) {
-    // EINTR is no failure. After a real one, a second fsync could report success for lost data.
+    // EINTR is not a failure. After a real one, a second fsync could report success for lost data.
     if (errno != EINTR) {
       throw_errno(errno, "sync", path);
     }
   }
 }
 
-// Bytes that a write has moved. None at all, without an error, would be tried for ever.
+// Returns the bytes that a write has moved. Throws if it moved none without an error, because the
+// caller would repeat it endlessly.
 std::int64_t moved(ssize_t put, const fs::path& path) {
   if (put < 0 && errno == EINTR) {
     return 0;
@@ -104,7 +105,8 @@ void throw_errno(int code, std::string_view operation, const fs::path& path) {
   const std::string hint = advice(code);
   std::string name = path.string();
   if (const std::string suffix = temporary_suffix(); name.ends_with(suffix)) {
-    name.resize(name.size() - suffix.size());  // users know the file that is to be replaced
+    // The message names the file to be replaced, which the user knows.
+    name.resize(name.size() - suffix.size());
     operation = "write";
   }
   const std::string what =
@@ -157,7 +159,7 @@ std::int64_t File::read_at(std::int64_t offset, void* to, std::int64_t bytes) co
     }
     done += std::max<ssize_t>(got, 0);
   }
-  restore_floating_point();  // what was read is parsed and computed with
+  restore_floating_point();  // before the data is parsed and used in computations
   return done;
 }
 
@@ -194,7 +196,7 @@ void File::write_at(std::int64_t offset, const void* from, std::int64_t bytes) {
 }
 
 void File::reserve(std::int64_t bytes) {
-  // posix_fallocate would fall back to writing zeros; the bare call fails where it can't reserve.
+  // Unlike posix_fallocate, fallocate does not fall back to writing zeros if it can't reserve.
   while (bytes > 0 && ::fallocate(fd(), 0, 0, bytes) != 0) {
     if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) {
       return;
@@ -224,7 +226,7 @@ void File::wont_need(std::int64_t offset, std::int64_t bytes) const {
 }
 
 void File::close() {
-  // After close() the descriptor is gone even when it reports an error: never call it twice.
+  // close() releases the descriptor even if it reports an error, so it must not be called again.
   const auto close_once = [this](std::size_t) { return ::close(handle_.release()); };
   if (handle_ && pass("file.close", 0, close_once) != 0 && errno != EINTR) {
     throw_errno(errno, "close", path_);
@@ -251,8 +253,8 @@ void sync_directory(const fs::path& path) {
 
 namespace {
 
-// A rename replaces whatever bears the name: never a device, and never a link that stands for a
-// stream (/dev/stdout).
+// A rename replaces any file of that name. This refuses devices, and links that lead to a stream
+// (/dev/stdout).
 void refuse_stream(const fs::path& path) {
   std::error_code none;
   const fs::file_status target = fs::status(path, none);
@@ -292,7 +294,8 @@ void rename_durably(const fs::path& from, const fs::path& to) {
     return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE);
   };
   if (pass("file.rename", 0, rename) != 0) {
-    // Some network file systems know no flags; a directory never replaces a non-empty one there.
+    // Some network file systems do not support the flag. There, a rename still never replaces a
+    // folder that is not empty.
     if (errno != EINVAL && errno != ENOSYS) {
       throw_errno(errno, fmt::format("rename {} to", from.string()), to);
     }
@@ -314,7 +317,7 @@ void make_directories(const fs::path& path) {
   const fs::path parent = path.parent_path();
   make_directories(parent);
   if (path.filename().empty()) {
-    return;  // a slash at the end
+    return;  // the path ends in a slash
   }
   const int code = ::mkdir(path.c_str(), 0777) == 0 ? 0 : errno;
   if (code != 0 && !fs::is_directory(path, ignored)) {
@@ -323,7 +326,7 @@ void make_directories(const fs::path& path) {
   try {
     sync_directory(parent.empty() ? fs::path(".") : parent);
   } catch (const PolicyError&) {
-    // A folder that may be written but not read can't be synced.
+    // A folder that can be written but not read can't be synced.
   }
 }
 

@@ -13,7 +13,8 @@ std::atomic<std::int64_t> restorations{0};
 }  // namespace
 
 bool restore_floating_point() {
-  // All exceptions masked, nearest, no flush to zero; without the flags of what has happened.
+  // The default masks all exceptions, rounds to nearest and keeps denormals. Status flags are
+  // ignored.
   constexpr unsigned kDefault = 0x1F80;
   constexpr unsigned kHappened = 0x3F;
   if ((_mm_getcsr() & ~kHappened) == kDefault) {

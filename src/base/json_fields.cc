@@ -10,16 +10,17 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostDepth = 32;
-// What the values of one text may take in memory, which may be 19 times the text's own size. The
-// manifest of a million blocks stays below it.
+// The most memory that the values of one text may take, which can be 19 times the size of the text.
+// The manifest of a million blocks stays below it.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-// Estimates for one value, and for what a text, a key or a container takes beside its contents.
+// Estimates of the memory for one value, and for a text, key or container in addition to its
+// contents.
 constexpr std::size_t kValueBytes = 32;
 constexpr std::size_t kOwnedBytes = 64;
 
-// Reads a whole text without building anything, and refuses what JSON leaves open (a key that
-// occurs twice) and what would take too much memory or stack. Only then is it parsed: a value that
-// has grown too large can't even be destroyed safely, since nlohmann::json allocates to do so.
+// Scans a whole text without building values. Refuses duplicate keys, which JSON leaves undefined,
+// and text that would take too much memory or stack. This comes before parsing, because even
+// destroying a value that is too large can fail: nlohmann::json allocates memory for that.
 class Scan : public nlohmann::json_sax<json> {
  public:
   bool null() override { return take(0); }
@@ -28,7 +29,7 @@ class Scan : public nlohmann::json_sax<json> {
   bool number_unsigned(number_unsigned_t) override { return take(0); }
   bool number_float(number_float_t, const string_t&) override { return take(0); }
   bool string(string_t& text) override { return take(kOwnedBytes + text.size()); }
-  bool binary(binary_t&) override { return false; }  // not in JSON
+  bool binary(binary_t&) override { return false; }  // JSON has no binary values
   bool start_object(std::size_t) override { return open(); }
   bool start_array(std::size_t) override { return open(); }
   bool end_object() override { return close(); }
@@ -66,7 +67,7 @@ class Scan : public nlohmann::json_sax<json> {
     return true;
   }
 
-  std::vector<std::set<std::string>> keys_;  // of each open container; none in an array
+  std::vector<std::set<std::string>> keys_;  // keys of each open container; empty for an array
   std::size_t bytes_ = 0;
 };
 

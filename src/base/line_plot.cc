@@ -13,7 +13,7 @@
 namespace trireme {
 namespace {
 
-// Everything in pixels of a figure of fixed size.
+// The layout of a figure of fixed size, in pixels.
 constexpr double kWidth = 800;
 constexpr double kHeight = 480;
 constexpr double kLeft = 72;
@@ -22,7 +22,7 @@ constexpr double kTop = 48;
 constexpr double kBottom = kHeight - 56;
 constexpr double kLegendRow = 18;
 constexpr double kLabelHeight = 14;
-// Colours that stay apart for colour-blind readers (Okabe and Ito, 2008).
+// Okabe and Ito (2008) chose these colours to be distinct for colour-blind readers.
 constexpr std::array<std::string_view, 6> kColours = {"#0072b2", "#d55e00", "#009e73",
                                                       "#cc79a7", "#e69f00", "#56b4e9"};
 
@@ -35,7 +35,7 @@ struct Range {
       high = std::max(high, value);
     }
   }
-  // Never empty, never of no extent.
+  // Returns a range that is never empty or of zero length.
   Range padded(double part) const {
     if (!(low <= high)) {
       return {0, 1};
@@ -46,7 +46,7 @@ struct Range {
   }
 };
 
-// 1000 -> 1k; few enough digits to stay narrow.
+// Formats 1000 as 1k, with few digits, so that labels stay narrow.
 std::string tick_text(double value) {
   if (std::abs(value) >= 1e6) {
     return fmt::format("{:.4g}M", value / 1e6);
@@ -136,7 +136,7 @@ class Figure {
     std::vector<PlotMark> events = plot_.events;
     std::sort(events.begin(), events.end(),
               [](const PlotMark& a, const PlotMark& b) { return a.at < b.at; });
-    double free_from = 0;  // labels stand left of their lines and must not touch each other
+    double free_from = 0;  // labels are left of their lines and must not overlap
     for (const PlotMark& event : events) {
       const double x = std::clamp(across(event.at), kLeft, kRight);
       line(x, kTop, x, kBottom, "stroke=\"#b00\" stroke-dasharray=\"2 3\"");
@@ -147,7 +147,8 @@ class Figure {
     }
   }
 
-  // More points than pixels are drawn as each pixel column's first, lowest, highest and last.
+  // If there are more points than pixels, draws the first, lowest, highest and last point of each
+  // pixel column.
   void draw_series(const PlotSeries& series, std::string_view colour) {
     const std::size_t count = std::min(series.x.size(), series.y.size());
     std::string path;

@@ -35,8 +35,8 @@ std::string_view level_word(spdlog::level::level_enum level) {
                                         : kLevels[0];
 }
 
-// write(2) to a pipe without a reader raises SIGPIPE; here that must not end the process, and other
-// code's handling of the signal must stay as it is.
+// write(2) to a pipe without a reader raises SIGPIPE, which must not end the process here. Other
+// code's handling of the signal must not change.
 void write_ignoring_errors(int fd, std::string_view text) {
   sigset_t pipe_signal;
   sigset_t before;
@@ -64,7 +64,8 @@ void write_ignoring_errors(int fd, std::string_view text) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// "2026-11-22 12:34:56 rank 3: warning: ..."; on a terminal it replaces a progress bar.
+// Prints "2026-11-22 12:34:56 rank 3: warning: ..."; on a terminal, the line replaces a progress
+// bar.
 class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit TerminalSink(std::string who) : who_(std::move(who)) {}
@@ -72,7 +73,7 @@ class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     const bool serious = message.level >= spdlog::level::warn;
-    // Only rank 0 prints information.
+    // Information needs no rank, because only rank 0 prints it.
     const std::string prefix = message.level == spdlog::level::info
                                    ? ""
                                    : fmt::format("{}{}: ", who_, level_word(message.level));
@@ -96,7 +97,7 @@ struct Log::State {
   State(const LogOptions& the_options, std::string who)
       : options(the_options), terminal("trireme", std::make_shared<TerminalSink>(std::move(who))) {}
 
-  // Fields in a fixed order: time, level, rank, host, then the line's own.
+  // Fields have a fixed order: time, level, rank, host, then those of the line.
   void append(LogLevel severity, nlohmann::ordered_json own) {
     const bool shown = options.json && terminal.should_log(spdlog_level(severity));
     if (file == nullptr && !shown) {
@@ -128,7 +129,7 @@ struct Log::State {
     file_bytes = absent ? 0 : static_cast<std::int64_t>(size);
   }
 
-  // If the new file can't be opened the old one goes on under its new name.
+  // Starts a new file if the limit is reached. If that fails, writing continues in the old file.
   void rotate_before(std::int64_t bytes) {
     if (options.rotate_bytes == 0 || file_bytes == 0 ||
         file_bytes + bytes <= options.rotate_bytes) {
@@ -165,7 +166,7 @@ LogLevel parse_log_level(std::string_view word) {
 }
 
 void open_standard_streams() {
-  // open() takes the lowest free number.
+  // open() returns the lowest free descriptor.
   int fd = ::open("/dev/null", O_RDWR);
   while (fd >= 0 && fd <= STDERR_FILENO) {
     fd = ::open("/dev/null", O_RDWR);
@@ -216,7 +217,7 @@ Log::Log(const LogOptions& options) {
   }
   state_ = std::make_unique<State>(complete,
                                    options.ranks > 1 ? fmt::format("rank {}: ", options.rank) : "");
-  // Other ranks' information is in their files only.
+  // Information of other ranks is written to their files only.
   const LogLevel least = options.rank == 0 ? options.terminal_level
                                            : std::max(options.terminal_level, LogLevel::warning);
   state_->terminal.set_level(spdlog_level(least));

@@ -9,13 +9,13 @@
 namespace trireme {
 namespace {
 
-// One character of UTF-8; `bytes` is 0 where there is none.
+// A UTF-8 character; `bytes` is 0 if the text does not start with one.
 struct Character {
   std::uint32_t code = 0;
   std::size_t bytes = 0;
 };
 
-// The length of the character that begins with this byte; 0 if none does.
+// Returns the length of the character that starts with this byte, or 0 if no character does.
 std::size_t bytes_of_character(unsigned char lead) {
   return lead < 0x80   ? 1
          : lead < 0xC2 ? 0
@@ -25,7 +25,7 @@ std::size_t bytes_of_character(unsigned char lead) {
                        : 0;
 }
 
-// How many bytes at the end of `text` begin a character whose other bytes are not there yet.
+// Returns how many bytes at the end of `text` start a character that is not complete.
 std::size_t unfinished_bytes(std::string_view text) {
   for (std::size_t count = 1; count <= std::min<std::size_t>(3, text.size()); ++count) {
     const auto byte = static_cast<unsigned char>(text[text.size() - count]);
@@ -36,7 +36,7 @@ std::size_t unfinished_bytes(std::string_view text) {
   return 0;
 }
 
-// The character that `text`, which is not empty, begins with (RFC 3629).
+// Returns the first character of `text`, which must not be empty (RFC 3629).
 Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -58,7 +58,7 @@ Character first_character(std::string_view text) {
 
 bool is_control(std::uint32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
 
-// Line separators, and what reorders or hides text ("Trojan Source").
+// Returns whether a character separates lines, or reorders or hides text ("Trojan Source").
 bool misleads(std::uint32_t code) {
   return code == 0x061C || code == 0xFEFF || (code >= 0x200B && code <= 0x200F) ||
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x2069) ||

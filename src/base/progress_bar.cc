@@ -19,7 +19,7 @@ std::string bar_of(double part) {
   return fmt::format("|{}{}| ", std::string(cells, '#'), std::string(kBarCells - cells, ' '));
 }
 
-// The parts of `detail`, as many as leave `text` within the width.
+// Appends as many parts of `detail` as fit into the width.
 void append_parts(std::string& text, std::string_view detail, std::size_t width) {
   while (!detail.empty()) {
     const std::string_view part = detail.substr(0, detail.find("  "));
@@ -31,7 +31,7 @@ void append_parts(std::string& text, std::string_view detail, std::size_t width)
   }
 }
 
-// progress_text() with the time left given.
+// Does the work of progress_text(), with the time given as text.
 std::string bar_text(std::string_view label, std::int64_t done, std::int64_t total,
                      const std::string& time, std::string_view detail, int width) {
   const auto columns = static_cast<std::size_t>(std::max(width, 0));

@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t kMagic = 0x3230'4547'4150'5254;  // "TRPAGE02"
 constexpr std::array<std::string_view, kProgressPhases> kNames = {"start",    "load",       "train",
                                                                   "evaluate", "checkpoint", "end"};
-// The places of the words.
+// The index of each word.
 enum Word : std::size_t {
   kMagicWord,
   kSequence,
@@ -168,7 +168,7 @@ void ProgressPage::note(ProgressPhase phase, std::int64_t step, double deadline_
     now_.first_step_ns = now;
   }
   if (now_.first_step_ns == 0) {
-    now_.begun_at = step;  // what was loaded, not done
+    now_.begun_at = step;  // steps that were loaded, not computed
   }
   now_.changed_ns = now;
   now_.phase = phase;
@@ -189,14 +189,14 @@ void ProgressPage::publish() {
   words_->at[kSequence].store(sequence + 1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < kWords; ++i) {
     if (i != kSequence) {
-      // Release: no word is seen before the odd number.
+      // With release order, no word is visible before the odd sequence number.
       words_->at[i].store(raw[i], std::memory_order_release);
     }
   }
   words_->at[kSequence].store(sequence + 2, std::memory_order_release);
 }
 
-// Every read is a copy of the whole file: a page that is cut short or foreign can't fault.
+// Each read copies the whole file, so that a truncated or foreign page can't cause a fault.
 std::optional<Progress> read_progress(const fs::path& path) {
   constexpr int kAttempts = 100;
   try {
@@ -214,7 +214,7 @@ std::optional<Progress> read_progress(const fs::path& path) {
       }
     }
   } catch (const Error&) {
-    // Gone meanwhile, or being replaced.
+    // The page was removed or replaced meanwhile.
   }
   return std::nullopt;
 }

@@ -42,7 +42,7 @@ const char* kind_of(mode_t mode) {
 }  // namespace
 
 int open_regular(const std::filesystem::path& path, int flags) {
-  // O_NONBLOCK: a FIFO opens at once, or fails, instead of waiting for its other end.
+  // With O_NONBLOCK, opening a FIFO returns or fails at once instead of waiting for its other end.
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, kMode);
   const int error = errno;
   struct stat status {};
@@ -54,7 +54,8 @@ int open_regular(const std::filesystem::path& path, int flags) {
     return -1;
   }
   if (fd < 0 && error == EWOULDBLOCK && S_ISREG(status.st_mode)) {
-    // Another process holds a lease (fcntl(2), F_SETLEASE): wait until the kernel has broken it.
+    // Another process holds a lease (fcntl(2), F_SETLEASE); this waits until the kernel has broken
+    // it.
     return ::open(path.c_str(), flags | O_CLOEXEC, kMode);
   }
   if (fd < 0 && error != ENXIO && error != EISDIR) {

@@ -3,7 +3,7 @@
 namespace trireme {
 
 std::string same_kernels_advice(std::string_view one, std::string_view other) {
-  // From the least set of instructions to the richest.
+  // The tables are sorted from the least set of instructions to the richest.
   for (const std::string_view table : {"reference", "baseline", "avx2"}) {
     if (one.starts_with(table) || other.starts_with(table)) {
       return "set TRIREME_KERNELS=" + std::string(table) + " on all nodes";

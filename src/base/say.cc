@@ -14,11 +14,11 @@ void say(std::string_view line) noexcept {
   try {
     std::string text = printable_lines(line);
     char end = '\n';
-    // What the system calls don't write to they don't change.
+    // iovec takes pointers to non-const data, but writev() only reads it.
     const iovec parts[] = {{text.data(), text.size()}, {&end, 1}};
     [[maybe_unused]] const ssize_t written = ::writev(STDERR_FILENO, parts, 2);
   } catch (const std::exception&) {
-    // No memory left for the line.
+    // There is no memory left for the line.
   }
 }
 

@@ -53,7 +53,7 @@ class Search : public nlohmann::json_sax<json> {
 
   std::string_view name_;
   std::size_t depth_ = 0;
-  bool is_next_ = false;  // the value that follows is the wanted one
+  bool is_next_ = false;  // whether the next value is the wanted one
 };
 
 std::string tail_of(std::string_view body) {
@@ -65,7 +65,7 @@ std::size_t tail_bytes() {
   return bytes;
 }
 
-// The version that a text claims, whether or not its seal holds; -1 where it can't be read.
+// Returns the version that a text claims, whether or not its seal is valid, or -1 if it has none.
 std::int64_t claimed_version(std::string_view text) {
   const std::optional<json> version = plain_field(text, "version");
   return version && version->is_number_integer() ? version->get<std::int64_t>() : -1;

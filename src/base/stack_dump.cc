@@ -22,12 +22,12 @@ namespace {
 
 constexpr int kMostFrames = 64;
 
-// Signals belong to the process: what a handler needs can't be an argument.
+// A signal handler takes no arguments of its own, so its data is global.
 std::array<char, PATH_MAX> path{};
-std::atomic_flag writing;  // one thread's frames at a time
+std::atomic_flag writing;  // only one thread writes its frames at a time
 struct sigaction previous {};
 
-// From here to dump(): only what is safe in a signal handler.
+// The functions from here to dump() call only what is safe in a signal handler.
 void put(int file, std::string_view text) { (void)!::write(file, text.data(), text.size()); }
 
 void put(int file, long number) {
@@ -40,7 +40,7 @@ void dump(int /*signal*/) {
   const int error = errno;
   while (writing.test_and_set(std::memory_order_acquire)) {
   }
-  // A FIFO of that name must not stop the process, and is left alone.
+  // A FIFO of that name must not block the process, and is not written to.
   constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
   const int file = ::open(path.data(), kFlags, 0644);
   struct stat status {};
@@ -71,7 +71,7 @@ StackDump::StackDump(const std::filesystem::path& file) {
     throw ConfigError(fmt::format("the path {} is too long", text));
   }
   std::memcpy(path.data(), text.c_str(), text.size() + 1);
-  // The first call loads a library, which no handler may do.
+  // The first call of backtrace() loads a library, which a signal handler must not do.
   std::array<void*, 1> frame{};
   (void)::backtrace(frame.data(), 1);
   struct sigaction action {};

@@ -33,7 +33,7 @@ std::vector<Run1d> runs_of(const Extent& extent, const Shape& shape) {
   if (extent.kind == Extent::Kind::flat || shape.rank() == 0) {
     return {{extent.kind == Extent::Kind::flat ? extent.start[0] : 0, 0, extent.elements()}};
   }
-  // Axes from `inner` on are whole, so a run covers length[inner - 1] rows of them.
+  // The axes from `inner` on are complete, so a run covers length[inner - 1] rows of them.
   int inner = shape.rank();
   std::int64_t run_elements = 1;
   while (inner > 1 && extent.length[static_cast<std::size_t>(inner - 1)] == shape[inner - 1]) {

@@ -7,7 +7,7 @@ namespace trireme {
 IndexRange share_of(std::int64_t total, int index, int parts) {
   check(0 <= index && index < parts, "a part is one of the parts");
   const std::int64_t small = total / parts;
-  const std::int64_t larger = total % parts;  // that many parts, the first ones, hold one more
+  const std::int64_t larger = total % parts;  // the first `larger` parts have one element more
   return {index * small + std::min<std::int64_t>(index, larger), small + (index < larger ? 1 : 0)};
 }
 
@@ -48,10 +48,10 @@ Shape Place::shape() const {
 
 namespace {
 
-// Held columns [first, end) of one held row, as runs.
+// Appends the held columns `held` of one held row as runs.
 void add_runs(const Place& place, std::int64_t row, IndexRange held, std::vector<HeldRun>& runs) {
   const std::int64_t whole_row = (place.rows.first + row) * place.whole_width();
-  std::int64_t at = 0;  // where the range of columns starts in the held row
+  std::int64_t at = 0;  // position in the held row of the first column of the range
   for (const IndexRange& range : place.columns) {
     const std::int64_t from = std::max(held.first, at);
     const std::int64_t to = std::min(held.end(), at + range.count);
@@ -66,7 +66,7 @@ bool holds_whole_rows(const Place& place) {
   return place.columns.size() == 1 && place.columns[0] == IndexRange{0, place.whole_width()};
 }
 
-// Held rows `rows`, of each the held columns `held`, as boxes.
+// Appends the held columns `held` of the held rows `rows` as boxes.
 void add_boxes(const Place& place, IndexRange rows, IndexRange held,
                std::vector<HeldBlock>& blocks) {
   std::vector<HeldRun> runs;
@@ -115,7 +115,7 @@ std::vector<HeldBlock> blocks_of(const Place& place, std::int64_t first, std::in
         {whole ? Extent::whole(place.whole) : Extent::flat(place.rows.first * width + first, count),
          first, whole ? width : count}};
   }
-  // What is left of the row it starts in, whole rows, what there is of the row it ends in.
+  // The range consists of the rest of its first row, complete rows, and the start of its last row.
   std::vector<HeldBlock> blocks;
   const std::int64_t head = std::min((width - first % width) % width, count);
   const std::int64_t full = (count - head) / width;
