@@ -26,7 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kLookMilliseconds = 100;
-constexpr int kClearMilliseconds = 20;  // while the next attempt waits for old ranks to end
+// Poll interval while the next attempt waits for old ranks to end.
+constexpr int kClearMilliseconds = 20;
 constexpr double kReportSeconds = 1;
 constexpr std::int64_t kEveryGeneration = INT64_MAX;
 
@@ -34,15 +35,15 @@ double seconds_since(Clock::time_point when) {
   return std::chrono::duration<double>(Clock::now() - when).count();
 }
 
-// Its end is the supervisor's business: a job that is cancelled sends such signals to every step,
-// and what is in memory has to outlive the ranks.
+// When a job is cancelled, Slurm sends these signals to every step. The agent ignores them and ends
+// only when the supervisor says so, because checkpoints in memory have to outlive the ranks.
 void ignore_signals() {
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE}) {
     ::signal(number, SIG_IGN);
   }
 }
 
-// All nodes are this machine.
+// Returns whether all nodes of the launch are this machine, as with --local.
 bool is_local(const AgentPlan& plan) {
   return plan.addresses == std::vector<std::string>{"127.0.0.1"};
 }
@@ -60,7 +61,8 @@ class Agent {
   int run() {
     check_health();
     ExitCode code = ExitCode::ok;
-    // Stays open until all is removed: the supervisor ends an agent whose connection is closed.
+    // Keep the connection open until the clean-up is done: the supervisor kills an agent whose
+    // connection is closed.
     std::optional<Connection> connection;
     try {
       connection = connect();
@@ -69,7 +71,7 @@ class Agent {
       }
       code = connection ? ExitCode::ok : ExitCode::io;
     } catch (const Error& error) {
-      // A supervisor that is not understood is as good as none. What was made goes all the same.
+      // An agent that cannot understand its supervisor cleans up as if the supervisor were gone.
       say(
           fmt::format("trireme launch agent on {}: cannot understand the supervisor: {}; ending "
                       "the ranks of this node",
@@ -77,7 +79,7 @@ class Agent {
       code = error.exit_code();
     }
     end_ranks();
-    receiver_.reset();  // nothing may appear in the folder any more
+    receiver_.reset();  // joins its thread, so that nothing appears in the folder any more
     folder_.remove();
     return static_cast<int>(code);
   }
@@ -153,7 +155,7 @@ class Agent {
     }
   }
 
-  // Whether there is news.
+  // Returns whether anything has changed that the supervisor should learn at once.
   bool look() {
     const AgentReport before = report_;
     if (report_.cleared < wanted_clear_ && clear(wanted_clear_)) {
@@ -183,9 +185,10 @@ class Agent {
   }
 
   void end_ranks() {
-    constexpr double kPatience = 10;  // a process in the kernel's hands may take its time
+    constexpr double kPatience = 10;  // seconds; a process blocked in the kernel ends late
     const Clock::time_point start = Clock::now();
-    // A node that is left out, while the launch goes on, answers for its own ranks only.
+    // If the launch goes on without this node, the agent ends its own ranks only. Otherwise it also
+    // ends the launcher processes on this machine.
     const auto none_left = [this] {
       return launch_over_ ? clear(kEveryGeneration) : ranks_.clear(kEveryGeneration);
     };
@@ -200,7 +203,7 @@ class Agent {
   AgentReport report_;
   std::int64_t wanted_clear_ = 0;
   bool over_ = false;
-  bool launch_over_ = true;  // as long as nobody says otherwise
+  bool launch_over_ = true;  // assumed unless the supervisor's `bye` says otherwise
   std::optional<CopyReceiver> receiver_;
   CopySender sender_;
 };

@@ -1,6 +1,7 @@
-// The agent: one process a node of a launch, without MPI. It owns the node's folder, watches the
-// ranks, ends old ones, keeps checkpoints and their copies, and says all that to the supervisor
-// every second. When the supervisor is gone for good it ends the ranks and removes what it made.
+// The agent is the one process of a launch on each node; it does not use MPI. It owns the node
+// folder, watches the ranks, ends those of old attempts, keeps checkpoints in memory and their
+// copies, and reports to the supervisor every second. When the supervisor is gone for good, the
+// agent ends the ranks and removes what it has made.
 #pragma once
 
 #include <string>
@@ -11,19 +12,19 @@
 namespace trireme {
 
 struct AgentPlan {
-  std::string launch = {};                  // its number
-  std::string node = {};                    // as the launch calls it
-  std::vector<std::string> addresses = {};  // of the supervisor
+  std::string launch = {};                  // the id of the launch
+  std::string node = {};                    // this node's name in the launch
+  std::vector<std::string> addresses = {};  // of the supervisor's host
   int port = 0;
-  PortRange ports = {};  // where it takes copies of checkpoints
+  PortRange ports = {};  // on which the agent accepts copies of checkpoints
   std::string secret = {};
-  std::string health = {};      // a command of the shell, 0: fit; empty: none
-  double health_seconds = 50;   // at most; the supervisor waits 60 for the agent
-  double connect_seconds = 20;  // until the supervisor has answered
-  double silence_seconds = 10;  // of the supervisor, until it counts as gone
+  std::string health = {};      // a shell command that exits with 0 on a fit node; may be empty
+  double health_seconds = 50;   // limit for `health`; the supervisor waits 60 s for the agent
+  double connect_seconds = 20;  // how long to try to reach the supervisor
+  double silence_seconds = 10;  // the supervisor counts as gone after this time without a message
 };
 
-// Until it is told to end, or the supervisor is gone. Returns the exit code.
+// Runs until the supervisor ends the agent or is gone. Returns the exit code.
 int run_agent(const AgentPlan& plan);
 
 }  // namespace trireme

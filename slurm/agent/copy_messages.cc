@@ -25,7 +25,8 @@ std::string dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// The digits that stand at the front of `text`, which loses them: at least so many.
+// Removes the number at the front of `text` and returns it; nullopt if it has fewer digits than
+// `least_digits`.
 std::optional<std::int64_t> take_number(std::string_view& text, std::size_t least_digits) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

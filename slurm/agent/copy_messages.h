@@ -1,11 +1,13 @@
-// How a step's folder of a node's memory goes to its partner node, over one connection:
+// The messages with which an agent copies the folder of one step from its node's memory to the
+// partner node, over one connection:
 //
 //   sender:    begin {node, step}
-//   sender:    file {name, bytes, xxh3}, then frames of raw bytes, as many as it takes; and so on
+//   sender:    file {name, bytes, xxh3}, then its bytes in frames; repeated for every file
 //   sender:    end
 //   receiver:  done {whole, why}
 //
-// Plain values; reading refuses with a DataError what the writers don't make.
+// The message types are plain values. Parsing throws DataError for text that the writers cannot
+// have produced.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +22,28 @@ inline constexpr std::int64_t kCopyChunkBytes = std::int64_t{1} << 20;
 
 struct CopyBegin {
   std::string node = {};
-  std::string step = {};  // the folder's name
+  std::string step = {};  // name of the step's folder
 };
 struct CopyFile {
   std::string name = {};
   std::int64_t bytes = 0;
-  std::uint64_t digest = 0;  // XXH3 of all of them
+  std::uint64_t digest = 0;  // XXH3 of the whole file
 };
 struct CopyEnd {};
 struct CopyDone {
   bool whole = false;
-  std::string why = {};  // not
+  std::string why = {};  // the reason if the copy is not whole
 };
 using CopyMessage = std::variant<CopyBegin, CopyFile, CopyEnd, CopyDone>;
 
 std::string to_json(const CopyMessage& message);
 CopyMessage parse_copy_message(std::string_view text);
 
-// "step-00000100-g000003"; and the files that such a folder may hold.
+// Whether a name is that of a step's folder in a node's memory, such as "step-00000100-g000003",
+// and whether it is that of a file which such a folder may contain.
 bool is_memory_step_name(std::string_view name);
 bool is_step_file_name(std::string_view name);
-// By which the newest is the greatest: generation, then step.
+// Returns (generation, step). The newest step has the greatest pair.
 std::pair<std::int64_t, std::int64_t> age_of(std::string_view step_name);
 
 }  // namespace trireme

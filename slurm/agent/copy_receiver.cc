@@ -15,7 +15,7 @@ namespace {
 constexpr int kLookMilliseconds = 200;
 constexpr double kPatienceSeconds = 20;
 
-// The next payload; nothing where the sender is gone or silent, or the agent ends.
+// Returns the next payload, or nullopt if the sender is gone or silent, or if the agent stops.
 std::optional<std::string> next_payload(Connection& from, const std::atomic<bool>& stop) {
   constexpr double kLookSeconds = 0.2;
   for (double waited = 0; waited < kPatienceSeconds && !stop && !from.closed();
@@ -27,7 +27,8 @@ std::optional<std::string> next_payload(Connection& from, const std::atomic<bool
   return std::nullopt;
 }
 
-// One copy on its way. What is not kept goes.
+// A copy that is being received into a temporary folder. The destructor removes the folder unless
+// keep() has renamed it.
 class Incoming {
  public:
   Incoming(const fs::path& partner, CopyBegin begin)
@@ -72,7 +73,8 @@ class Incoming {
     for (const auto& entry : fs::directory_iterator(folder_)) {
       const std::string name = entry.path().filename();
       if (is_memory_step_name(name) && age_of(name) < age_of(begin_.step)) {
-        // The name goes first: what is left of it is no step. The ranks remove old copies, too.
+        // Rename the old step first, so that a partly removed folder never looks like a step. The
+        // ranks remove old copies, too, and may have been faster.
         const fs::path trash = folder_ / (".trash-" + name);
         std::error_code gone;
         fs::rename(entry.path(), trash, gone);

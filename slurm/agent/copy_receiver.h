@@ -1,6 +1,6 @@
-// CopyReceiver: takes copies of other nodes' checkpoints into this node's memory, on a thread of
-// its own, one at a time. A step appears under its name when every byte has come and has its
-// digest; older copies of that node go then. Owned by the agent.
+// CopyReceiver receives copies of other nodes' checkpoints into this node's memory, one at a time,
+// on a thread of its own. A step appears under its final name only after all its bytes have arrived
+// and match their digests; older copies from the same node are then removed. Owned by the agent.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace trireme {
 
 class CopyReceiver {
  public:
-  // Below <node folder>/memory/partner.
+  // Copies are stored below <node_folder>/memory/partner.
   CopyReceiver(std::filesystem::path node_folder, std::string secret, const std::string& address,
                PortRange ports = {});
   ~CopyReceiver();

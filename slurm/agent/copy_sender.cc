@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double kLookSeconds = 0.2;
-constexpr double kPatienceSeconds = 20;  // for the network to take a chunk, or an answer to come
+constexpr double kPatienceSeconds = 20;  // seconds for the partner to read a chunk, or to answer
 constexpr std::int64_t kMostManifestBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kManifestVersion = 1;
 constexpr std::string_view kWantsCopy = "WANTS_COPY";
@@ -28,7 +28,8 @@ bool is_wanted(const fs::path& step) {
   return fs::exists(step / kWantsCopy, gone);
 }
 
-// The shards that a copy has to hold, as the ranks have asked: never less, whatever is there.
+// The shards that the ranks have asked to be copied. The list comes from their request rather than
+// from the folder, so that a missing shard is an error.
 std::vector<std::string> shards_of(const fs::path& step) {
   std::istringstream lines(
       read_file(step / (is_wanted(step) ? kWantsCopy : kCopied), kMostListBytes));
@@ -44,7 +45,7 @@ std::vector<std::string> shards_of(const fs::path& step) {
   return shards;
 }
 
-// Of the steps that are to be copied, or were: the newest.
+// Returns the newest of the steps that have been copied or are still to be copied.
 fs::path newest_step(const fs::path& own) {
   fs::path newest;
   std::error_code gone;
@@ -140,7 +141,8 @@ void CopySender::work() {
       } catch (const std::exception& error) {
         trouble = error.what();
       }
-      const bool counts = !has_new_order();  // else it may have broken off for that alone
+      // A new order may have interrupted the copy, so its failure says nothing about the partner.
+      const bool counts = !has_new_order();
       if (counts) {
         tell(trouble, partner);
       }
@@ -151,7 +153,7 @@ void CopySender::work() {
   }
 }
 
-// Once where copies begin to fail, and once where they come about again.
+// Reports the first of several failed copies in a row, and the first success after them.
 void CopySender::tell(const std::string& trouble, const Partner& partner) {
   if (trouble.empty() == told_) {
     told_ = !told_;
@@ -175,7 +177,7 @@ void CopySender::copy_newest(const Partner& partner) {
   done_step_ = step.filename();
   done_partner_ = partner.node;
   done_port_ = partner.port;
-  // Where another step has taken the folder meanwhile there is nothing to rename.
+  // The rename fails harmlessly if a newer step has replaced the folder meanwhile.
   std::error_code gone;
   fs::rename(step / kWantsCopy, step / kCopied, gone);
 }

@@ -1,6 +1,6 @@
-// CopySender: copies this node's newest checkpoint in memory to the partner node, on a thread of
-// its own. What it sends is compared with the digests of the step's own manifest: files that were
-// taken for the next step meanwhile are not sent as this one. Owned by the agent.
+// CopySender copies this node's newest checkpoint in memory to the partner node, on a thread of its
+// own. It compares what it sends with the digests in the step's manifest, so that files which the
+// next step has overwritten meanwhile are not sent as part of this one. Owned by the agent.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 namespace trireme {
 
 struct Partner {
-  std::string node = {};  // empty: none
+  std::string node = {};  // empty if there is no partner
   int port = 0;
   std::vector<std::string> addresses = {};
 };
@@ -29,9 +29,9 @@ class CopySender {
   CopySender(const CopySender&) = delete;
   CopySender& operator=(const CopySender&) = delete;
 
-  // From now on copies go there; the newest step goes there, too.
+  // Later copies go to `partner`, which also receives the newest step at once.
   void set_partner(Partner partner);
-  // Why the latest copy did not come about; "" if it did.
+  // Returns why the latest copy failed, or "" if it succeeded.
   std::string trouble() const;
 
  private:
@@ -41,25 +41,26 @@ class CopySender {
   void copy(const std::filesystem::path& step, const Partner& partner) const;
   void send_file(Connection& to, const std::filesystem::path& path, std::uint64_t digest) const;
   std::optional<std::string> answer_of(Connection& to) const;
-  // Until all is sent; IoError where the partner takes nothing, or a new order has come.
+  // Sends what is queued. Throws IoError if the partner stops reading or a new order has come.
   void drain(Connection& to) const;
   bool has_new_order() const { return orders_ != followed_; }
 
   std::filesystem::path own_;
   std::string node_;
   std::string secret_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards partner_, trouble_ and stop_
   std::condition_variable changed_;
   Partner partner_;
   std::string trouble_;
   bool stop_ = false;
-  std::atomic<int> orders_ = 0;  // another partner, or none, or the end
-  // The thread's own.
-  int followed_ = 0;   // of the orders
-  bool told_ = false;  // of trouble
+  // Counts changes of the partner and the request to end.
+  std::atomic<int> orders_ = 0;
+  // The following members are used by the thread only.
+  int followed_ = 0;   // value of orders_ when the current copy began
+  bool told_ = false;  // whether the latest failure has been reported
   std::string done_step_;
   std::string done_partner_;
-  int done_port_ = 0;  // a new agent there has a new one, and no copies
+  int done_port_ = 0;  // identifies the agent: a restarted one has another port and no copies
   std::thread thread_;
 };
 

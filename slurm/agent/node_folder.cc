@@ -27,7 +27,7 @@ Descriptor open_lock(const fs::path& folder, int flags) {
       ::open((folder / "lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
 }
 
-// Whether it is still the one that bears the name.
+// Returns whether `lock` is still the file that the folder's lock name refers to.
 bool is_lock_of(const fs::path& folder, const Descriptor& lock) {
   struct stat held {};
   struct stat named {};
@@ -35,7 +35,8 @@ bool is_lock_of(const fs::path& folder, const Descriptor& lock) {
          held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
-// Nobody else's business; and nothing that somebody else has put there.
+// Makes a folder that only this user can open. Throws PolicyError if something else has the name or
+// another user owns it.
 void make_private_folder(const fs::path& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     throw_errno(errno, "make", path);
@@ -48,7 +49,7 @@ void make_private_folder(const fs::path& path) {
   }
 }
 
-// Its launch is the part of the name between the user's number and the node's name.
+// Extracts the launch id, which is between the user id and the node's name.
 std::string launch_of(const std::string& name) {
   const std::string rest = name.substr(prefix().size());
   return rest.substr(0, rest.find('-'));
@@ -78,8 +79,8 @@ fs::path node_folder(const std::string& launch, const std::string& node) {
 
 NodeFolder::NodeFolder(const std::string& launch, const std::string& node)
     : path_(node_folder(launch, node)) {
-  // Another launch's agent may take a folder that nobody has locked yet for an abandoned one, and
-  // remove it; the agent before, of this launch, may be about to end.
+  // An agent of another launch may take this folder for an abandoned one and remove it before it is
+  // locked. The previous agent of this launch may still hold the lock while it ends.
   constexpr int kTries = 60;
   constexpr std::chrono::milliseconds kBetween{50};
   remove_abandoned(launch);

@@ -1,8 +1,8 @@
-// The node folder: what a launch keeps in a node's memory: progress pages, checkpoints. Made,
-// locked and removed by the node's agent; it outlives the ranks.
+// The node folder holds what a launch keeps in a node's memory: progress pages and checkpoints. The
+// node's agent makes, locks and removes it; the folder outlives the ranks.
 //
 //   /dev/shm/trireme-<uid>-<launch id>-<node>/
-//       lock          held (flock) by the agent while it lives
+//       lock          locked (flock) by the agent while it lives
 //       progress/     src/base/progress_page.h
 //       memory/       io/checkpoint/memory/node_memory.h
 #pragma once
@@ -16,12 +16,12 @@ namespace trireme {
 
 std::filesystem::path node_folder(const std::string& launch, const std::string& node);
 
-// Makes the folder, or takes over what an agent before has left. Removes the folders of launches
-// that have neither an agent nor a rank on this machine any more.
+// Makes the folder, or takes over the one that an earlier agent of this launch has left. Also
+// removes the folders of launches that have no agent and no rank on this machine any more.
 class NodeFolder {
  public:
   NodeFolder(const std::string& launch, const std::string& node);
-  // Keeps it.
+  // The destructor does not remove the folder; see remove().
   ~NodeFolder() = default;
   NodeFolder(const NodeFolder&) = delete;
   NodeFolder& operator=(const NodeFolder&) = delete;

@@ -22,7 +22,7 @@ double seconds_since(std::int64_t ns, std::int64_t now) {
   return 1e-9 * static_cast<double>(std::max<std::int64_t>(0, now - ns));
 }
 
-// What makes a rank's state news.
+// The parts of a rank's state whose change is_news() reports.
 auto essence(const RankState& rank) {
   return std::tuple(rank.page.rank, rank.page.pid, rank.page.generation, rank.gone,
                     rank.page.first_step_ns > 0, rank.page.phase == ProgressPhase::end);

@@ -1,5 +1,5 @@
-// RankWatch: the ranks of one node as /proc and their progress pages show them; and how they are
-// ended when their time is over. One thread.
+// RankWatch observes the ranks of one node through /proc and their progress pages, and kills ranks
+// of old attempts. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,30 @@ class RankWatch {
   RankWatch(std::filesystem::path node_folder, std::string launch, std::string node)
       : folder_(std::move(node_folder)), launch_(std::move(launch)), node_(std::move(node)) {}
 
-  // Every rank that has a page, by rank.
+  // Returns the state of every rank that has a progress page, sorted by rank.
   std::vector<RankState> look();
-  // Asks those of these ranks that have not kept their deadline for their stacks, once each time:
-  // others that wait for them give up about now, and then mpirun ends them all.
+  // Asks each rank that has exceeded its deadline to print its stacks, once per deadline. Ranks
+  // that wait for such a rank give up at about the same time, and mpirun then ends all ranks.
   void ask_late(const std::vector<RankState>& ranks);
-  // Kills the ranks of generations below this one, whether they have a page or not. Whether none is
-  // left.
+  // Kills the ranks of attempts below `generation`, whether they have a progress page or not.
+  // Returns whether there was none.
   bool clear(std::int64_t generation);
-  // The same of all that those launchers have left on this machine, their daemons too.
+  // Does the same with all processes that the launchers of those attempts have left on this
+  // machine, including their daemons.
   bool clear_marked(std::int64_t generation);
 
  private:
   std::filesystem::path folder_;
   std::string launch_;
   std::string node_;
-  std::set<std::pair<std::int64_t, std::int64_t>> asked_;  // process, change of its page
-  // When the process behind a page was started: its number may be given to another.
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> started_;  // by pid, page's birth
+  // (pid, number of changes of its page) of each request
+  std::set<std::pair<std::int64_t, std::int64_t>> asked_;
+  // Start time of the process behind each page, because a pid can be reused.
+  // keyed by pid and creation time of the page
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> started_;
 };
 
-// Whether a change is worth telling before the next regular report.
+// Returns whether a change should be reported before the next regular report is due.
 bool is_news(const std::vector<RankState>& before, const std::vector<RankState>& now);
 
 }  // namespace trireme

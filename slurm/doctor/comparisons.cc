@@ -12,10 +12,10 @@
 namespace trireme {
 namespace {
 
-// Nothing of ours depends on wall clocks, but make, NFS, Kerberos and people do.
+// Trireme does not depend on wall clocks, but make, NFS, Kerberos and readers of logs do.
 constexpr double kMostApartSeconds = 2;
 
-// A finding of each rank that differs from rank 0; hosts are merged later.
+// Makes a finding for each rank that differs from rank 0. Those of one host are merged later.
 template <class Describe>
 std::vector<Finding> differing(const std::vector<RankFacts>& ranks, std::string RankFacts::*field,
                                const Describe& describe) {

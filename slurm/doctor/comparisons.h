@@ -1,5 +1,5 @@
-// What only shows when nodes are compared: versions, instruction sets, clocks, crowded cores. Pure
-// functions of what the ranks said of themselves.
+// Checks that compare nodes with each other: versions, instruction sets, clocks, overloaded cores.
+// Pure functions of the facts that each rank has reported.
 #pragma once
 
 #include <string>
@@ -14,20 +14,21 @@ namespace trireme {
 struct RankFacts {
   std::string host;
   std::string build;               // version, commit and digest of the program's file
-  std::string mpi;                 // of the MPI library
-  std::string kernels;             // and their instructions: kernels_text()
-  double clock_ahead_seconds = 0;  // wall clock, of rank 0's
-  int threads = 1;                 // that this rank computes with
-  int cores = 1;                   // it may run on
-  int sharers = 1;                 // ranks that may run on the same ones
-  bool shares_run_dir = true;      // it sees what rank 0 writes there
+  std::string mpi;                 // version of the MPI library
+  std::string kernels;             // kernels and instruction set, from kernels_text()
+  double clock_ahead_seconds = 0;  // wall clock, relative to rank 0
+  int threads = 1;                 // compute threads of this rank
+  int cores = 1;                   // cores on which this rank may run
+  int sharers = 1;                 // number of ranks that may run on the same cores
+  bool shares_run_dir = true;      // whether it sees what rank 0 writes there
   bool shares_checkpoint_dir = true;
 };
 
 nlohmann::json to_json(const RankFacts& facts);
 RankFacts facts_from_json(const nlohmann::json& json);
 
-// ranks: by rank, at least one. reproducibility: fast makes other kernels a warning.
+// ranks: sorted by rank, at least one. With `reproducibility` "fast", different kernels are a
+// warning only.
 std::vector<Finding> compare_versions(const std::vector<RankFacts>& ranks,
                                       const std::string& reproducibility);
 std::vector<Finding> compare_clocks(const std::vector<RankFacts>& ranks);

@@ -18,13 +18,13 @@
 namespace trireme {
 namespace {
 
-// Open MPI's shared-memory transport, which MPI falls back to, takes about 4 MiB a rank.
+// Open MPI's shared-memory transport, to which MPI falls back, uses about 4 MiB per rank.
 constexpr std::int64_t kLeastShared = std::int64_t{64} << 20;
 constexpr std::int64_t kSharedARank = std::int64_t{4} << 20;
-// Of a process: libraries, logs, shards, the program's own connections.
+// Files that a process opens besides its connections to peers: libraries, logs, shards.
 constexpr std::int64_t kOwnFiles = 256;
 constexpr std::int64_t kFilesAPeer = 3;
-// Registered buffers of a rank with RDMA devices.
+// Memory that a rank locks for the registered buffers of RDMA devices.
 constexpr std::int64_t kLeastLocked = std::int64_t{1} << 30;
 
 std::int64_t soft_limit(__rlimit_resource resource) {
@@ -42,7 +42,7 @@ Finding failure(const std::string& what, ExitCode code, const std::string& node,
 
 constexpr std::uint32_t kLastSystemUser = 999;  // Debian's SYS_UID_MAX; logind's own limit
 
-// "" where nobody has the number.
+// Returns "" if no user has this id.
 std::string user_name(std::uint32_t user) {
   struct passwd entry {};
   struct passwd* found = nullptr;
@@ -51,7 +51,8 @@ std::string user_name(std::uint32_t user) {
   return found == nullptr ? "" : entry.pw_name;
 }
 
-// The value of the last `RemoveIPC=` in a file of systemd; `before` where there is none.
+// Returns the value of the last `RemoveIPC=` in a systemd configuration file, or `before` if the
+// file sets none.
 bool removes_ipc(const std::filesystem::path& file, bool before) {
   constexpr std::string_view kKey = "RemoveIPC=";
   std::ifstream lines(file);
@@ -67,7 +68,8 @@ bool removes_ipc(const std::filesystem::path& file, bool before) {
   return before;
 }
 
-// The main file, then those of the *.d folders by name; of one name the folder of higher rank's.
+// Reads the main file and then the files of the *.d folders, sorted by name. If several folders
+// have a file of the same name, the folder with the highest priority provides it.
 bool logind_removes_ipc(const std::filesystem::path& root) {
   std::map<std::string, std::filesystem::path> parts;
   for (const char* folder : {"etc", "run", "usr/local/lib", "usr/lib"}) {
@@ -88,7 +90,8 @@ bool logind_removes_ipc(const std::filesystem::path& root) {
 
 // Makes, fills, syncs and renames a small file.
 void try_folder(const std::filesystem::path& folder) {
-  // Hosts are told apart by name: many have the same hostid, and containers the same pids.
+  // The file name contains the host name, since many hosts share a hostid and containers share
+  // pids.
   const std::filesystem::path file =
       folder / fmt::format(".trireme-doctor-{}-{}", ::getpid(), host_name());
   std::error_code ignored;

@@ -1,5 +1,5 @@
-// What one node can tell about a launch: limits, shared memory, folders. Each check returns its
-// findings, with the node's name as `where`; none throws for what it finds.
+// Checks that one node can make for a launch: limits, shared memory, folders. Each check returns
+// its findings, with the node's name as `where`; none throws because of what it finds.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace trireme {
 
-// A process's limits: kNoLimit where there is none.
+// Limits of a process; kNoLimit means unlimited.
 struct ProcessLimits {
   static constexpr std::int64_t kNoLimit = -1;
   std::int64_t locked_bytes = kNoLimit;
@@ -20,37 +20,38 @@ struct ProcessLimits {
 };
 ProcessLimits process_limits();
 
-// ranks: of the job. rdma: whether the node has devices that need registered, thus locked, memory.
+// ranks: number of ranks in the job. rdma: whether the node has devices that need registered, and
+// therefore locked, memory.
 std::vector<Finding> check_limits(const ProcessLimits& limits, int ranks, bool rdma,
                                   const std::string& node);
 
-// A job that asks for more tasks than there are ranks: somebody forgot the launcher. Without a job
-// nothing.
+// Warns about a job with more tasks than ranks, where the user has probably forgotten the launcher.
+// Finds nothing outside a Slurm job.
 std::vector<Finding> check_tasks(const SlurmEnvironment& environment, int ranks,
                                  const std::string& node);
 
-// What MPI and memory checkpoints need of /dev/shm. bytes: of this node's memory checkpoints;
-// ranks: on this node.
+// Checks that /dev/shm has room for MPI and for checkpoints in memory. bytes: size of this node's
+// checkpoints in memory; ranks: number of ranks on this node.
 std::vector<Finding> check_shared_memory(const std::filesystem::path& folder, std::int64_t bytes,
                                          int ranks, const std::string& node);
 
-// mpirun refuses to start as root unless it is told twice that this is meant.
+// Warns that mpirun refuses to start as root unless two environment variables allow it.
 std::vector<Finding> check_user_of_mpirun(std::uint32_t user, const SlurmEnvironment& environment,
                                           const std::string& node);
 
-// systemd's logind removes what a user has in /dev/shm when his last login session on the node
-// ends, unless RemoveIPC=no: progress pages and memory checkpoints of a launch, too. System users
-// are spared. root: where etc, run and usr are looked for.
+// systemd's logind removes a user's files in /dev/shm when the last login session on the node ends,
+// unless RemoveIPC=no is set. That includes progress pages and checkpoints in memory. System users
+// are exempt. root: the folder that contains etc, run and usr.
 std::vector<Finding> check_logind(const std::filesystem::path& root, std::uint32_t user,
                                   const std::string& node);
 
-// A folder that the run will make or write in: whether a file can be made there, written, synced
-// and renamed, and whether the bytes fit. The folder itself is not made; what is tried leaves
-// nothing. key: the configuration's name for it.
+// Checks a folder that the run will create or write to: whether a file can be made, written, synced
+// and renamed there, and whether `bytes` fit. The folder itself is not created, and the check
+// leaves no file. key: the configuration key that names the folder.
 std::vector<Finding> check_folder(const std::string& key, const std::filesystem::path& folder,
                                   std::int64_t bytes, const std::string& node);
 
-// The deepest folder of the path that exists.
+// Returns the deepest existing folder of the path.
 std::filesystem::path nearest_folder(const std::filesystem::path& path);
 
 }  // namespace trireme

@@ -15,10 +15,11 @@ namespace trireme {
 namespace {
 
 constexpr std::int64_t kVersion = 1;
-// The factor that makes MAD the standard deviation of a normal distribution, and three of those.
+// 1.4826 times the MAD estimates the standard deviation of a normal distribution.
 constexpr double kDeviations = 3 * 1.4826;
 constexpr double kMostRate = 1e18;
-constexpr double kLeastFraction = 0.25;  // whatever the scatter
+// a rate below this fraction is reported, however large the scatter
+constexpr double kLeastFraction = 0.25;
 
 double number_field(const nlohmann::json& object, const char* name) {
   const nlohmann::json& value = field(object, name);
@@ -75,7 +76,7 @@ Measures parse_baseline(std::string_view text) {
   for (const auto& item : facts.items()) {
     const std::string& name = item.key();
     const std::string fact = text_field(facts, name.c_str());
-    // The words of older baselines.
+    // Older baselines describe the clock in other words.
     measures.facts[name] = name != "clock"            ? fact
                            : fact == "kept"           ? "synchronised"
                            : fact == "kept by nobody" ? "not synchronised (no NTP)"
@@ -97,12 +98,12 @@ Measures parse_baseline(std::string_view text) {
 
 namespace {
 
-// Four digits, without an exponent for large rates.
+// Prints four digits, and large rates without an exponent.
 std::string plain(double rate) {
   return rate < 1e4 ? fmt::format("{:.4g}", rate) : fmt::format("{:.0f}", rate);
 }
 
-// A counter that is smaller than it was has begun again, when the node was started.
+// A counter that is smaller than in the baseline was reset by a restart of the node.
 void compare_counters(const Measures& now, const Measures& baseline,
                       std::vector<std::string>& complaints) {
   constexpr std::int64_t kDaySeconds = 86400;

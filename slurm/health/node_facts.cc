@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first line; empty where the file can't be read (many of /sys can't while a link is down).
+// Returns the first line, or "" if the file cannot be read; many files of /sys cannot while a link
+// is down.
 std::string line_of(const fs::path& path) {
   std::ifstream file(path);
   std::string line;
@@ -40,7 +41,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return all;
 }
 
-// "0-3,8" -> 5
+// Counts the members of a list such as "0-3,8", which has 5.
 std::int64_t count_of_list(const std::string& list) {
   std::int64_t count = 0;
   for (std::size_t at = 0; at < list.size();) {
@@ -59,14 +60,14 @@ std::int64_t memory_gib(const fs::path& root) {
   std::ifstream file(root / "proc/meminfo");
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("MemTotal:")) {
-      // What the kernel keeps for itself differs from start to start.
+      // Round to whole GiB: the kernel reserves a slightly different amount at every start.
       return (number_in(line) + (1 << 19)) >> 20;
     }
   }
   return 0;
 }
 
-// Of devices on a bus: what is virtual comes and goes.
+// Returns the network devices on a bus. Virtual devices are left out, as they come and go.
 std::vector<fs::path> network_devices(const fs::path& root) {
   std::vector<fs::path> all = entries(root / "sys/class/net");
   std::erase_if(all, [](const fs::path& device) {

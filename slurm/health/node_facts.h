@@ -1,5 +1,4 @@
-// What a node is made of and how it stands, as words, read from /proc and /sys and from the
-// kernel's clock. Pure functions of those.
+// Facts about a node's hardware and condition, read from /proc, /sys and the kernel's clock.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +9,18 @@
 
 namespace trireme {
 
-// "processors", "memory GiB", "link eth0", "link mlx5_0/1": what should be the same at every start.
-// root: where proc and sys are looked for.
+// Returns facts that should be the same at every start, such as "processors", "memory GiB", "link
+// eth0" and "link mlx5_0/1". root: the folder that contains proc and sys.
 std::map<std::string, std::string> node_facts(const std::filesystem::path& root = "/");
 
-// Errors of the links since the node was started: "link eth0 rx_errors", "link mlx5_0/1
-// symbol_error".
+// Returns the error counters of the links since the node was started, such as "link eth0 rx_errors"
+// and "link mlx5_0/1 symbol_error".
 std::map<std::string, std::int64_t> link_errors(const std::filesystem::path& root = "/");
 
-// What no baseline is needed for: memory errors that could not be corrected. Complaints for people.
+// Returns complaints about faults that are evident without a baseline, such as uncorrected memory
+// errors.
 std::vector<std::string> node_troubles(const std::filesystem::path& root = "/");
-// Whether the kernel's clock is kept right by anybody (NTP, PTP).
+// Returns whether NTP or PTP keeps the kernel's clock synchronised.
 bool clock_is_kept();
 
 }  // namespace trireme

@@ -18,7 +18,8 @@ namespace trireme {
 namespace {
 
 constexpr double kMega = 1e6;
-// Of the three arrays of a thread, and of all threads: other programs may be at work here.
+// Size of the three arrays per thread, and of all threads together; other programs may need memory,
+// too.
 constexpr std::int64_t kTriadBytes = std::int64_t{96} << 20;
 constexpr std::int64_t kMostTriadBytes = std::int64_t{2} << 30;
 constexpr std::int64_t kBlock = std::int64_t{8} << 20;
@@ -31,7 +32,7 @@ using Block = std::unique_ptr<void, AlignedFree>;
 
 Block aligned_block(std::int64_t bytes) {
   constexpr std::size_t kPage = 4096;
-  // aligned_alloc() takes whole pages.
+  // aligned_alloc() requires a multiple of the alignment.
   const std::size_t whole = (static_cast<std::size_t>(bytes) + kPage - 1) / kPage * kPage;
   void* memory = std::aligned_alloc(kPage, whole);
   if (memory == nullptr) {
@@ -40,7 +41,7 @@ Block aligned_block(std::int64_t bytes) {
   return Block(memory);
 }
 
-// values: f64 [3 x count]: a, b, c
+// Computes a = b + s c. values: f64 [3 x count], the arrays a, b and c.
 void triad(double* values, std::int64_t count) {
   constexpr double kScale = 0.5;
   double* a = values;
@@ -51,7 +52,7 @@ void triad(double* values, std::int64_t count) {
   }
 }
 
-// Runs the same work on so many threads; returns when all are done.
+// Calls `work` with the numbers 0 to threads - 1, each on its own thread, and waits for all.
 template <class Work>
 void on_threads(int threads, const Work& work) {
   std::vector<std::jthread> others;
@@ -61,7 +62,7 @@ void on_threads(int threads, const Work& work) {
   work(0);
 }
 
-// A file that nobody else sees: it has no name once it is open.
+// Opens a file and removes its name, so that nothing is left behind.
 File nameless_file(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / fmt::format(".trireme-health-{}", ::getpid());
   std::error_code ignored;
@@ -78,7 +79,8 @@ std::vector<double> memory_rates(int threads, int rounds) {
   const std::int64_t count = std::min(kTriadBytes, kMostTriadBytes / threads) / 3 / kElement;
   const std::int64_t bytes = 3 * count * kElement;
   std::vector<Block> blocks(static_cast<std::size_t>(threads));
-  // Each thread touches its own first: its memory lies near.
+  // Each thread touches its own memory first, so that the kernel places it on the thread's NUMA
+  // node.
   on_threads(threads, [&](int i) {
     Block& block = blocks[static_cast<std::size_t>(i)];
     block = aligned_block(bytes);
@@ -98,7 +100,8 @@ std::vector<double> memory_rates(int threads, int rounds) {
 DiskRates disk_rates(const std::filesystem::path& folder, std::int64_t bytes,
                      std::chrono::duration<double> limit) {
   File file = nameless_file(folder);
-  (void)::fcntl(file.fd(), F_SETFL, O_DIRECT);  // tmpfs and some others refuse
+  // may fail: tmpfs and some other file systems refuse it
+  (void)::fcntl(file.fd(), F_SETFL, O_DIRECT);
   const Block block = aligned_block(kBlock);
   std::memset(block.get(), 0x5a, static_cast<std::size_t>(kBlock));
   DiskRates rates;
@@ -133,7 +136,7 @@ std::vector<double> shared_memory_rates(const std::filesystem::path& folder, int
       throw_errno(errno, "enlarge", file.path());
     }
     const Stopwatch watch;
-    // write(), not a mapping: a full tmpfs is an error, not SIGBUS.
+    // pwrite() reports a full tmpfs as an error, where a mapping would raise SIGBUS.
     const Block block = aligned_block(kBlock);
     std::memset(block.get(), 0x5a, static_cast<std::size_t>(kBlock));
     for (std::int64_t at = 0; at < kSharedBytes; at += kBlock) {

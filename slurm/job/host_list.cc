@@ -10,9 +10,9 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t kMostBytes = 1 << 20;
-// Of a number within brackets: any more would not fit a name.
+// Longest number within brackets; a longer one would not fit into a host name.
 constexpr std::size_t kMostDigits = 12;
-// "[1-2]" a thousand times over is no host name.
+// Limits the brackets of one name, since "[1-2]" repeated a thousand times would explode.
 constexpr int kMostBrackets = 8;
 constexpr std::size_t kMostNameBytes = 255;  // RFC 1035, 2.3.4
 constexpr std::size_t kShownBytes = 60;
@@ -24,7 +24,7 @@ bool is_plain(char c) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Walks over the text once; `at_` is the byte that errors name.
+// A parser that reads the text once from left to right; error messages name the byte `at_`.
 class Expansion {
  public:
   explicit Expansion(std::string_view text) : text_(text) {}
@@ -35,7 +35,7 @@ class Expansion {
       if (at_ == text_.size()) {
         return std::move(hosts_);
       }
-      ++at_;  // one_name() stops only at a comma or the end
+      ++at_;  // skip the comma: one_name() stops only at a comma or the end
     }
   }
 
@@ -50,7 +50,7 @@ class Expansion {
 
   bool ends(char c) const { return at_ < text_.size() && text_[at_] == c; }
 
-  // A name with its brackets, up to the comma after it or the end.
+  // Parses one name with its brackets, up to the next comma or the end.
   void one_name() {
     std::vector<std::string> names = {""};
     int brackets = 0;
@@ -105,11 +105,11 @@ class Expansion {
     }
   }
 
-  // "[1-3,7]" from its bracket to behind the other.
+  // Parses a bracket such as "[1-3,7]", including both brackets.
   std::vector<std::string> numbers() {
     std::vector<std::string> all;
     do {
-      ++at_;  // the bracket or a comma
+      ++at_;  // skip the bracket or comma
       range(all);
     } while (ends(','));
     if (!ends(']')) {

@@ -1,5 +1,5 @@
-// Host lists as Slurm writes them: "n[1-3,7],gpu[08-11]x,login". Pure functions; the text may be
-// anything.
+// Parses host lists as Slurm writes them, such as "n[1-3,7],gpu[08-11]x,login". A pure function;
+// the text is not trusted.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace trireme {
 
-// More hosts than any machine has are a mistake, not a list.
+// The largest number of hosts in a list; more than any machine has is taken for a mistake.
 inline constexpr std::size_t kMostHosts = 1 << 20;
 
-// In the order written, leading zeros kept: "n[08-10]" is n08, n09, n10. Several brackets in a name
-// are all combined, the last one fastest. ConfigError that names the place for what is no host
-// list: brackets that do not match, ranges that fall, blanks, control characters, more than
-// kMostHosts.
+// Returns the hosts in the order written, with leading zeros: "n[08-10]" is n08, n09, n10. If a
+// name has several brackets, all combinations are listed, with the last bracket varying fastest.
+// Throws a ConfigError that names the position if the text is no host list: for brackets that do
+// not match, descending ranges, blanks, control characters or more than kMostHosts hosts.
 std::vector<std::string> expand_host_list(std::string_view text);
 
 }  // namespace trireme

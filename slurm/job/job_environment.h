@@ -1,5 +1,5 @@
-// SlurmJob: what the environment says of the Slurm job that this process is part of. A pure
-// function of the environment: no Slurm command, no Slurm library.
+// SlurmJob describes the Slurm job that this process belongs to, as the environment shows it. A
+// pure function of the environment: it calls neither Slurm's commands nor its library.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,32 @@
 
 namespace trireme {
 
-// How a variable is looked up: std::nullopt where it is not set.
+// Looks up a variable; std::nullopt if it is not set.
 using SlurmEnvironment = std::function<std::optional<std::string>(const std::string& name)>;
 
 struct SlurmJob {
   std::int64_t id = 0;
   std::string name;
-  std::vector<std::string> nodes;  // as allocated: a node that has died since is still listed
-  int restart_count = 0;           // 0 on the first run
+  std::vector<std::string> nodes;  // as allocated; nodes that have died since are included
+  int restart_count = 0;           // 0 in the first run of the job
   std::optional<std::int64_t> step;
-  std::int64_t tasks = 0;       // that the job asks for; 0: it does not say
-  std::int64_t step_tasks = 0;  // 0 outside of a step
+  std::int64_t tasks = 0;       // tasks that the job requests; 0 if it does not say
+  std::int64_t step_tasks = 0;  // 0 outside a step
   std::string partition;
-  std::string node;                        // this one, as Slurm calls it
-  std::optional<std::int64_t> array_task;  // of a job array
-  // How commands of Slurm are told of this job alone: "42", in an array "40_2"; there the bare
-  // number may mean all tasks.
+  std::string node;                        // this node's name in Slurm
+  std::optional<std::int64_t> array_task;  // this task's number in a job array
+  // The id with which Slurm's commands address only this job: "42", or "40_2" in an array, where
+  // the bare number may mean all tasks.
   std::string command_id;
-  std::optional<std::int64_t> end_seconds;  // since the epoch; newer Slurms say it
+  std::optional<std::int64_t> end_seconds;  // since the epoch; only newer versions of Slurm set it
 };
 
-// Nothing outside of a job. ConfigError, naming the variable, where one of them is no number or no
-// host list: somebody has set it by hand.
+// Returns nullopt outside a job. Throws a ConfigError that names the variable if a value is no
+// number or no host list, which happens if it was set by hand.
 std::optional<SlurmJob> slurm_job(const SlurmEnvironment& environment);
 
-// Whether srun has started several tasks of this step without PMIx, so that MPI can't connect them.
+// Returns whether srun has started several tasks of this step without PMIx, so that MPI cannot
+// connect them.
 bool lacks_pmix(const SlurmEnvironment& environment);
 
 }  // namespace trireme

@@ -11,9 +11,10 @@ namespace trireme {
 namespace {
 
 constexpr std::chrono::seconds kPatience{10};
-constexpr std::int64_t kMostPart = 1'000'000;  // days, hours, ... of one part: no sum overflows
+// limit for each part (days, hours, ...), so that no sum overflows
+constexpr std::int64_t kMostPart = 1'000'000;
 
-// The number that `text` begins with; what follows stays in it.
+// Removes the number at the front of `text` and returns it.
 std::optional<std::int64_t> take_number(std::string_view& text) {
   std::int64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -45,7 +46,8 @@ std::optional<std::chrono::seconds> parse_slurm_time(std::string_view text) {
   while (part && count < parts.size()) {
     parts[count++] = *part;
     if (text.empty()) {
-      // Behind days the first is hours; alone or before seconds it is minutes.
+      // After days, the first part is hours. Without days it is minutes, unless there are three
+      // parts.
       const bool hours_first = with_days || count == 3;
       const std::int64_t clock = 3600 * parts[0] + 60 * parts[1] + parts[2];
       return std::chrono::seconds(86400 * days + (hours_first ? clock : 60 * parts[0] + parts[1]));

@@ -1,4 +1,4 @@
-// How long this process's Slurm job may still run.
+// The time that this process's Slurm job may still run.
 #pragma once
 
 #include <chrono>
@@ -10,17 +10,18 @@
 
 namespace trireme {
 
-// A time as Slurm writes and reads it: minutes, minutes:seconds, hours:minutes:seconds,
-// days-hours[:minutes[:seconds]]. Nothing for UNLIMITED, NOT_SET, INVALID and all else.
+// Parses a time in Slurm's notation: minutes, minutes:seconds, hours:minutes:seconds or
+// days-hours[:minutes[:seconds]]. Returns nullopt for UNLIMITED, NOT_SET, INVALID and other text.
 std::optional<std::chrono::seconds> parse_slurm_time(std::string_view text);
 
 struct TimeLeft {
-  std::optional<std::chrono::seconds> seconds;  // none: no limit, or nobody knows
-  std::string trouble;                          // why nobody knows; else empty
+  std::optional<std::chrono::seconds> seconds;  // nullopt if there is no limit or it is unknown
+  std::string trouble;                          // why the time is unknown, or empty
 };
 
-// From SLURM_JOB_END_TIME, where this Slurm sets it, else from squeue, which is given a few seconds
-// to answer: before MPI starts, and in one process of a job only, for the controller's sake.
+// Uses SLURM_JOB_END_TIME if this version of Slurm sets it, and otherwise asks squeue, which gets a
+// few seconds to answer. Call it before MPI starts, and in one process per job only, to spare the
+// Slurm controller.
 TimeLeft time_left(const SlurmJob& job);
 
 }  // namespace trireme

@@ -26,7 +26,7 @@ Fields fields_of(const std::string& line) {
   return fields;
 }
 
-// "" for what is above the leaves.
+// Returns "" for switches above the leaves.
 std::string leaf_name(const Fields& fields) {
   if (fields.contains("BlockName")) {
     return fields.at("BlockName");
@@ -53,7 +53,7 @@ std::map<std::string, std::string> parse_topology(std::string_view text) {
         groups.emplace(node, name);
       }
     } catch (const ConfigError&) {
-      // "(null)": a switch without nodes.
+      // Nodes=(null): the switch has no nodes.
     }
   }
   return groups;

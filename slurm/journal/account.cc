@@ -64,7 +64,7 @@ class Bookkeeper {
     if (launch_.empty()) {
       return;
     }
-    if (open_) {  // the launch was ended with its ranks
+    if (open_) {  // the launch was killed together with its ranks
       end_attempt(first_rank_, clock_, is_running ? kRunning : "", "");
     }
     add(TimeCause::exclude, clock_ - cursor_);
@@ -127,14 +127,15 @@ class Bookkeeper {
     fresh_ = false;
   }
 
-  // Shares out the attempt's seconds. What the page does not know was before it, or after.
+  // Divides the attempt's seconds among causes. Time that the progress page does not cover was
+  // before its creation or after its last change.
   void share(AttemptAccount& attempt, const json& rank, double detected, TimeCause begin) {
     const json spent = rank.value("spent", json::object());
     double known = 0;
     for (const auto& [phase, seconds] : spent.items()) {
       known += seconds.is_number() ? std::max(0.0, seconds.get<double>()) : 0;
     }
-    // A clock of another host may run a little otherwise.
+    // The clock of rank 0's host may run at a slightly different rate.
     const double scale = known > attempt.seconds ? attempt.seconds / known : 1;
     known *= scale;
     const double silent = number(rank, "age") + detected - number(rank, "seen", detected);
@@ -170,14 +171,14 @@ class Bookkeeper {
   }
 
   std::string launch_;
-  bool fresh_ = true;      // no attempt of this launch has ended
-  bool open_ = false;      // an attempt runs
-  bool good_end_ = false;  // of the latest attempt
-  double begun_ = 0;       // clock readings of this launch, seconds
+  bool fresh_ = true;      // whether this launch has not yet ended an attempt
+  bool open_ = false;      // whether an attempt is running
+  bool good_end_ = false;  // whether the latest attempt ended well
+  double begun_ = 0;       // start of this launch on its own clock, seconds
   double clock_ = 0;
-  double cursor_ = 0;  // up to here all is accounted for
+  double cursor_ = 0;  // all time before this is accounted for
   double launched_ = 0;
-  double time_ = 0;  // of day, of the latest event
+  double time_ = 0;  // wall-clock time of the latest event
   json first_rank_;
   std::int64_t reached_ = -1;
 };

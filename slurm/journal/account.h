@@ -1,6 +1,6 @@
-// The account of a run: every second of its wall time under one cause, from its journal. A pure
-// function. Within an attempt rank 0 speaks for all: its progress page says how long it was in
-// which phase.
+// The account of a run assigns every second of its wall time to one cause, from its journal. A pure
+// function. Within an attempt it relies on rank 0, whose progress page records the time spent in
+// each phase.
 //
 //   launch begins   launch      page made         ...phases...     page stands still  detected next
 //     |--- start ----|-- start or relaunch --|load|train|...|------- detect --------|- exclude -|
@@ -17,17 +17,17 @@
 namespace trireme {
 
 enum class TimeCause : std::uint8_t {
-  start,   // agents, health checks, MPI, until the first attempt begins to load
+  start,   // agents, health checks and MPI, until the first attempt begins to load
   load,    // reading checkpoints
   train,   // steps that count
-  redone,  // steps that had been done before, since the last checkpoint
+  redone,  // steps that repeat those lost since the last checkpoint
   evaluate,
-  checkpoint,  // what saving keeps the steps waiting
-  detect,      // from the last sign of life to knowing
-  exclude,     // from there to the next launch: judging, ending old ranks, choosing nodes
-  relaunch,    // from there until the ranks begin to load
-  finish,      // from the last step on
-  idle         // between launches: in the queue, or nobody started it
+  checkpoint,  // time for which saving delays the steps
+  detect,      // from the last sign of life until the fault is known
+  exclude,     // from then to the next launch of ranks: diagnosis, ending old ranks, choosing nodes
+  relaunch,    // from that launch until the ranks begin to load
+  finish,      // after the last step
+  idle         // between launches: the job was in the queue or was not started
 };
 inline constexpr std::size_t kTimeCauses = 11;
 std::string_view name_of(TimeCause cause);
@@ -37,35 +37,35 @@ struct AttemptAccount {
   std::string launch;
   std::vector<std::string> nodes;
   std::int64_t ranks = 0;
-  std::string cause;  // why it ended; empty: nobody knows, the launch itself was ended; "running"
+  std::string cause;  // why it ended; empty if unknown because the launch was killed; "running"
   std::string what;
-  std::int64_t from_step = -1;  // -1: it never came so far
+  std::int64_t from_step = -1;  // -1 if it never got that far
   std::int64_t to_step = -1;
-  double seconds = 0;   // from its launch until its end was known
-  double detect = 0;    // of these, from the last sign of life
-  double exclude = 0;   // from the end of the attempt before to this launch
+  double seconds = 0;   // from its launch until its end was noticed
+  double detect = 0;    // the part of these after the last sign of life
+  double exclude = 0;   // from the end of the previous attempt to this launch
   double ranks_up = 0;  // from its launch to rank 0's first sign of life
   double load = 0;
-  double first_step = -1;  // from its launch to its first step's end; -1: there was none
-  double recovery = -1;    // from knowing of the end before to that
+  double first_step = -1;  // from its launch to the end of its first step; -1 if none
+  double recovery = -1;    // from the end of the previous attempt to that step's end; -1 if none
 };
 
 struct Account {
-  double wall = 0;  // seconds, from the first launch's begin to the last one's end
+  double wall = 0;  // seconds from the start of the first launch to the end of the last one
   std::array<double, kTimeCauses> seconds{};
   std::int64_t launches = 0;
-  std::int64_t failures = 0;  // attempts that ended otherwise than finished or as asked
+  std::int64_t failures = 0;  // attempts that neither finished nor stopped on request
   std::vector<AttemptAccount> attempts;
 
   double sum() const;
-  // Of the wall time, what went into steps that count, and evaluation; 0 of nothing.
+  // The fraction of the wall time that went into useful steps and evaluation; 0 without wall time.
   double effective_ratio() const;
-  // Between failures; 0 where there was none.
+  // Mean time between failures; 0 if there were none.
   double mean_hours_between_failures() const;
 };
 
-// Events as parse_journal() gives them. What makes no sense counts as far as it does. `is_running`:
-// the last launch is still at work, so that its last attempt has not ended.
+// events: as returned by parse_journal(); incomplete ones are used as far as possible. is_running:
+// whether the last launch is still at work, so that its last attempt has not ended.
 Account account_of(const std::vector<nlohmann::json>& events, bool is_running = false);
 
 }  // namespace trireme

@@ -30,7 +30,7 @@ double wall_clock() {
 constexpr std::size_t kMostWaiting = 100'000;
 constexpr std::chrono::seconds kFarewell{10};
 
-// To stderr: one write a line where it takes that; what it does not take is lost.
+// Writes text to stderr, if possible in one write. What stderr does not accept is lost.
 void tell(std::string_view text) {
   while (!text.empty()) {
     const ssize_t done = ::write(STDERR_FILENO, text.data(), text.size());
@@ -41,7 +41,7 @@ void tell(std::string_view text) {
   }
 }
 
-// To a file, which is opened for the first line: that, too, may take its time.
+// Appends lines to a file. The file is opened with the first line, as opening may block, too.
 class LinesOf {
  public:
   explicit LinesOf(std::filesystem::path path) : path_(std::move(path)) {}
@@ -62,25 +62,25 @@ class LinesOf {
       make_directories(path_.parent_path());
       file_ = std::make_shared<AppendFile>(AppendFile::open_lines(path_));
     } catch (const Error&) {
-      // The run itself will say what is wrong with its folder.
+      // The run itself reports what is wrong with its folder.
     }
   }
 
   std::filesystem::path path_;
   bool is_open_ = false;
-  std::shared_ptr<AppendFile> file_;  // so that this can be copied
+  std::shared_ptr<AppendFile> file_;  // shared, since std::function requires a copyable object
 };
 
 }  // namespace
 
-// Lines on their way to one place, and the thread that takes them there.
+// A queue of lines for one destination, and the thread that writes them.
 class Journal::Lane {
  public:
   using Writer = std::function<void(const std::string& line)>;
 
   static std::shared_ptr<Lane> open(Writer writer) {
     auto lane = std::make_shared<Lane>();
-    // Signals are for the threads that know what to do with them.
+    // Block signals in this thread, so that other threads handle them.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -97,13 +97,13 @@ class Journal::Lane {
       changed_.notify_all();
     }
   }
-  // No further line comes.
+  // Announces that no further line follows.
   void end() {
     const std::lock_guard lock(mutex_);
     over_ = true;
     changed_.notify_all();
   }
-  // Whether all is written by then.
+  // Returns whether all lines have been written by the time `when`.
   bool wait_until(std::chrono::steady_clock::time_point when) {
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, when, [this] { return idle_; });
@@ -125,11 +125,11 @@ class Journal::Lane {
     changed_.notify_all();
   }
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<std::string> lines_;
   bool over_ = false;
-  bool idle_ = false;  // all is written, and the thread ends
+  bool idle_ = false;  // whether the thread has written everything and is about to end
 };
 
 Journal::Journal(const std::filesystem::path& path, std::string launch)

@@ -1,11 +1,11 @@
-// The journal of a run: what every launch of it did, as JSON lines, appended for ever.
+// The journal records what every launch of a run did, as JSON lines. It is only ever appended to.
 //
 //   {"time": seconds since the epoch, "clock": seconds of the steady clock since the launch began,
 //    "launch": its number, "event": "launch", ...}
 //
-// Nothing here stops a launch, nor keeps it waiting: threads of the journal's own write, one to the
-// file and one to people, each in the order of the calls, so that a disk that hangs silences
-// nobody; lines that a full one does not take are dropped. One caller.
+// The journal never stops or delays a launch. Two threads of its own write in the order of the
+// calls, one to the file and one to stderr, so that a hanging disk does not delay messages. Lines
+// that a full disk does not accept are dropped. Only one thread may call it.
 #pragma once
 
 #include <filesystem>
@@ -20,26 +20,27 @@ namespace trireme {
 
 class Journal {
  public:
-  // No file where the folder can't be written to; it is made with the first line.
+  // Makes the file with the first line. If the folder is not writable, there is no file.
   Journal(const std::filesystem::path& path, std::string launch);
-  // Waits for what is not written yet, but not for ever.
+  // Waits a limited time for lines that have not been written yet.
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
   void write(std::string_view event, nlohmann::json fields, double clock);
-  // A line for people, on stderr.
+  // Writes a line for people to stderr.
   void say(std::string_view text);
 
  private:
   class Lane;
 
   std::string launch_;
-  std::shared_ptr<Lane> file_;  // the thread's, too: a disk that hangs may keep it longer than us
+  // Shared with its thread, which may outlive this object on a hanging disk.
+  std::shared_ptr<Lane> file_;
   std::shared_ptr<Lane> people_;
 };
 
-// Lines that are none are left out; their number is added to `bad_lines`.
+// Skips lines that are no events and adds their number to `bad_lines`.
 std::vector<nlohmann::json> parse_journal(std::string_view text, std::int64_t& bad_lines);
 
 }  // namespace trireme

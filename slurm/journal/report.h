@@ -1,4 +1,4 @@
-// What `trireme launch report` says of an account. Pure functions.
+// The output of `trireme launch report` for an account. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-// A table of causes, then one of attempts.
+// Formats a table of causes, followed by one of attempts.
 std::string to_text(const Account& account);
 nlohmann::ordered_json to_json(const Account& account);
 
