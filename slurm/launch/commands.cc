@@ -32,7 +32,7 @@ std::vector<std::string> names_of(const std::vector<NodeSpec>& nodes) {
   return names;
 }
 
-// What every rank of the attempt shall know.
+// Returns the variables that every rank of the attempt receives.
 Environment shared_environment(const LaunchSetting& setting, std::int64_t generation,
                                const std::vector<NodeSpec>& nodes) {
   Environment environment = {
@@ -44,15 +44,15 @@ Environment shared_environment(const LaunchSetting& setting, std::int64_t genera
   return environment;
 }
 
-// mpirun's daemons find out within seconds that a host is gone, not within eight minutes. Its grace
-// for ranks that are told to end stays at two seconds: it sits it out to the end after every rank
-// that ends with a code, too.
+// These make mpirun's daemons notice within seconds, rather than eight minutes, that a host is
+// gone. mpirun's grace for ranks that are told to end stays at two seconds, because mpirun waits
+// for all of it after every rank that exits with a code, too.
 const Environment kPatience = {{"OMPI_MCA_oob_tcp_keepalive_time", "5"},
                                {"OMPI_MCA_oob_tcp_keepalive_intvl", "2"},
                                {"OMPI_MCA_oob_tcp_keepalive_probes", "3"}};
 
-// Jobs submitted with --export=NONE, as some sites ask for, would keep our variables from the
-// ranks.
+// Without this, jobs submitted with --export=NONE, as some sites require, would keep our variables
+// from the ranks.
 constexpr const char* kExport = "--export=ALL";
 
 std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t generation,
@@ -82,7 +82,8 @@ std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t gener
     environment.emplace_back("OMPI_MCA_plm_rsh_agent", join(setting.ssh, ' '));
   }
   if (setting.reach == Reach::slurm) {
-    // Without it the daemons of a relaunch wait for the step of a dead node for ever.
+    // Without SLURM_OVERLAP, the daemons of a relaunch would wait forever for the step of a dead
+    // node.
     environment.emplace_back("SLURM_OVERLAP", "1");
     environment.emplace_back("SLURM_EXPORT_ENV", "ALL");
   }
@@ -179,7 +180,7 @@ Command on_node(const LaunchSetting& setting, const std::string& node,
       break;
     }
     case Reach::slurm:
-      // Not bound: its health check measures the whole node.
+      // The agent is not bound to cores, as its health check measures the whole node.
       command.argv = {"srun",
                       "--overlap",
                       "--no-kill",
@@ -215,7 +216,7 @@ RankEnvironment rank_environment(const Environment& environment) {
   const int rank = rank_in(environment);
   std::size_t place =
       ranks > 0 && rank >= 0 ? static_cast<std::size_t>(rank / ranks) : nodes.size();
-  // Slurm orders the nodes of a step by itself, and says where we are.
+  // Slurm orders the nodes of a step by itself and names this node in SLURMD_NODENAME.
   if (find(environment, "SLURM_STEP_ID") && !find(environment, "OMPI_COMM_WORLD_RANK")) {
     const auto named =
         std::find(nodes.begin(), nodes.end(), find(environment, "SLURMD_NODENAME").value_or(""));

@@ -20,12 +20,11 @@ namespace trireme {
 namespace {
 
 constexpr double kSilenceSeconds = 10;
-constexpr std::chrono::seconds kCommandLimit{
-    10};  // a controller that is overloaded answers late, or never
+constexpr std::chrono::seconds kCommandLimit{10};  // an overloaded controller answers late or never
 constexpr int kAttempts = 30;
 constexpr std::chrono::seconds kBetween{2};
 
-// Whether it said farewell.
+// Returns whether the supervisor said goodbye before its connection ended.
 bool watch(Connection& supervisor, const std::string& node) {
   Silence silence;
   while (!supervisor.closed() && silence.seconds() < kSilenceSeconds) {
@@ -54,7 +53,8 @@ int requeue(const std::string& job) {
                       counted(record.restarts, "restart")));
       return 0;
     }
-    // What may not be requeued would hold its nodes, without a script, until its time limit.
+    // A job that must not be requeued is cancelled; otherwise it would hold its nodes, without a
+    // script, until its time limit.
     const std::vector<std::string> command =
         record.may_be_requeued ? std::vector<std::string>{"scontrol", "requeue", job}
                                : std::vector<std::string>{"scancel", job};
@@ -75,7 +75,7 @@ int requeue(const std::string& job) {
 
 namespace {
 
-// Of "... key=value ...".
+// Returns the value in text of the form "... key=value ...". The key includes its '='.
 std::optional<std::string_view> value_of(std::string_view text, std::string_view key) {
   for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
     if (at == 0 || std::isspace(static_cast<unsigned char>(text[at - 1])) != 0) {

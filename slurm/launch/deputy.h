@@ -1,6 +1,6 @@
-// The deputy: a process on another node of a Slurm job than the supervisor's. When the supervisor
-// is gone without a word, because its node is, nobody else would ever end or requeue the job: the
-// allocation would leak until its time limit.
+// The deputy is a process on another node of a Slurm job than the supervisor's. If the supervisor's
+// node dies, the deputy requeues or cancels the job, which would otherwise hold its nodes until its
+// time limit.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,31 @@
 namespace trireme {
 
 struct DeputyPlan {
-  std::string job = {};  // as commands of Slurm are told: "42", "40_2"
+  std::string job = {};  // the id for Slurm's commands, such as "42" or "40_2"
   std::string node = {};
-  std::vector<std::string> addresses = {};  // of the supervisor
+  std::vector<std::string> addresses = {};  // of the supervisor's host
   int port = 0;
   std::string secret = {};
 };
 
-// What `scontrol show job` says of the job, as far as it matters here.
+// The state of the job according to `scontrol show job`, as far as it matters here.
 enum class JobState { running, ended, cancelled, unknown };
 JobState parse_job_state(std::string_view scontrol_output);
-// Whether the job is to be requeued after its supervisor is gone. Who cancels a job means it.
+// Returns whether the job should be requeued after its supervisor is gone. A cancelled job should
+// not.
 bool should_requeue(JobState state);
 
 struct JobRecord {
   JobState state = JobState::unknown;
-  bool may_be_requeued = true;  // not submitted with --no-requeue
-  bool has_failed = false;      // or is about to end: it may do so again and again
-  std::int64_t restarts = 0;    // those after saves, too
+  bool may_be_requeued = true;  // false for jobs submitted with --no-requeue
+  bool has_failed = false;      // the job has failed or is completing, and may fail again
+  std::int64_t restarts = 0;    // including requeues after a save
 };
 JobRecord parse_job(std::string_view scontrol_output);
-// Of a job whose script fails each time.
+// Limit on the restarts of a job whose script fails each time.
 inline constexpr std::int64_t kMostRestartsOfFailures = 5;
 
-// Until the supervisor says farewell, or is gone. Returns the exit code.
+// Runs until the supervisor says goodbye or is gone. Returns the exit code.
 int run_deputy(const DeputyPlan& plan);
 
 }  // namespace trireme

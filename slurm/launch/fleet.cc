@@ -52,7 +52,7 @@ std::vector<std::string> Fleet::agent_words(const std::string& node, bool check_
   return words;
 }
 
-// It may live longer than we: it cleans up behind us.
+// The agent may outlive the supervisor, because it cleans up after it.
 std::unique_ptr<Child> Fleet::start(const std::string& node,
                                     const std::vector<std::string>& words) {
   const Command command = on_node(setting_, node, words);
@@ -80,7 +80,7 @@ void Fleet::start_agent(const std::string& node, bool check_health) {
 void Fleet::drop(const std::string& node) {
   constexpr double kCleanUpSeconds = 15;
   if (deputy_node_ == node) {
-    dismiss_deputy();  // else a node that is cut off would seem to have it for long
+    dismiss_deputy();  // a node that is cut off would otherwise keep the deputy's place for long
   }
   const auto found = members_.find(node);
   if (found == members_.end()) {
@@ -133,7 +133,7 @@ void Fleet::ping_all() {
   }
 }
 
-// One that lives and lost us without a word would requeue the job.
+// Says goodbye first: a deputy that only lost its connection would requeue the job.
 void Fleet::dismiss_deputy() {
   if (deputy_.connection) {
     deputy_.connection->send(to_json(Order{.kind = Order::Kind::bye}));
@@ -150,7 +150,7 @@ void Fleet::want_deputy(const std::string& node, const std::string& job) {
         start(node, {"launch", "deputy", "--job", job, "--port", fmt::format("{}", gate_.port()),
                      "--addresses", join(own_addresses()), "--node", node});
   } catch (const Error&) {
-    // The next node will be asked.
+    // The supervisor will try the next node.
   }
 }
 
@@ -197,14 +197,15 @@ void Fleet::admit(Gate::Caller caller) {
   if (hello.role == "deputy" && (hello.node != deputy_node_ || deputy_.connection)) {
     caller.connection.send(caller.welcome);
     caller.connection.send(to_json(Order{.kind = Order::Kind::bye}));
-    return;  // another one has taken its place meanwhile
+    return;  // another deputy has taken its place meanwhile
   }
   member->connection = std::make_unique<Connection>(std::move(caller.connection));
   member->connection->trust();
   member->connection->send(caller.welcome);
   member->hello = hello;
   if (hello.role == "agent") {
-    // Its own orders, and those of the nodes that copy to it: its port is a new one.
+    // Send the new agent its own order, and repeat the orders of the nodes that copy to it, since
+    // its port has changed.
     for (const auto& [node, other] : members_) {
       if (other.wants_partner && (node == hello.node || other.partner == hello.node)) {
         send_partner(node);

@@ -1,5 +1,5 @@
-// Fleet: the agents of a launch as the supervisor sees them: their processes where it started them,
-// their connections, what they say. Owned by the supervisor; one thread.
+// Fleet is the supervisor's view of the agents of a launch: the processes that it started, their
+// connections and their reports. Owned by the supervisor; used by one thread.
 #pragma once
 
 #include <map>
@@ -18,15 +18,15 @@ namespace trireme {
 
 struct FleetNews {
   std::string node;
-  std::optional<AgentReport> report;  // none: the agent is lost
-  std::string why;                    // it is lost
+  std::optional<AgentReport> report;  // nullopt if the agent is lost
+  std::string why;                    // why the agent is lost
 };
 
 class Fleet {
  public:
-  // `health`: a command for every node, or empty. Listens from now on.
+  // Listens from now on. health: a shell command to run on every node, or empty.
   Fleet(LaunchSetting setting, std::string secret, std::string health);
-  // Ends what is left.
+  // Kills the processes that are left.
   ~Fleet();
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
@@ -34,26 +34,27 @@ class Fleet {
   void start_agent(const std::string& node, bool check_health);
   void drop(const std::string& node);
   void order(const std::string& node, const Order& order);
-  // Copies of `node`'s checkpoints go to `partner`; "": to nobody.
+  // Makes `node` copy its checkpoints to `partner`, or to no node if it is "".
   void set_partner(const std::string& node, const std::string& partner);
   void ping_all();
 
-  // The deputy, on this node: it requeues the Slurm job when nobody else can. At most one lives.
+  // Starts the deputy on `node`, to requeue the Slurm job if the supervisor's node dies. There is
+  // at most one deputy.
   void want_deputy(const std::string& node, const std::string& job);
   bool has_deputy() const { return deputy_.connection || deputy_.starter; }
 
   void add_to(std::vector<pollfd>& waiting) const;
-  // How long to poll that at most, where there is nothing else to do for `most` milliseconds.
+  // Returns the time to poll the descriptors of add_to(), at most `most` milliseconds.
   int patience(int most) const { return gate_.patience(most); }
-  // What has happened since; never waits.
+  // Returns what has happened since the last call; never waits.
   std::vector<FleetNews> look();
-  // Says farewell to all and waits for them to end, at most so long. Where an agent has died right
-  // before, another one cleans up.
+  // Says goodbye to all agents and waits at most `seconds` for them to end. If an agent has died
+  // just before, another one is started to clean up.
   void dismiss(double seconds);
 
  private:
   struct Member {
-    std::unique_ptr<Child> starter;  // the agent itself, or the ssh or srun that leads to it
+    std::unique_ptr<Child> starter;  // the agent itself, or the ssh or srun that started it
     std::unique_ptr<Connection> connection;
     Hello hello;
     bool dismissed = false;
@@ -75,9 +76,9 @@ class Fleet {
   Gate gate_;
   std::map<std::string, Member> members_;
   Member deputy_;
-  std::string deputy_node_;          // where it was wanted last
-  std::vector<FleetNews> failures_;  // of starts
-  // Told to end, and given time to clean up; with the moment at which that is over.
+  std::string deputy_node_;          // where the deputy was last started
+  std::vector<FleetNews> failures_;  // agents that could not be started
+  // Agents that were told to end, with the time until which they may clean up.
   std::vector<std::pair<std::unique_ptr<Child>, double>> leaving_;
 };
 

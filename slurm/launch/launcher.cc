@@ -11,14 +11,14 @@
 namespace trireme {
 namespace {
 
-// What mpirun leaves where it was killed: its session's folder.
+// Removes the session folder that a killed mpirun leaves behind.
 void remove_session(pid_t launcher) {
   const char* base = std::getenv("OMPI_MCA_orte_tmpdir_base");  // NOLINT(concurrency-mt-unsafe)
   const char* temporary = std::getenv("TMPDIR");                // NOLINT(concurrency-mt-unsafe)
   const std::filesystem::path top = base != nullptr        ? base
                                     : temporary != nullptr ? temporary
                                                            : "/tmp";
-  // ompi.<the node, as mpirun calls it>.<user>/pid.<its number>
+  // The folder's name is ompi.<node, as mpirun calls it>.<user>/pid.<pid of mpirun>.
   std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator(top, gone)) {
     const std::string name = entry.path().filename();

@@ -1,5 +1,5 @@
-// Launcher: the mpirun or srun of an attempt, from its start to its end. Owned by the supervisor;
-// one thread, with which it dies.
+// Launcher is the mpirun or srun of an attempt. Owned by the supervisor; used by one thread, with
+// which the process dies.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,20 @@ namespace trireme {
 
 class Launcher {
  public:
-  // As Child: NotFound where there is no such program.
+  // Throws NotFound if the program does not exist.
   void start(const Command& command);
-  // Told once: that it has ended, and what mpirun would have removed is removed.
+  // Returns the end of the process once, after removing what mpirun would have removed.
   struct End {
-    std::optional<int> code;  // its exit code, or 128 and the signal; nothing: nobody knows
+    std::optional<int> code;  // exit code, or 128 + signal; nullopt if unknown
   };
   std::optional<End> ended();
-  // To it, or to its whole group; nothing where it does not run.
+  // Send a signal to the process, or SIGKILL to its process group. They do nothing if it is not
+  // running.
   void signal(int number) const;
   void kill() const;
-  // Kills it and waits for it.
+  // Kills the process and waits for its end.
   void end() { child_.reset(); }
-  // It hangs in the kernel: counts as ended from now on.
+  // Counts the process as ended from now on; for one that hangs in the kernel.
   void leave();
 
  private:

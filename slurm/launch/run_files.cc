@@ -27,7 +27,8 @@ std::string contents_of(const fs::path& path) {
   }
 }
 
-// Which start of which Slurm job holds the lock: "<job> <restart>\n"; empty outside of one.
+// Identifies the start of a Slurm job that holds the lock. As text: "<job> <restart>\n", or empty
+// outside Slurm.
 struct JobStart {
   std::string job;
   std::int64_t restart = 0;
@@ -52,9 +53,9 @@ JobStart parse_job_start(const std::string& text) {
              : JobStart{text.substr(0, space), std::strtoll(text.c_str() + space + 1, nullptr, 10)};
 }
 
-// False if somebody else holds it. A file system without locks gives none. Whoever may write into
-// the run's folder could have put something else there: only a plain file of its own name is
-// opened.
+// Returns false if another process holds the lock. On a file system without locks, it succeeds
+// without one. Only a regular file is opened, because anybody who may write to the run's folder
+// could have put something else there.
 bool take_lock(UniqueHandle<FileDescriptorTraits>& lock, const fs::path& path) {
   lock.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
   const bool is_link = !lock && errno == ELOOP;
@@ -67,7 +68,7 @@ bool take_lock(UniqueHandle<FileDescriptorTraits>& lock, const fs::path& path) {
   return !lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-// Which run of the checkpoint folder has written the manifest: it says so in its first lines.
+// Returns the generation that wrote the manifest, which is recorded in its first lines.
 std::optional<std::int64_t> generation_of(const fs::path& manifest) {
   constexpr std::string_view kField = "\"generation\": ";
   try {
@@ -83,7 +84,7 @@ std::optional<std::int64_t> generation_of(const fs::path& manifest) {
       return generation;
     }
   } catch (const Error&) {
-    // Deleted meanwhile, or not to be read: nobody could resume from it either.
+    // No rank could resume from a manifest that is deleted or unreadable either.
   }
   return std::nullopt;
 }
@@ -95,8 +96,9 @@ void RunFiles::take() {
   const fs::path path = run_ / ".launch.lock";
   const JobStart own = JobStart::of_this_process();
   for (bool again = true; !take_lock(lock_, path); again = false) {
-    // A server keeps a dead host's lock for a while (NFS 4: its lease), or until the host is back.
-    // Slurm starts a job again only once the start before has ended.
+    // A file server keeps a dead host's lock for a while (NFS 4: its lease), or until the host is
+    // back. If the lock is that of an earlier start of this Slurm job, it is stale, because Slurm
+    // restarts a job only after its previous start has ended.
     if (!again || !own.follows(parse_job_start(contents_of(path)))) {
       throw PolicyError(fmt::format(
           "another trireme launch is using {}: stop it first (SIGTERM saves a checkpoint), or "
@@ -148,7 +150,7 @@ void RunFiles::end(int code, const std::string& message, const std::string& host
     write_file_durably(run_ / "exit_reason.json",
                        json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } catch (const Error&) {
-    // The message on stderr remains.
+    // The message is on stderr at least.
   }
 }
 
@@ -168,7 +170,7 @@ SavedStep RunFiles::durable_step() const {
       }
     }
   } catch (const fs::filesystem_error&) {
-    // There is none yet, or the file system is not itself.
+    // There is no checkpoint folder yet, or the file system fails.
   }
   return newest;
 }

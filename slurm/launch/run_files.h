@@ -1,5 +1,5 @@
-// What a run's own files say of an attempt: DONE, exit_reason.json, the newest checkpoint. One
-// thread. A file system that does not answer like that of a good day reads as "nothing there".
+// RunFiles reads what the files of a run say about an attempt: DONE, exit_reason.json, the newest
+// checkpoint. Used by one thread. Files that cannot be read count as absent.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,21 @@ class RunFiles {
   RunFiles(std::filesystem::path run, std::filesystem::path checkpoints)
       : run_(std::move(run)), checkpoints_(std::move(checkpoints)) {}
 
-  // For this launch, as long as this lives. PolicyError where another has the run. A file system
-  // without locks gives none.
+  // Locks the run for this launch as long as this object lives. Throws PolicyError if another
+  // launch holds the lock. File systems without locks provide none.
   void take();
-  // Before an attempt: removes the reason of the attempt before, and remembers what there is: what
-  // can't be removed is not taken for this attempt's.
+  // Call before an attempt. Removes the exit reason of the previous attempt and remembers the
+  // existing files, so that none that cannot be removed is attributed to this attempt.
   void begin_attempt();
   std::optional<StatedReason> reason() const;
-  // Whether the attempt has finished the run. A launcher's code of 0 vouches for a DONE of before.
+  // Returns whether the run is finished. A DONE from before this attempt counts only if the
+  // launcher exited with code 0.
   bool done(std::optional<int> code) const;
-  // The newest checkpoint of those that have a manifest.
+  // Returns the newest checkpoint that has a manifest.
   SavedStep durable_step() const;
 
-  // What the launch ends with: where no rank has said the same, exit_reason.json says it now.
+  // Writes exit_reason.json for the end of the launch, unless a rank has written one with this
+  // code.
   void end(int code, const std::string& message, const std::string& host) const;
 
   std::filesystem::path journal() const { return run_ / "journal.jsonl"; }

@@ -22,7 +22,8 @@ StopSignals::StopSignals() {
   }
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGCHLD, SIG_DFL);  // who is started with it ignored would learn of no child's end
+  // A process started with SIGCHLD ignored could not wait for its children.
+  ::signal(SIGCHLD, SIG_DFL);
   signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 

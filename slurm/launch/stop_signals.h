@@ -1,6 +1,6 @@
-// StopSignals: signals that ask a launch to stop, as something to read instead of an interruption.
-// Blocks them for the process from its making on; children are started without the blocks. Owned by
-// the supervisor; one thread.
+// StopSignals turns the signals that ask a launch to stop into something to read. It blocks them
+// for the process from its construction on; children are started without the blocks. Owned by the
+// supervisor; used by one thread.
 #pragma once
 
 #include <vector>
@@ -13,13 +13,13 @@ class StopSignals {
  public:
   StopSignals();
 
-  // Becomes readable with a signal, SIGCHLD included.
+  // Becomes readable when a signal arrives, including SIGCHLD.
   int fd() const { return signals_.get(); }
-  // Takes in what has come.
+  // Reads the signals that have arrived.
   void hear();
-  // Whether any has ever come.
+  // Returns whether any signal has ever asked for a stop.
   bool asked() const { return asked_; }
-  // Those that were heard and not taken yet.
+  // Returns the signals that were read since the last call.
   std::vector<int> take();
 
  private:

@@ -31,9 +31,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kTickMilliseconds = 100;
 constexpr double kLongestStallSeconds = 900;
-constexpr double kStopPatience = 10;  // who asks for a stop does not wait longer for a disk
+constexpr double kStopPatience = 10;  // after a request to stop, do not wait longer for a disk
 constexpr double kPingSeconds = 1;
-constexpr double kFarewellSeconds = 12;  // agents take up to 10 to end ranks
+constexpr double kFarewellSeconds = 12;  // agents take up to 10 s to end ranks
 constexpr int kBlameSeconds = 2;
 
 template <class... Handlers>
@@ -43,7 +43,7 @@ struct Overloaded : Handlers... {
 template <class... Handlers>
 Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
-// The run's own failure rate, for intervals between checkpoints that depend on it.
+// Returns the run's own failure rate as a variable, for checkpoint intervals that depend on it.
 Environment failure_rate(const std::filesystem::path& journal) {
   constexpr std::int64_t kMostBytes = 1 << 30;
   constexpr std::int64_t kFewestFailures = 2;
@@ -54,12 +54,12 @@ Environment failure_rate(const std::filesystem::path& journal) {
       return {{"TRIREME_MTBF_HOURS", fmt::format("{}", account.mean_hours_between_failures())}};
     }
   } catch (const Error&) {
-    // No journal, no rate.
+    // Without a journal, the failure rate is unknown.
   }
   return {};
 }
 
-// As on a clock on the wall: "2026-11-22 11:50:24".
+// Returns local time in the form "2026-11-22 11:50:24".
 std::string time_of_day() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -68,7 +68,7 @@ std::string time_of_day() {
   return {text.data(), std::strftime(text.data(), text.size(), "%F %T", &parts)};
 }
 
-// On a thread that nobody waits for: a file system that hangs may keep it longer than us.
+// Runs `work` on a detached thread, which may outlive the caller on a hanging file system.
 template <class Work>
 std::future<std::invoke_result_t<Work>> start_aside(Work work) {
   std::packaged_task<std::invoke_result_t<Work>()> task(std::move(work));
@@ -94,16 +94,16 @@ class Supervisor {
   int run();
 
  private:
-  // An entry of the site's list on its way: nothing waits for it.
+  // An entry that is being written to the site list.
   struct Blame {
     std::string node;
     std::future<bool> is_written;
   };
 
-  // What reads or writes files of the run or the site: on a file system that hangs it may take
-  // minutes. Agents and deputy hear of us meanwhile, for they would take us for dead; as we are, if
-  // it takes longer than anybody waits for a disk. A stop that is asked for goes on without it,
-  // `otherwise` is the result then. `work` owns what it uses: it may outlive us.
+  // Runs `work`, which accesses files of the run or the site and may block for minutes on a hanging
+  // file system, and keeps pinging agents and the deputy meanwhile, so that they do not take the
+  // supervisor for dead. Pings end after kLongestStallSeconds. A request to stop ends the wait
+  // after kStopPatience with the result `otherwise`; `work` therefore owns what it uses.
   template <class Work>
   std::invoke_result_t<Work> beside_pings(Work work, std::invoke_result_t<Work> otherwise);
 
@@ -131,10 +131,10 @@ class Supervisor {
   std::optional<Course> course_;
   Launcher launcher_;
   std::vector<Blame> blames_;
-  std::optional<int> code_;  // set: over
+  std::optional<int> code_;  // set when the launch is over
   double deputy_asked_ = -1e9;
   double pinged_ = 0;
-  bool files_hang_ = false;  // a work on them was given up
+  bool files_hang_ = false;  // whether access to the files was given up
 };
 
 template <class Work>
@@ -166,9 +166,9 @@ std::invoke_result_t<Work> Supervisor::beside_pings(Work work,
   return result.get();
 }
 
-// False: asked to stop before the run's folder could be had.
+// Returns false if a stop was requested before the run's folder was available.
 bool Supervisor::prepare() {
-  // First of all: what follows writes into the run's folder.
+  // Take the lock first, since what follows writes to the run's folder.
   if (!beside_pings(
           [files = files_] {
             files->take();
@@ -261,11 +261,11 @@ void Supervisor::look_at_launcher() {
         return LauncherEnded{code, files->reason(), files->done(code), files->durable_step()};
       },
       LauncherEnded{end->code, {}, false, {}});
-  pass_signals_on();  // before the end is judged
+  pass_signals_on();  // so that a stop counts when the end is judged
   feed(seen);
 }
 
-// On another node than ours, tried on one after the other.
+// Starts a deputy on a node other than the supervisor's, and retries if there is none.
 void Supervisor::look_at_deputy() {
   constexpr double kTrySeconds = 15;
   if (plan_.slurm_job.empty() || fleet_.has_deputy() || now() - deputy_asked_ < kTrySeconds) {
@@ -279,7 +279,7 @@ void Supervisor::look_at_deputy() {
   }
 }
 
-// For the next launches: this one knows its nodes.
+// Reports entries of the site list that could not be written. They matter to later launches only.
 void Supervisor::look_at_blames() {
   std::erase_if(blames_, [&](Blame& blame) {
     if (blame.is_written.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
@@ -331,7 +331,8 @@ void Supervisor::launch(const LaunchRanks& order) {
     return;
   }
   LaunchSetting setting = setting_;
-  // A start that hangs, as those before did not, should not cost ten minutes. The user's word wins.
+  // Earlier starts show how long a start may take, so a hanging one should not cost ten minutes. A
+  // value set by the user has precedence.
   const char* const asked = std::getenv("TRIREME_START_DEADLINE");  // NOLINT(concurrency-mt-unsafe)
   if (order.start_deadline > 0 && asked == nullptr) {
     setting.extra.emplace_back("TRIREME_START_DEADLINE",
@@ -341,7 +342,7 @@ void Supervisor::launch(const LaunchRanks& order) {
     setting.extra.emplace_back(kTerminalColumns, fmt::format("{}", columns));
   }
   if (order.has_saved) {
-    // Whatever the first start was told to begin with: what it has done since is not done again.
+    // A relaunch continues from what the launch has saved, whatever checkpoint.resume said.
     setting.run.emplace_back("checkpoint.resume=auto");
   }
   try {

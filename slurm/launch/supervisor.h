@@ -1,6 +1,6 @@
-// The supervisor of a launch: carries out what the course (slurm/policy/course.h) decides: starts
-// agents and ranks, listens to them, writes the journal. No MPI; one thread,
-// but for what may have to wait for a disk; one a process.
+// The supervisor of a launch carries out what Course (slurm/policy/course.h) decides: it starts
+// agents and ranks, receives their reports and writes the journal. It does not use MPI. There is
+// one per process, with one thread and further threads for work that may block on a disk.
 #pragma once
 
 #include <filesystem>
@@ -13,18 +13,18 @@
 namespace trireme {
 
 struct LaunchPlan {
-  LaunchSetting setting;  // but for its number, which the supervisor draws
+  LaunchSetting setting;  // without the launch id, which the supervisor generates
   CoursePlan course;
   std::vector<NodeSpec> nodes;
   std::filesystem::path run_folder;
   std::filesystem::path checkpoint_folder;
-  std::string health;               // a command of the shell, for every node; empty: none
-  std::filesystem::path site_list;  // empty: none
-  std::string slurm_job;            // as its commands are told; empty: outside of Slurm
-  std::string batch_node;           // in Slurm: the node we are on
+  std::string health;               // a shell command to run on every node; may be empty
+  std::filesystem::path site_list;  // may be empty
+  std::string slurm_job;            // the job's id for Slurm's commands; empty outside Slurm
+  std::string batch_node;           // in Slurm, the node on which this process runs
 };
 
-// Until the run is finished, given up or asked to stop. Returns the exit code.
+// Runs until the run is finished or given up, or a stop is requested. Returns the exit code.
 int supervise(const LaunchPlan& plan);
 
 }  // namespace trireme

@@ -10,7 +10,7 @@ namespace trireme {
 namespace {
 
 constexpr int kMostAgentDeaths = 3;
-constexpr double kLongestTurn = 2;  // seconds between two events; a tick is due every tenth of one
+constexpr double kLongestTurn = 2;  // seconds between two events; ticks come every 0.1 s
 
 std::string join_names(const std::vector<NodeSpec>& nodes) {
   std::string text;
@@ -78,8 +78,8 @@ Actions Course::on(const Event& event, double now) {
   return std::exchange(out_, {});
 }
 
-// Who calls waited for a file system, or was stopped: what others have said meanwhile is still to
-// be read, and none of the limits may count that time.
+// The caller was stopped or blocked on a file system for `gap` seconds. Messages that arrived
+// meanwhile have not been read yet, so the limits must not count that time.
 void Course::leave_out(double gap) {
   for (Node& node : nodes_) {
     node.heard += gap;
@@ -95,7 +95,7 @@ void Course::leave_out(double gap) {
   waits_since_ += gap;
 }
 
-// ---- Agents and nodes.
+// ---- Agents and nodes
 
 void Course::on_heard(const AgentHeard& event) {
   Node* const node = find(event.node);
@@ -116,7 +116,7 @@ void Course::on_heard(const AgentHeard& event) {
     node->since = now_;
     note("agent_ready", {{"node", node->spec.name}});
     if (in_use(*node) && (stage_ == Stage::settle || killing_)) {
-      // It came up too late to have been told.
+      // The agent connected too late to receive the order to clear the node.
       out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
     }
   }
@@ -125,7 +125,7 @@ void Course::on_heard(const AgentHeard& event) {
   }
 }
 
-// The process of an agent may die without its node: it gets another, and the ranks notice nothing.
+// An agent may die without its node. It is then restarted, without any effect on the ranks.
 void Course::on_lost(const AgentLost& event) {
   Node* const node = find(event.node);
   if (node == nullptr || node->standing == Standing::lost || node->standing == Standing::excluded) {
@@ -167,8 +167,8 @@ void Course::exclude(Node& node, const std::string& why) {
        fmt::format("{} is left out from now on: {}", node.spec.name, why));
 }
 
-// How long a node may be without an agent. If the ranks are dead anyway, and other nodes can take
-// over, it is not worth waiting for a node that is most likely dead too.
+// Returns how long a node may be without an agent. The limit is short if the ranks are dead anyway
+// and other nodes can take over, since the node is probably dead as well.
 double Course::agent_limit(const Node& node) const {
   if (!node.was_ready) {
     return plan_.agents_start;
@@ -190,7 +190,7 @@ void Course::look_at_limits() {
 }
 
 void Course::on_stop(int signal) {
-  // Slurm tells the whole job, and its script passes that on with a signal of its own.
+  // Slurm signals the whole job, and the job script passes this on with a signal of its own.
   constexpr double kSameEvent = 5;
   if (stop_signal_ != 0 && signal != stop_signal_ && now_ - stop_at_ < kSameEvent) {
     return;
@@ -209,12 +209,13 @@ void Course::on_stop(int signal) {
                                                     ? "stopped between two attempts"
                                                     : "stopped before the ranks had started");
   } else if (killing_) {
-    // It is about to end.
+    // The attempt is about to end anyway.
   } else if (again) {
     end_attempt("asked twice to stop");
   } else if (ranks_seen() == 0 && newest_ <= on_disk_) {
     end_attempt("asked to stop before any rank had started");
-  } else if (ranks_seen() > 0) {  // else once they are there: to save what only memory holds
+    // Otherwise the ranks are signalled once they have started, to save what is only in memory.
+  } else if (ranks_seen() > 0) {
     out_.emplace_back(SignalRanks{SIGUSR2});
   }
 }
@@ -228,7 +229,7 @@ void Course::on_tick() {
   }
 }
 
-// ---- Choosing.
+// ---- Choice of nodes
 
 std::string Course::too_few_nodes(std::int64_t ready) const {
   const std::string usable =
@@ -255,14 +256,15 @@ void Course::try_to_launch() {
   const int count = choose_count(static_cast<int>(ready.size()), plan_.nodes_wanted,
                                  plan_.least_nodes, plan_.fits);
   if (count == 0) {
-    // Of nodes that were well a requeue brings new ones; what was never fit may never be.
+    // A requeue brings new nodes. It makes sense if the nodes worked before; nodes that were never
+    // fit may never be.
     const bool were_at_work = plan_.in_slurm && generation_ > 0;
     const ExitCode code = were_at_work ? ExitCode::requeue : ExitCode::device;
     finish(static_cast<int>(code), too_few_nodes(std::ssize(ready)));
     return;
   }
   std::vector<std::size_t> chosen = ready;
-  // Those that were at work stay: what is in their memory is worth something.
+  // Prefer nodes that were in use, because of the checkpoints in their memory.
   std::stable_partition(chosen.begin(), chosen.end(),
                         [&](std::size_t i) { return in_use(nodes_[i]); });
   chosen.resize(static_cast<std::size_t>(count));
@@ -322,7 +324,7 @@ void Course::finish(int code, const std::string& text) {
   out_.emplace_back(Finish{code, text});
 }
 
-// ---- Small things.
+// ---- Small functions
 
 void Course::note(std::string event, nlohmann::json fields, std::string text) {
   out_.emplace_back(Note{std::move(event), std::move(fields), std::move(text)});

@@ -1,13 +1,13 @@
-// Course: what a launch does next. A state machine without effects: events go in, actions come out,
-// and time is an argument, so that every course can be tested without a process.
+// Course decides what a launch does next. It is a state machine without effects: events go in,
+// actions come out, and time is an argument, so that tests need no process.
 //
 //   gather --(nodes are ready)--> run --(launcher ended)--> settle --(old ranks gone)--> gather
 //      |                           |                           |
 //      +--(too few)--> over        +--> (finished, or final)---+--> over
 //
-// gather: agents start, pass their health check. run: the ranks work; a hang, a lost node or a
-// launcher that outlives its ranks has them killed, which ends the launcher, too. settle: until
-// every node of the attempt has no old rank any more, or is lost; only then may new ones start.
+// gather: agents start and run their health check. run: the ranks work; after a hang, the loss of a
+// node, or if the launcher outlives its ranks, the launcher is killed. settle: wait until every
+// node of the attempt is free of old ranks or lost; only then may new ranks start.
 #pragma once
 
 #include <functional>
@@ -28,35 +28,36 @@ struct CoursePlan {
   int nodes_wanted = 1;
   int least_nodes = 1;
   int ranks_a_node = 1;
-  std::function<bool(int nodes)> fits = [](int) { return true; };  // the run's layout
-  std::string launcher = "mpirun";  // what starts the ranks, for messages
-  bool in_slurm = false;            // a lack of nodes asks for a requeue
-  int most_relaunches = 3;          // without a new checkpoint
+  // Whether the run's layout allows it.
+  std::function<bool(int nodes)> fits = [](int) { return true; };
+  std::string launcher = "mpirun";  // the program that starts the ranks, for messages
+  bool in_slurm = false;            // whether a lack of nodes leads to a requeue
+  int most_relaunches = 3;          // without a new checkpoint in between
   int most_memory_deaths = 2;
-  // Seconds:
-  double agents_start = 60;     // the first time: a health check may be part of it
-  double agent_restart = 5;     // of a node whose agent died while the node may live
-  double replaceable = 2;       // the same if the attempt ends anyway and other nodes are enough
-  double silence = 10;          // of an agent, until its node counts as lost
-  double hang_slack = 5;        // beyond a rank's own deadline: its own alarm comes first
-  double stopped = 60;          // of a rank that is stopped, whatever its deadline
-  double ranks_start = 120;     // until every rank has a page
-  double launcher_grace = 1.5;  // of a launcher whose rank is gone, to end by itself
-  double sudden_grace = 0.3;    // the same if no rank has an error to report, or a node is gone
-  double launcher_end = 10;     // of a launcher whose ranks have all come to their end
-  double killed_end = 15;       // of a launcher that was killed: then it is left to the kernel
-  double old_ranks_end = 60;    // of ranks that were killed: then their node counts as lost
-  double enough_nodes = 2;      // how long spares may keep those waiting that are enough
-  double least_start = 60;      // of a start's deadline, once one was seen
-  double most_start = 600;      // as a rank gives itself
-  double start_factor = 20;     // of a start's deadline over the longest that was seen
+  // Limits in seconds:
+  double agents_start = 60;  // for the first start of the agents, which may include a health check
+  double agent_restart = 5;  // for a node to get a new agent after its agent has died
+  double replaceable = 2;    // the same if the attempt ends anyway and there are enough other nodes
+  double silence = 10;       // without a message from an agent, until its node counts as lost
+  double hang_slack = 5;     // beyond a rank's own deadline, so that its own alarm is first
+  double stopped = 60;       // for a stopped rank, whatever its deadline
+  double ranks_start = 120;  // until every rank has a progress page
+  double launcher_grace = 1.5;  // for the launcher to end by itself after a rank is gone
+  double sudden_grace = 0.3;    // the same if no rank reports an error or a node is gone
+  double launcher_end = 10;     // for the launcher to end after all its ranks
+  double killed_end = 15;       // for a killed launcher to end; after that it is ignored
+  double old_ranks_end = 60;    // for killed ranks to end; after that their node counts as lost
+  double enough_nodes = 2;      // how long to wait for spares once there are enough nodes
+  double least_start = 60;      // least start deadline, once a start was seen
+  double most_start = 600;      // greatest start deadline, equal to the ranks' default
+  double start_factor = 20;     // start deadline as a multiple of the longest start seen
 };
 
-// ---- Events. `now`: seconds of a clock that nobody sets.
+// ---- Events. `now` is in seconds on a monotonic clock.
 struct Started {
   SavedStep durable;  // the newest checkpoint on disk
 };
-struct AgentHeard {  // the agent's connection is there, or it reports
+struct AgentHeard {  // the agent has connected or reported
   std::string node;
   AgentReport report;
 };
@@ -67,7 +68,7 @@ struct AgentLost {  // its connection is closed, or it could not be started
 struct LauncherEnded {
   std::optional<int> code;
   std::optional<StatedReason> reason;
-  bool done = false;  // this attempt has written DONE
+  bool done = false;  // whether this attempt has written DONE
   SavedStep durable;
 };
 struct StopAsked {
@@ -76,23 +77,23 @@ struct StopAsked {
 struct Tick {};
 using Event = std::variant<Started, AgentHeard, AgentLost, LauncherEnded, StopAsked, Tick>;
 
-// ---- Actions, to be done in their order.
+// ---- Actions, to be performed in their order.
 struct StartAgent {
   std::string node;
   bool check_health = false;
 };
-struct DropAgent {  // cut its connection, end its process where it is ours
+struct DropAgent {  // close its connection, and end its process if this launch started it
   std::string node;
 };
-struct ClearNode {  // its agent ends ranks below this generation
+struct ClearNode {  // make its agent end the ranks of attempts below `generation`
   std::string node;
   std::int64_t generation = 0;
 };
 struct LaunchRanks {
   std::int64_t generation = 0;
   std::vector<NodeSpec> nodes;
-  double start_deadline = 0;  // seconds, for MPI to connect them; 0: not known from other starts
-  bool has_saved = false;     // this launch has: from now on runs go on from what is newest
+  double start_deadline = 0;  // seconds for MPI to connect the ranks; 0 for the default
+  bool has_saved = false;  // this launch has saved, so the run continues from its newest checkpoint
 };
 struct SetPartner {
   std::string node;
@@ -101,13 +102,13 @@ struct SetPartner {
 struct SignalRanks {
   int signal = 0;
 };
-struct KillRanks {};      // the launcher
-struct LeaveLauncher {};  // it does not even die: it counts as ended
-struct BlameNode {        // for the site's list
+struct KillRanks {};      // by killing the launcher
+struct LeaveLauncher {};  // count a launcher that survives SIGKILL as ended
+struct BlameNode {        // add it to the site list
   std::string node;
   std::string why;
 };
-struct Note {  // for the journal; `text`, if any, for people, too
+struct Note {  // for the journal; `text`, if any, also for stderr
   std::string event;
   nlohmann::json fields;
   std::string text;
@@ -122,7 +123,7 @@ using Actions = std::vector<Action>;
 
 class Course {
  public:
-  // Nodes in the order of preference. `excluded`: nodes that may not be used, and why.
+  // nodes: in the order of preference. excluded: nodes that must not be used, with the reason.
   Course(CoursePlan plan, const std::vector<NodeSpec>& nodes,
          const std::map<std::string, std::string>& excluded = {});
 
@@ -130,7 +131,7 @@ class Course {
 
   bool over() const { return stage_ == Stage::over; }
   std::int64_t generation() const { return generation_; }
-  // Nodes that may be asked to do something now.
+  // Returns the nodes whose agent is ready to take orders.
   std::vector<std::string> ready_nodes() const;
 
  private:
@@ -141,11 +142,11 @@ class Course {
     Standing standing = Standing::starting;
     bool was_ready = false;
     std::string why;
-    double since = 0;  // of the standing
+    double since = 0;  // since when it has this standing
     double heard = 0;
-    int rank_deaths = 0;                // first deaths of attempts
+    int rank_deaths = 0;                // attempts in which its rank died first
     int agent_deaths = 0;               // since the attempt began
-    std::int64_t oom_kills_before = 0;  // of its machine, when the attempt began
+    std::int64_t oom_kills_before = 0;  // on its machine when the attempt began
     AgentReport report;
   };
 
@@ -198,34 +199,35 @@ class Course {
   double enough_since_ = -1;
   Actions out_;
 
-  // The attempt.
+  // State of the attempt:
   std::int64_t generation_ = 0;
-  std::vector<std::size_t> used_;  // indices of nodes_, in the order of the ranks
+  std::vector<std::size_t> used_;  // indices into nodes_, in the order of the ranks
   Evidence evidence_;
-  std::map<int, double> stopped_since_;  // by rank, while it is
+  std::map<int, double> stopped_since_;  // for each rank that is stopped
   double launched_ = 0;
-  double waits_since_ = 0;  // launched_, or later by the time that was left out
+  double waits_since_ = 0;  // launched_, plus the time that leave_out() excludes
   double first_gone_ = -1;
   double status_at_ = 0;
   double ranks_over_since_ = -1;
-  double detected_ = -1;  // when it was first known to be over
+  double detected_ = -1;  // when its end was first noticed
   bool killing_ = false;
   double killing_since_ = -1;
   double settling_since_ = -1;
   bool first_step_seen_ = false;
-  nlohmann::json first_rank_;  // rank 0's page as last seen, for the account
+  nlohmann::json first_rank_;  // rank 0's progress page as last seen, for the account
 
-  // The launch.
+  // State of the launch:
   int stop_signal_ = 0;
   double stop_at_ = 0;
   int relaunches_without_progress_ = 0;
   bool last_was_io_ = false;  // an I/O error ended the last attempt; no checkpoint since
   int memory_deaths_ = 0;
-  SavedStep newest_at_first_;  // when the launch began
-  SavedStep newest_;           // checkpoint, on disk or in a node's memory
+  SavedStep newest_at_first_;  // newest checkpoint when the launch began
+  SavedStep newest_;           // newest checkpoint, on disk or in a node's memory
   SavedStep on_disk_;
-  SavedStep newest_before_;   // when the attempt began
-  double longest_start_ = 0;  // seconds until rank 0 was connected, of starts that led to a step
+  SavedStep newest_before_;  // newest checkpoint when the attempt began
+  // Longest time until rank 0 was connected, of starts that led to a step.
+  double longest_start_ = 0;
 };
 
 }  // namespace trireme

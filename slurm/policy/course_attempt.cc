@@ -1,4 +1,4 @@
-// Course: from the start of the ranks to the verdict on their end.
+// The part of Course from the start of the ranks to the verdict on their end.
 #include <algorithm>
 #include <csignal>
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 double seconds(std::int64_t ns) { return 1e-9 * static_cast<double>(ns); }
 
-// What the account needs of rank 0.
+// Returns what the account needs to know about rank 0.
 nlohmann::json json_of(const RankState& rank) {
   nlohmann::json spent;
   for (std::size_t i = 0; i < kProgressPhases; ++i) {
@@ -83,8 +83,8 @@ void Course::note_gone(const Node& node, const RankState& rank) {
   }
 }
 
-// A stopped rank waits for no disk and no peer. When a suspended job comes back, an agent may find
-// its ranks still stopped for a moment, and long without progress: so they have to stay so.
+// A stopped rank waits for neither a disk nor a peer. When a suspended job continues, an agent may
+// briefly see its ranks still stopped and long without progress; they count only if they stay so.
 bool Course::stays_stopped(const RankState& rank) {
   constexpr double kStaysSeconds = 5;
   if (rank.state != 'T') {
@@ -126,7 +126,7 @@ void Course::watch_attempt() {
     return;
   }
   if (stop_signal_ != 0 && evidence_.all_ranks_seen && !are_there) {
-    out_.emplace_back(SignalRanks{SIGUSR2});  // to those that were not there yet
+    out_.emplace_back(SignalRanks{SIGUSR2});  // to reach ranks that had not started before
   }
   if (!evidence_.all_ranks_seen && now_ - waits_since_ > plan_.ranks_start) {
     end_attempt(fmt::format("only {} of {} ranks started within {:.0f} s", ranks_seen(), expected,
@@ -139,11 +139,11 @@ void Course::watch_attempt() {
   }
 }
 
-// A rank that was killed says nothing more, and the launcher's own end brings no news: mpirun ends
-// the other ranks a second after the first, and itself a second later. Ending them before that also
-// keeps its victims from being taken for the cause. The same holds if a node has lost its agent:
-// the ranks of other nodes report only that their peers are gone. Any other error is still on its
-// way to exit_reason.json.
+// Returns how long to wait for the launcher after a rank is gone. A killed rank reports nothing,
+// and the launcher's end brings no news: mpirun ends the other ranks a second after the first, and
+// itself a second later. Ending them earlier also keeps mpirun's victims from being taken for the
+// cause. The same holds if a node has lost its agent, as the ranks of other nodes report only that
+// their peers are gone. Any other error is still to be written to exit_reason.json.
 double Course::grace() const {
   const bool is_sudden = std::all_of(evidence_.gone.begin(), evidence_.gone.end(),
                                      [](const GoneRank& rank) { return rank.exit_code == 0; });
@@ -153,8 +153,8 @@ double Course::grace() const {
   return is_sudden || lacks_an_agent ? plan_.sudden_grace : plan_.launcher_grace;
 }
 
-// What the account has to go by if this process is killed: it misses a tenth of the attempt, and
-// half a minute, at most.
+// Records rank 0's progress for the account in case this process is killed. At most a tenth of the
+// attempt is then missing, and at most half a minute.
 void Course::note_status() {
   const double interval = std::clamp(0.1 * (now_ - launched_), 1.0, 30.0);
   if (now_ - status_at_ > interval && !first_rank_.is_null()) {
@@ -163,8 +163,9 @@ void Course::note_status() {
   }
 }
 
-// A job that is cancelled has seconds left: mpirun, whose daemons Slurm has ended, may not spend
-// them.
+// Ends an attempt whose launcher outlives its ranks. The limit is short after a stop was requested,
+// because a cancelled job has only seconds left while mpirun waits for daemons that Slurm has
+// ended.
 void Course::watch_launcher() {
   ranks_over_since_ = !ranks_are_over() ? -1 : ranks_over_since_ < 0 ? now_ : ranks_over_since_;
   const double limit = stop_signal_ != 0 ? plan_.launcher_grace : plan_.launcher_end;
@@ -173,7 +174,7 @@ void Course::watch_launcher() {
   }
 }
 
-// What hangs in the kernel can't be killed, and may not hold up the others.
+// A process that hangs in the kernel cannot be killed, and must not delay the others.
 void Course::watch_the_end() {
   if (now_ - killing_since_ > plan_.killed_end) {
     killing_since_ = now_;
@@ -185,8 +186,8 @@ void Course::watch_the_end() {
   }
 }
 
-// Should they ever come back, the checkpoint folder's lock and generation keep them from writing.
-// It may be the file system's fault, on all nodes: no node is blamed for it beyond this launch.
+// If the old ranks ever continue, the lock and generation of the checkpoint folder keep them from
+// writing. The cause may be the file system, on all nodes, so no node is put on the site list.
 void Course::give_up_old_ranks() {
   if (now_ - settling_since_ <= plan_.old_ranks_end) {
     return;
@@ -200,7 +201,7 @@ void Course::give_up_old_ranks() {
   }
 }
 
-// The launcher dies; the agents end the ranks. Its end comes as an event.
+// Kills the launcher and makes the agents end the ranks. The launcher's end arrives as an event.
 void Course::end_attempt(const std::string& why) {
   killing_ = true;
   killing_since_ = now_;
@@ -255,8 +256,8 @@ void Course::try_to_conclude() {
   conclude(judge(evidence_));
 }
 
-// A run that went back to an earlier step, and on with other data, may save a smaller one. The step
-// that it had before, saved again, is none to be proud of.
+// After a rewind, a run may newly save an earlier step, which is progress. Saving the same step
+// again is not.
 bool Course::has_progressed() const {
   return newest_ > newest_before_ && newest_.step != newest_before_.step;
 }
@@ -297,7 +298,8 @@ void Course::conclude(const Verdict& verdict) {
   enough_since_ = -1;
 }
 
-// A device's fault at once, deaths of ranks the second time; only while there is a spare.
+// Excludes nodes after a device fault, or after the second death of a rank, as long as there are
+// spares.
 void Course::exclude_suspects(const Verdict& verdict) {
   std::vector<std::string> names = verdict.nodes;
   const bool device = verdict.cause == Cause::device && evidence_.reason.has_value();
@@ -315,8 +317,9 @@ void Course::exclude_suspects(const Verdict& verdict) {
   }
 }
 
-// Where its page was seen: Slurm gives ranks to nodes in an order of its own. By our order where
-// none was; "" for a rank that there is not.
+// Returns the node on which the rank's page was seen, since Slurm places ranks in an order of its
+// own. Without a page, the order of the nodes is assumed; the result is "" if there is no such
+// rank.
 std::string Course::node_of_rank(int rank) const {
   for (const std::size_t i : used_) {
     for (const RankState& state : nodes_[i].report.ranks) {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostNameBytes = 253;  // RFC 1035
 constexpr int kMostSlots = 1 << 16;
 
-// A name, its options, nothing else.
+// Parses a line with a name and its options.
 NodeSpec parse_line(const std::string& line, const std::string& where) {
   std::istringstream words(line);
   NodeSpec node;

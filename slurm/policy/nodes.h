@@ -1,5 +1,5 @@
-// The nodes that a launch may use: who they are, which are taken, who keeps whose copies. Pure
-// functions.
+// The nodes that a launch may use: parsing their list, choosing among them and pairing them as
+// partners. Pure functions.
 #pragma once
 
 #include <functional>
@@ -11,23 +11,23 @@ namespace trireme {
 
 struct NodeSpec {
   std::string name = {};
-  std::string group = {};  // what fails together: a chassis, a switch; empty: unknown
-  int slots = 0;           // ranks that it is meant for; 0: unsaid
+  std::string group = {};  // failure group, such as a chassis or switch; empty if unknown
+  int slots = 0;           // number of ranks that the node is meant for; 0 if unspecified
 };
 
-// One node a line: `name [slots=N] [group=NAME]`, # starts a comment: a host file of mpirun will
-// do. ConfigError that names `origin` and the line.
+// Parses a host file, in which each line is `name [slots=N] [group=NAME]` and # starts a comment.
+// Host files of mpirun are valid. Throws a ConfigError that names `origin` and the line.
 std::vector<NodeSpec> parse_host_file(std::string_view text, const std::string& origin);
-// Whether it may stand in a command line as a host's name.
+// Returns whether a name is safe to use as a host name in a command line.
 bool is_host_name(std::string_view name);
 
-// How many of `ready` nodes a relaunch takes: as many as `wanted`, or fewer, down to `least`, that
-// fit the run's layout. 0: it can't be.
+// Returns how many of `ready` nodes a relaunch uses: `wanted` or fewer, down to `least`, such that
+// the run's layout fits. Returns 0 if that is impossible.
 int choose_count(int ready, int wanted, int least, const std::function<bool(int nodes)>& fits);
 
-// For each node the place of the one that keeps copies of its checkpoints: a rotation, so that each
-// keeps the copies of one. In another failure group wherever a rotation allows. -1 where there is
-// one node only.
+// Returns for each node the index of its partner: a rotation, so that each node keeps the copies of
+// one other. Partners are in different failure groups where a rotation allows. With a single node,
+// the result is -1.
 std::vector<int> partners_of(const std::vector<NodeSpec>& nodes);
 
 }  // namespace trireme

@@ -55,7 +55,7 @@ bool append_to_site_list(const std::filesystem::path& path, const std::string& n
   try {
     const std::string line = site_list_line(node, std::time(nullptr), why);
     File file = File::open_to_append(path);
-    // One write: of several launches, none tears another's line.
+    // A single write() keeps the lines of concurrent launches apart.
     file.write(line.data(), static_cast<std::int64_t>(line.size()));
     file.close();
     return true;

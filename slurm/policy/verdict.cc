@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 16> kNames = {
 
 int number_of(ExitCode code) { return static_cast<int>(code); }
 
-// What a code of the contract means by itself.
+// Returns the cause that an exit code of docs/exit-codes.md stands for.
 std::optional<Cause> cause_of(int code) {
   switch (static_cast<ExitCode>(code)) {
     case ExitCode::usage:
@@ -60,8 +60,8 @@ std::string describe(const std::vector<GoneRank>& gone) {
   return gone.size() > 4 ? fmt::format("{} and {} more", text, gone.size() - 4) : text;
 }
 
-// Those whose deaths explain the others': not the ones that complained about a lost peer. All of
-// them where that leaves none.
+// Returns the ranks whose deaths explain the others: those that did not report a lost peer, or all
+// of them if there is no such rank.
 std::vector<GoneRank> first_to_die(const std::vector<GoneRank>& gone) {
   std::vector<GoneRank> first;
   std::copy_if(gone.begin(), gone.end(), std::back_inserter(first),
@@ -69,7 +69,7 @@ std::vector<GoneRank> first_to_die(const std::vector<GoneRank>& gone) {
   return first.empty() ? gone : first;
 }
 
-// The stopped ones first: they are why the others wait.
+// Describes stopped ranks first, because the others wait for them.
 std::string describe(const std::vector<StaleRank>& stale) {
   std::string text;
   int told = 0;
@@ -86,7 +86,7 @@ std::string describe(const std::vector<StaleRank>& stale) {
   return text;
 }
 
-// Of those who are gone, the first that said with which error, on its page.
+// Returns the first of the gone ranks that recorded an exit code on its progress page.
 const GoneRank* first_with_code(const Evidence& evidence) {
   const auto found = std::find_if(evidence.gone.begin(), evidence.gone.end(),
                                   [](const GoneRank& rank) { return rank.exit_code != 0; });
@@ -104,7 +104,7 @@ std::string launcher_text(const Evidence& evidence) {
              : fmt::format("the launcher exited with code {}", code);
 }
 
-// What the run itself has said, where that settles the matter.
+// Returns the verdict that the run itself has reported, if that is conclusive.
 std::optional<Verdict> stated(const Evidence& evidence) {
   if (evidence.reason) {
     const auto cause = cause_of(evidence.reason->code);
@@ -118,8 +118,8 @@ std::optional<Verdict> stated(const Evidence& evidence) {
     }
     return std::nullopt;
   }
-  // For want of a file to say it in: before the run has its folder, or on a disk that takes
-  // nothing.
+  // Without exit_reason.json, rely on exit codes: the run may not have had its folder yet, or its
+  // disk may be full.
   if (const GoneRank* const rank = first_with_code(evidence)) {
     const auto cause = cause_of(rank->exit_code);
     if (cause && (is_final(*cause) || *cause == Cause::io)) {
@@ -149,7 +149,7 @@ std::vector<std::string> nodes_of(const std::vector<StaleRank>& stale) {
   return nodes;
 }
 
-// What nobody said, but what was seen.
+// Returns the verdict that follows from observations, if the run has not reported a conclusive one.
 Verdict seen(const Evidence& e) {
   const int device = number_of(ExitCode::device);
   const int hang = number_of(ExitCode::hang);
@@ -224,7 +224,8 @@ Verdict judge(const Evidence& evidence) {
     return *verdict;
   }
   if (evidence.stop_asked) {
-    // The memory that may hold the step goes with the launch: "saved" would not be true.
+    // The requested save may have failed or exist only in memory, which is lost with the launch, so
+    // the code must not claim that it was saved.
     if (verdict && verdict->cause == Cause::io) {
       return {Cause::stopped, verdict->code, verdict->what, {}};
     }

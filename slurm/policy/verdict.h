@@ -1,5 +1,5 @@
-// The verdict: why an attempt ended, from all that is known about it, and what that asks for. Pure
-// functions; the words and codes are those of docs/exit-codes.md.
+// The verdict on an attempt says why it ended, and therefore what happens next. Pure functions; the
+// words and codes are those of docs/exit-codes.md.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-// What <run>/exit_reason.json says.
+// The content of <run>/exit_reason.json.
 struct StatedReason {
   int code = 0;
   std::string kind = {};
@@ -19,14 +19,14 @@ struct StatedReason {
   std::int64_t step = 0;
   std::string phase = {};
 };
-// Nothing for what is none.
+// Returns nullopt if the text is no exit reason.
 std::optional<StatedReason> parse_exit_reason(const std::string& text);
 
-// A rank that was there and is not, though it had not come to its end.
+// A rank that has disappeared before the end of its work.
 struct GoneRank {
   std::string node = {};
   int rank = 0;
-  int exit_code = 0;  // as it said on its page; 0: it said none
+  int exit_code = 0;  // as recorded on its progress page; 0 if none
 };
 
 // A rank that has made no progress within its deadline.
@@ -37,25 +37,25 @@ struct StaleRank {
   std::string phase = {};
   double age = 0;       // seconds
   double deadline = 0;  // seconds
-  char state = '?';     // proc(5)'s letter
+  char state = '?';     // process state letter of proc(5)
 };
 
 struct Evidence {
-  std::optional<int> launcher_code = {};  // of mpirun or srun: its exit code, or 128 and the signal
-  bool killed_launcher = false;           // by us: then its code says nothing
+  std::optional<int> launcher_code = {};  // of mpirun or srun: exit code, or 128 + signal
+  bool killed_launcher = false;           // whether we killed it, so that its code means nothing
   std::optional<StatedReason> reason = {};
-  bool done = false;  // the DONE marker is of this attempt
+  bool done = false;  // whether this attempt has written the DONE marker
   bool stop_asked = false;
   bool all_ranks_seen = false;
   std::vector<std::string> lost_nodes = {};
-  std::vector<GoneRank> gone = {};    // before we ended any
-  std::vector<StaleRank> stale = {};  // for which we ended the attempt
-  std::int64_t oom_kills = 0;         // on its nodes, meanwhile
+  std::vector<GoneRank> gone = {};    // those that were gone before we ended any
+  std::vector<StaleRank> stale = {};  // those because of which we ended the attempt
+  std::int64_t oom_kills = 0;         // on its nodes, during the attempt
 };
 
 enum class Cause {
   finished,
-  stopped,  // saved, as asked: by a signal, the time limit, preemption
+  stopped,  // saved on request: by a signal, the time limit or preemption
   usage,
   numerics,
   data,
@@ -67,21 +67,21 @@ enum class Cause {
   device,
   io,
   process_death,
-  early_exit,  // code 0 without DONE
-  start,       // the ranks never all came up
+  early_exit,  // code 0 without a DONE marker
+  start,       // some ranks never started
   communication
 };
 std::string_view name_of(Cause cause);
 
 struct Verdict {
   Cause cause = Cause::process_death;
-  int code = 0;                         // which this program ends with, if this is the end
-  std::string what = {};                // for people: one line
-  std::vector<std::string> nodes = {};  // to which it is due, where known
+  int code = 0;                         // exit code of this program if the launch ends now
+  std::string what = {};                // one line for people
+  std::vector<std::string> nodes = {};  // the nodes responsible, if known
 };
 Verdict judge(const Evidence& evidence);
 
-// Whether the next attempt could go better.
+// Returns whether a further attempt cannot help.
 bool is_final(Cause cause);
 
 }  // namespace trireme
