@@ -27,7 +27,7 @@ constexpr int kNoSuchProgram = 127;
 constexpr int kCodeUnknown = 255;
 constexpr std::chrono::milliseconds kLook{5};
 
-// All that exec needs, made before fork: afterwards only system calls are safe.
+// All that exec needs. It is made before fork, because afterwards only system calls are safe.
 struct ExecImage {
   std::vector<std::string> environment;
   std::vector<char*> argv;
@@ -62,7 +62,7 @@ struct ExecImage {
   }
 };
 
-// Writes what fits into a fresh pipe: 4 KiB always do.
+// Writes `input` into a new pipe, whose capacity is at least 4 KiB, and returns the end to read.
 UniqueHandle<FileDescriptorTraits> pipe_with(const std::string& input) {
   Pipe pipe = make_pipe();
   if (input.size() > 4096 ||
@@ -85,7 +85,7 @@ UniqueHandle<FileDescriptorTraits> pipe_with(const std::string& input) {
   }
   if (plan.dies_with_us) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) {  // it was gone before the line above
+    if (::getppid() != parent) {  // the parent has ended before prctl()
       ::_exit(kNoSuchProgram);
     }
   }
@@ -115,9 +115,9 @@ Child::Child(const ChildPlan& plan) : own_group_(plan.own_group) {
     become(plan, image, parent, input.get(), failure.write.get());
   }
   if (own_group_) {
-    ::setpgid(pid_, pid_);  // whoever comes first
+    ::setpgid(pid_, pid_);  // both parent and child do this, so that the order does not matter
   }
-  // Closed by a successful exec.
+  // A successful exec closes the child's end, so read() returns 0 then.
   failure.write.reset();
   int code = 0;
   ssize_t got = 0;
@@ -152,7 +152,7 @@ std::optional<int> Child::poll() {
     if (ended == pid_) {
       code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     } else if (ended < 0 && errno == ECHILD) {
-      code_ = kCodeUnknown;  // it has ended; this process ignores SIGCHLD, which loses the code
+      code_ = kCodeUnknown;  // this process ignores SIGCHLD, so the code is lost
     }
   }
   return code_;

@@ -1,5 +1,5 @@
-// Child: a process that this one has started and will end: mpirun, srun, ssh, an agent. Owned by
-// one thread, which is the one that starts it: with it dies the child, where that is asked for.
+// Child is a process that this one has started and will end: mpirun, srun, ssh, an agent. Used only
+// by the thread that starts it; the child can be made to die with that thread.
 #pragma once
 
 #include <optional>
@@ -12,35 +12,36 @@
 namespace trireme {
 
 struct ChildPlan {
-  std::vector<std::string> argv = {};  // the first is looked up in PATH
-  // Set on top of this process's environment; an empty value removes the variable.
+  std::vector<std::string> argv = {};  // the first word is looked up in PATH
+  // Variables to set in addition to this process's environment; an empty value removes one.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  std::string input = {};    // what it reads on stdin, at most 4 KiB; then the end of file
-  bool own_group = true;     // a process group of its own: a Ctrl-C at the terminal passes it by
-  bool dies_with_us = true;  // SIGKILL when the thread that started it ends, however that comes
-  int output = -1;           // stdout and stderr go here; -1: where ours go
+  std::string input = {};  // text for stdin, at most 4 KiB
+  // Whether it gets its own process group, which Ctrl-C at the terminal does not reach.
+  bool own_group = true;
+  bool dies_with_us = true;  // whether it receives SIGKILL when the thread that started it ends
+  int output = -1;           // descriptor for stdout and stderr; -1 to inherit ours
 };
 
 class Child {
  public:
-  // NotFound where there is no such program that could be run; IoError where this machine has no
-  // room for it now.
+  // Throws NotFound if the program does not exist or cannot be executed, and IoError if this
+  // machine lacks the resources for another process.
   explicit Child(const ChildPlan& plan);
-  // Kills what still runs, group and all, and waits for it.
+  // Kills the process, or its group if it has its own, and waits for it.
   ~Child();
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Its exit code, or 128 and the signal that ended it; nothing while it runs. 255 where this
-  // process was started with SIGCHLD ignored, so that nobody knows.
+  // Returns the exit code, or 128 + signal, or nullopt while the child runs. The result is 255 if
+  // the code is unknown because this process was started with SIGCHLD ignored.
   std::optional<int> poll();
-  // Waits at most so long.
+  // Waits at most `seconds` for its end; returns the same as poll().
   std::optional<int> wait(double seconds);
-  // To the process alone, or to its whole group.
+  // Send a signal to the process, or to its group if it has its own.
   void signal(int number) const;
   void signal_group(int number) const;
-  // Forgets it: what hangs in the kernel is not waited for.
+  // Forgets a process that hangs in the kernel, so that the destructor does not wait for it.
   void leave() { pid_ = -1; }
 
  private:

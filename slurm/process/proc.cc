@@ -23,7 +23,7 @@ std::string contents_of(const std::string& path) {
   return text.str();
 }
 
-// The numbers of all processes but this one.
+// Returns the ids of all processes but this one.
 std::vector<pid_t> other_processes() {
   std::vector<pid_t> found;
   std::error_code gone;
@@ -38,7 +38,7 @@ std::vector<pid_t> other_processes() {
   return found;
 }
 
-// Its real, effective, saved and file system user IDs.
+// Returns whether its real, effective, saved and file system user ids are this user's.
 bool is_of_this_user(pid_t pid) {
   constexpr int kIds = 4;
   std::istringstream words(contents_of(fmt::format("/proc/{}/status", pid)));
@@ -55,7 +55,8 @@ bool is_of_this_user(pid_t pid) {
   return false;
 }
 
-// "<launch>.<attempt>" from the command line of one of mpirun's daemons: -mca trireme_launch WORD.
+// Returns "<launch>.<attempt>" from the command line of a daemon of mpirun, where it follows `-mca
+// trireme_launch`, or "" for any other process.
 std::string mark_of_daemon(pid_t pid) {
   std::error_code gone;
   const std::string program =
@@ -78,7 +79,7 @@ std::string mark_of_daemon(pid_t pid) {
 }  // namespace
 
 std::optional<ProcessState> process_state(pid_t pid) {
-  // The command, in the second field, may hold blanks and brackets.
+  // The second field is the command, which may contain blanks and brackets.
   const std::string stat = contents_of(fmt::format("/proc/{}/stat", pid));
   const std::size_t end = stat.rfind(')');
   if (end == std::string::npos) {
@@ -88,7 +89,7 @@ std::optional<ProcessState> process_state(pid_t pid) {
   std::string letter;
   std::string field;
   fields >> letter;
-  constexpr int kStartTime = 22;  // of proc(5)'s fields; the letter is the third
+  constexpr int kStartTime = 22;  // number of the field in proc(5), where the letter is field 3
   for (int number = 4; number <= kStartTime; ++number) {
     fields >> field;
   }
@@ -124,9 +125,9 @@ bool OwnProcess::signal(int number) const {
 }
 
 std::optional<OwnProcess> OwnProcess::open(pid_t pid) {
-  // glibc 2.36 declares pidfd_open for C alone.
+  // glibc 2.36 declares pidfd_open for C only.
   OwnProcess process(pid, static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  // Any other error says nothing about the process: an old kernel, a sandbox, too many open files.
+  // Errors other than ESRCH say nothing about the process; the kernel may be old, for example.
   const bool is_gone = !process.descriptor_ && errno == ESRCH;
   if (is_gone || !is_of_this_user(pid) || !process_state(pid) || !process.exists()) {
     return std::nullopt;

@@ -1,6 +1,7 @@
-// Silence: how long nothing was heard of another process, by time during which this one could have
-// listened. Where it was stopped itself (a suspended job) or waited for a disk, what the other said
-// meanwhile is still to be read. One thread, which asks at every turn of its loop.
+// Silence measures how long another process has sent nothing, counting only time in which this one
+// could have listened. While this process is stopped (a suspended job) or blocked on a disk,
+// messages may be waiting unread. Used by one thread, which calls seconds() at every turn of its
+// loop.
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,7 @@ class Silence {
 
   void heard(Clock::time_point now = Clock::now()) { heard_ = asked_ = now; }
 
-  // A turn that took longer than two seconds does not count.
+  // A turn of more than two seconds does not count.
   double seconds(Clock::time_point now = Clock::now()) {
     if (now - asked_ > kLongestTurn) {
       heard_ += now - asked_;

@@ -21,7 +21,7 @@ constexpr std::size_t kMostTasks = 1000;  // MaxArraySize of slurm.conf is 1001 
 std::string number(std::int64_t value) { return std::to_string(value); }
 std::string flag(bool on) { return on ? "yes" : ""; }
 
-// Lines, of which the last has no end: the template's line has one.
+// Joins lines without a final newline, as the template's line has its own.
 std::string lines(const std::vector<std::string>& all) {
   return fmt::format("{}", fmt::join(all, "\n"));
 }
@@ -64,7 +64,7 @@ std::string options_text(const SiteProfile& profile) {
 std::string setup_text(const SiteProfile::Environment& environment) {
   std::vector<std::string> all;
   for (const std::string& file : environment.source) {
-    // "./": the name of a file, not one of PATH.
+    // Without "./", bash would search PATH for the file.
     const std::string path = file.find('/') == std::string::npos ? "./" + file : file;
     all.push_back(
         fmt::format("# shellcheck source=/dev/null\nsource {} || exit 66", shell_word(path)));
@@ -100,7 +100,8 @@ std::string srun_binding(const std::string& binding) {
   return binding == "core" ? "cores" : binding == "numa" ? "ldoms" : "none";
 }
 
-// What `trireme launch` is told of binding; left alone, mpirun would bind two ranks to a core each.
+// Returns the options that make `trireme launch` bind the ranks. By default, mpirun would bind each
+// of two ranks to one core.
 std::vector<std::string> supervised_binding(const SiteProfile& profile) {
   const SiteProfile::Launch& launch = profile.launch;
   if (launch.binding == "core") {
@@ -112,7 +113,7 @@ std::vector<std::string> supervised_binding(const SiteProfile& profile) {
   return {"--launcher-arg=--bind-to", "--launcher-arg=" + launch.binding};
 }
 
-// Scratch is the job's alone: where everybody may write, somebody may have made it before us.
+// The check refuses a scratch folder that another user has made first in a shared place.
 std::string health_command(const SiteProfile& profile) {
   if (profile.node.scratch.empty()) {
     return profile.launch.health;
@@ -122,7 +123,7 @@ std::string health_command(const SiteProfile& profile) {
   return profile.launch.health.empty() ? scratch : scratch + " || exit 1; " + profile.launch.health;
 }
 
-// As mpirun and srun take them, or as `trireme launch` passes them on.
+// Returns arguments for mpirun or srun, or for `trireme launch` to pass on to them.
 std::vector<std::string> launch_arguments(const SiteProfile& profile, bool supervised) {
   const SiteProfile::Launch& launch = profile.launch;
   std::vector<std::string> all =

@@ -71,7 +71,7 @@ class Filling {
     }
   }
 
-  // One pass: a value that looks like a placeholder is text.
+  // Fills in one line in a single pass, so that values which look like placeholders remain text.
   void plain(std::string_view line) {
     std::string filled;
     bool placeholders_only = !line.empty();

@@ -1,9 +1,11 @@
-// Templates of job scripts: slurm/templates/*.sbatch, built into the program. Plain scripts but for
+// Templates of job scripts, slurm/templates/*.sbatch, are built into the program. They are scripts
+// with
 //
-//   {{name}}                          the value; a line that is nothing but an empty value goes
-//   #? if name / #? else / #? end     lines for a name that has a value, or has none; may be nested
+//   {{name}}                          the value; a line that contains only an empty value is
+// dropped
+//   #? if name / #? else / #? end     lines for a nonempty or an empty value; can be nested
 //
-// Values are put in as they are: who makes them quotes them (shell_words.h). Pure functions.
+// Values are inserted unchanged, so the caller quotes them (shell_words.h). Pure functions.
 #pragma once
 
 #include <functional>
@@ -13,12 +15,13 @@
 
 namespace trireme {
 
-// By name: {"job", text}.
+// The templates by name: {"job", text}.
 const std::map<std::string, std::string, std::less<>>& job_templates();
 
 using TemplateValues = std::map<std::string, std::string, std::less<>>;
 
-// InternalError, with the line, for a template that names what `values` lacks or is not well made.
+// Throws an InternalError with the line number if the template is malformed or uses a name that
+// `values` lacks.
 std::string fill_template(std::string_view text, const TemplateValues& values);
 
 }  // namespace trireme

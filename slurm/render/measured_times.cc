@@ -13,7 +13,7 @@
 namespace trireme {
 namespace {
 
-// Of the end of a file: thousands of lines.
+// Size of the part at the end of a file that is read: thousands of lines.
 constexpr std::int64_t kBytes = 1 << 20;
 
 std::string end_of(const std::filesystem::path& path) {

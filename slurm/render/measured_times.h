@@ -1,5 +1,5 @@
-// What earlier starts of a run have measured, from the files that it left: how long a step and a
-// save take.
+// The durations of a step and of a save as measured by earlier starts of a run, read from its
+// files.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,12 @@
 namespace trireme {
 
 struct MeasuredTimes {
-  std::optional<double> step_seconds;  // the longest of the last logged ones
-  std::optional<double> save_seconds;  // the longest of the last saves
+  std::optional<double> step_seconds;  // the longest of the latest logged steps
+  std::optional<double> save_seconds;  // the longest of the latest saves
 };
 
-// From <run>/metrics.jsonl and <run>/logs/rank-00000.jsonl. Lines that are no JSON, or say
-// something else, are passed over: a torn last line is normal.
+// Reads <run>/metrics.jsonl and <run>/logs/rank-00000.jsonl. Lines that are not JSON or lack the
+// value are ignored, since the last line is often torn.
 MeasuredTimes measured_times(const std::filesystem::path& run_dir);
 
 }  // namespace trireme

@@ -22,7 +22,7 @@ bool all_of(std::string_view text, std::string_view more) {
                      [more](char c) { return is_letter_or_digit(c) || is_one_of(c, more); });
 }
 
-// Bytes, so that neither the locale nor broken UTF-8 matters.
+// Escapes byte by byte, so that neither the locale nor invalid UTF-8 matters.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -40,7 +40,7 @@ std::string escaped(std::string_view text) {
 }  // namespace
 
 std::string shell_word(std::string_view text) {
-  // A '~' or a '=' at the front means something to bash; so does an empty word.
+  // A '~' or '=' at the front has a meaning in bash, and an empty word needs quotes.
   if (!text.empty() && text.front() != '=' && all_of(text, "._-+:,=/@%")) {
     return std::string(text);
   }

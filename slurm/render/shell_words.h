@@ -1,4 +1,4 @@
-// Text from people, made safe for a bash script. Pure functions.
+// Quotes text from users for a bash script. Pure functions.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace trireme {
 
-// One word of bash that stands for exactly these bytes (no NUL): plain where it can be, else
-// 'quoted', else $'escaped'.
+// Returns a word that bash reads as exactly these bytes (no NUL): plain if possible, otherwise
+// 'quoted' or $'escaped'.
 std::string shell_word(std::string_view text);
-// Several, with blanks between.
+// Quotes several words and joins them with blanks.
 std::string shell_words(const std::vector<std::string>& texts);
-// For a comment: one line, whatever the text is.
+// Makes any text fit into a comment of one line.
 std::string shell_comment(std::string_view text);
 
-// A value of an #SBATCH line, which no shell reads: ConfigError, naming `what`, unless it consists
-// of letters, digits and . _ - + : , = / @ % [ ] *
+// Returns the value unchanged for an #SBATCH line, which no shell interprets. Throws a ConfigError
+// that names `what` unless the value consists of letters, digits and . _ - + : , = / @ % [ ] *
 const std::string& sbatch_value(const std::string& what, const std::string& text);
-// A name that may stand there: other characters become '_'.
+// Replaces characters that are not allowed in an #SBATCH line by '_'.
 std::string sbatch_name(std::string_view text);
 
 }  // namespace trireme

@@ -19,7 +19,7 @@ bool is_variable(const std::string& text) {
          std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), fits);
 }
 
-// Adds a problem for a value that can't stand in an #SBATCH line.
+// Reports a value that is not allowed in an #SBATCH line.
 void check_value(ConfigBinder& b, const std::string& key, const std::string& value) {
   try {
     (void)sbatch_value(key, value);

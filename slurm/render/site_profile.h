@@ -1,4 +1,4 @@
-// SiteProfile: what a job script has to know of a cluster, read from a YAML file such as those of
+// SiteProfile describes a cluster for job scripts. It is read from a YAML file such as those of
 // configs/cluster/. Plain values.
 #pragma once
 
@@ -10,35 +10,35 @@ namespace trireme {
 
 struct SiteProfile {
   struct Slurm {
-    std::string partition, account, qos;  // empty: the cluster's own default
+    std::string partition, account, qos;  // empty for the cluster's default
     std::string time = "24:00:00";
-    std::string memory = "0";  // a node's, as --mem takes it; 0: all of it
+    std::string memory = "0";  // per node, in the notation of --mem; 0 for all of it
     bool exclusive = true;
-    std::string requeue = "requeue";   // or "chain", "none"
-    int max_restarts = 5;              // after faults; saved jobs are requeued without a limit
-    double step_seconds = 0;           // 0: as earlier starts of the run measured
-    double save_seconds = 0;           // the same
-    std::vector<std::string> options;  // more of sbatch's: "--constraint=ib"
+    std::string requeue = "requeue";  // "requeue", "chain" or "none"
+    int max_restarts = 5;     // after faults; jobs that have saved are requeued without a limit
+    double step_seconds = 0;  // 0 for the value measured by earlier starts
+    double save_seconds = 0;  // 0 for the value measured by earlier starts
+    std::vector<std::string> options;  // further options of sbatch, such as "--constraint=ib"
   };
   struct Node {
     int ranks = 1;
     int cpus_per_rank = 1;
     int gpus = 0;
-    std::string scratch;  // a folder that each node has for itself; empty: none
+    std::string scratch;  // a folder local to each node; may be empty
   };
   struct Launch {
-    std::string launcher = "mpirun";  // or "srun"
-    std::string mpi = "pmix";         // srun --mpi=
-    std::string binding = "core";     // or "numa", "none"
+    std::string launcher = "mpirun";  // "mpirun" or "srun"
+    std::string mpi = "pmix";         // value of srun --mpi=
+    std::string binding = "core";     // "core", "numa" or "none"
     std::vector<std::string> arguments;
-    std::string health;     // of supervised jobs: a node's check, a command; empty: none
-    std::string site_list;  // of supervised jobs: a file of nodes that have failed; empty: none
+    std::string health;     // shell command that checks a node of a supervised job; may be empty
+    std::string site_list;  // site list of supervised jobs; may be empty
   };
   struct Environment {
     std::string program = "trireme";
-    std::vector<std::string> source;     // files of shell code that the script reads first
-    std::vector<std::string> modules;    // module load
-    std::vector<std::string> variables;  // NAME=VALUE
+    std::vector<std::string> source;     // shell files that the script sources first
+    std::vector<std::string> modules;    // for `module load`
+    std::vector<std::string> variables;  // in the form NAME=VALUE
   };
 
   Slurm slurm;
@@ -47,7 +47,7 @@ struct SiteProfile {
   Environment environment;
 };
 
-// ConfigError with all that is wrong: file, line, key, value, what is allowed.
+// Throws a ConfigError that lists all problems: file, line, key, value and what is allowed.
 SiteProfile load_site_profile(const std::filesystem::path& file);
 
 }  // namespace trireme

@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A peer that takes nothing for so many bytes is as good as gone.
+// A connection with this many unsent bytes counts as closed.
 constexpr std::size_t kMostUnsentBytes = std::size_t{64} << 20;
 
 int milliseconds_until(Clock::time_point end) {
@@ -68,7 +68,7 @@ Connection::Connection(Socket socket, Peer peer) : socket_(std::move(socket)), p
 }
 
 void Connection::read_some() {
-  // Not all that a flood may bring: the others want their turn.
+  // Limit the reads per call, so that a flood on one connection does not starve the others.
   constexpr int kMostReads = 64;
   std::array<char, 64 << 10> chunk;
   for (int reads = 0; reads < kMostReads && !closed_ && reader_.room() > 0; ++reads) {
@@ -169,7 +169,7 @@ bool Listener::listen_on(const std::string& address, int port) {
   place.sin_family = AF_INET;
   place.sin_port = htons(static_cast<std::uint16_t>(port));
   socklen_t bytes = sizeof(place);
-  // A port of a range may have connections of an earlier launch that have just ended.
+  // A port of the range may still have closed connections of an earlier launch in TIME_WAIT.
   const int again = port > 0 ? 1 : 0;
   ::setsockopt(fd(), SOL_SOCKET, SO_REUSEADDR, &again, sizeof(again));
   if (!socket_ || ::inet_pton(AF_INET, address.c_str(), &place.sin_addr) != 1 ||

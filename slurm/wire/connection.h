@@ -1,5 +1,5 @@
-// Connection: one TCP connection of a launch, frames in and out, without waiting. Listener: where
-// they come in. One thread each.
+// Connection sends and receives frames over one TCP connection of a launch, without blocking except
+// where stated. Listener accepts connections. Each object is used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -16,40 +16,42 @@ namespace trireme {
 using Socket = UniqueHandle<FileDescriptorTraits>;
 
 struct Peer {
-  std::uint32_t address = 0;  // IPv4, in network byte order
+  std::uint32_t address = 0;  // IPv4 address in network byte order
 };
 
-// Where a listener may listen: a firewall may let no other ports through.
+// The ports on which a listener may listen, for firewalls that admit only some.
 struct PortRange {
-  int first = 0;  // 0: any free port
+  int first = 0;  // 0 for any free port
   int last = 0;
 };
-// "A-B", or "A" for one port. ConfigError for anything else; an empty text is any free port.
+// Parses "A-B", or "A" for one port; an empty text means any free port. Throws ConfigError for
+// anything else.
 PortRange parse_port_range(std::string_view text);
 
 class Connection {
  public:
-  // Of a connected socket.
+  // Takes over a connected socket.
   explicit Connection(Socket socket, Peer peer = {});
 
   int fd() const { return socket_.get(); }
-  // Who has connected to a listener; of no meaning at the caller's side.
+  // Returns who has connected to a listener; meaningless on the caller's side.
   const Peer& peer() const { return peer_; }
   void trust() { reader_.trust(); }
-  // What has come in whole. DataError for what is no frame.
+  // Returns the payloads that have arrived completely. Throws DataError for anything but frames.
   std::vector<std::string> receive();
-  // Keeps what the network does not take yet.
+  // Queues a payload and sends as much as the network accepts.
   void send(std::string_view payload);
   void flush();
   bool wants_to_write() const { return !out_.empty(); }
-  // The other side is gone, or takes nothing any more.
+  // Returns whether the other side is gone or has stopped reading.
   bool closed() const { return closed_; }
-  // Waits for one payload, at most so long; nothing where the time is over or the other side gone.
+  // Waits for one payload, at most `seconds`. Returns nullopt after that or if the other side is
+  // gone.
   std::optional<std::string> receive_one(double seconds);
-  // Waits until all is sent, at most so long. Whether it is.
+  // Waits at most `seconds` until everything is sent. Returns whether it is.
   bool drain(double seconds);
-  // The last word: sends what is left and passes over what still comes, until the other side ends
-  // or the time is over. Who just closes with something unread has its last words thrown away.
+  // Sends what is queued and then discards what arrives, until the other side closes or the time is
+  // over. To close with unread data would discard the last messages sent.
   void part(double seconds);
 
  private:
@@ -65,13 +67,14 @@ class Connection {
 
 class Listener {
  public:
-  // On a free port of this address; "0.0.0.0": of all addresses. IoError where no port is free.
+  // Listens on a free port of this address; "0.0.0.0" means all addresses. Throws IoError if no
+  // port is free.
   explicit Listener(const std::string& address, PortRange ports = {});
   int fd() const { return socket_.get(); }
   int port() const { return port_; }
-  // Nothing where nobody waits, or where this process has no descriptor left for it.
+  // Returns nullopt if nobody is waiting, or if no descriptor or memory is left for a connection.
   std::optional<Connection> accept();
-  // Whether it was the latter.
+  // Returns whether the last accept() failed for lack of descriptors or memory.
   bool is_starved() const { return is_starved_; }
 
  private:
@@ -82,10 +85,11 @@ class Listener {
   int port_ = 0;
 };
 
-// Names or numbers, tried in turn. Nothing where none answers within `seconds` each.
+// Connects to a host name or number, trying each of its addresses for `seconds`. Returns nullopt if
+// none answers.
 std::optional<Connection> connect_to(const std::string& address, int port, double seconds);
 
-// How others may reach this host: its IPv4 addresses, those of loopback last.
+// Returns this host's IPv4 addresses, with loopback addresses last.
 std::vector<std::string> own_addresses();
 
 }  // namespace trireme

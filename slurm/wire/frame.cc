@@ -26,8 +26,8 @@ std::size_t FrameReader::room() const {
   return most - std::min(most, pending_.size() - begin_);
 }
 
-// Bytes are moved to the front at most as often as they come: a flood of tiny frames costs no more
-// than its bytes.
+// Consumed bytes are erased only when they exceed half of the buffer, so that a flood of tiny
+// frames costs time in proportion to its bytes only.
 void FrameReader::feed(std::string_view bytes) {
   if (begin_ > pending_.size() / 2) {
     pending_.erase(0, begin_);

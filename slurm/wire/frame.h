@@ -1,8 +1,8 @@
-// Frames: how messages lie on a TCP connection between the processes of a launch.
+// Frames delimit the messages on a TCP connection between the processes of a launch:
 //
-//   'T' 'R' 'L' '1' | length, u32, little endian | so many bytes: one JSON object, or raw data
+//   'T' 'R' 'L' '1' | length, u32, little endian | payload: one JSON object, or raw data
 //
-// Pure: bytes in, messages out.
+// The functions are pure: bytes in, messages out.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace trireme {
 
 inline constexpr std::size_t kFrameHeadBytes = 8;
-// Of a stranger, and of those that know the secret.
+// Longest payload of a peer that has not proved the secret yet, and of one that has.
 inline constexpr std::size_t kMostStrangerBytes = 4 << 10;
 inline constexpr std::size_t kMostFrameBytes = 4 << 20;
 
@@ -22,16 +22,16 @@ std::string frame_of(std::string_view payload);
 class FrameReader {
  public:
   void trust() { most_bytes_ = kMostFrameBytes; }
-  // How many bytes to feed it now, at most: of a stranger, what one frame of his may take.
+  // Returns how many bytes may be fed now, which bounds the memory that a stranger can use.
   std::size_t room() const;
   void feed(std::string_view bytes);
-  // The next whole payload. DataError for what is no frame, or too long a one. Where there is no
-  // room, there is one.
+  // Returns the next complete payload, if any; there is always one if room() is 0. Throws DataError
+  // for data that is no frame, or is one that is too long.
   std::optional<std::string> next();
 
  private:
   std::string pending_;
-  std::size_t begin_ = 0;  // of pending_; what lies before has been given out
+  std::size_t begin_ = 0;  // offset in pending_; bytes before it have been consumed
   std::size_t most_bytes_ = kMostStrangerBytes;
 };
 

@@ -11,7 +11,7 @@ namespace trireme {
 namespace {
 
 constexpr std::chrono::seconds kStrangerTime{5};
-constexpr int kMostTold = 20;  // a port scan does not fill the log
+constexpr int kMostTold = 20;  // limits the log during a port scan
 
 }  // namespace
 

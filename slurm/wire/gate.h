@@ -1,12 +1,12 @@
-// Gate: where the processes of a launch call in. It listens, and keeps callers apart until they
-// have proved that they know the launch's secret (handshake.h). Anybody who reaches the port can
-// connect: strangers take a bounded number of places, wake nobody while they are idle, and keep
-// nobody out.
+// Gate accepts the connections of a launch's processes, and keeps callers apart until they have
+// proved that they know the launch's secret (handshake.h). Anybody who reaches the port can
+// connect, so strangers are limited: they take a bounded number of places, cost nothing while idle,
+// and cannot keep others out.
 //
-// - At most kPlaces callers have yet to prove themselves. The next one takes the place of the
-//   oldest one of the address that holds the most places.
-// - Another user of this machine is sent away at once (peer_user.h).
-// - A turn takes in at most kTurn callers, and then the listener rests for kRestMilliseconds.
+// - At most kPlaces callers are unproved at a time. A further one replaces the oldest caller of the
+//   address that has the most places.
+// - Callers of another user on this machine are disconnected at once (peer_user.h).
+// - A turn accepts at most kTurn callers, and then the listener rests for kRestMilliseconds.
 //
 // Owned by one thread, which polls.
 #pragma once
@@ -31,7 +31,7 @@ class Gate {
   static constexpr int kTurn = 64;
   static constexpr int kRestMilliseconds = 10;
 
-  // Somebody who knows the secret. `welcome` is the answer that lets them in.
+  // A caller that knows the secret. `welcome` is the answer that completes its handshake.
   struct Caller {
     Connection connection;
     Hello hello;
@@ -41,13 +41,13 @@ class Gate {
   Gate(const std::string& address, PortRange ports, std::string secret);
 
   int port() const { return listener_.port(); }
-  // What to poll. Not the listener while it rests.
+  // Adds the descriptors to poll. They exclude the listener while it rests.
   void add_to(std::vector<pollfd>& waiting) const;
-  // How long to poll at most, where the owner has nothing to do for `most` milliseconds.
+  // Returns the time to poll, at most `most` milliseconds.
   int patience(int most) const;
-  // Those who have proved themselves since the last call. Never waits.
+  // Returns the callers that have proved themselves since the last call. Never waits.
   std::vector<Caller> look();
-  // Callers who have yet to prove themselves.
+  // Returns the number of callers that have not proved themselves yet.
   std::size_t strangers() const;
 
  private:
@@ -59,7 +59,7 @@ class Gate {
   };
 
   void hear(std::vector<Caller>& callers);
-  // Whether it stays.
+  // Returns whether the stranger stays.
   bool hear(Stranger& stranger, std::vector<Caller>& callers);
   void let_in();
   void drop_oldest();
@@ -68,7 +68,7 @@ class Gate {
   Listener listener_;
   std::string secret_;
   PeerUsers users_;
-  std::map<std::uint32_t, std::list<Stranger>> strangers_;  // by address; the oldest first
+  std::map<std::uint32_t, std::list<Stranger>> strangers_;  // by address, oldest first
   Clock::time_point rests_until_{};
   int told_ = 0;
 };

@@ -6,13 +6,14 @@
 namespace trireme {
 namespace {
 
-// All that the caller says of himself: nobody on the way changes his port or his addresses.
+// Returns all that the caller says about itself. The proof covers it, so that nobody on the way can
+// change its port or addresses.
 std::string who(Hello hello) {
   hello.proof.clear();
   return to_json(hello);
 }
 
-// Whether the other side is what it should be.
+// Returns whether the other side has proved that it knows the secret.
 bool greet(Connection& connection, const std::string& secret, Hello self, double seconds) {
   try {
     const auto first = connection.receive_one(seconds);

@@ -1,5 +1,5 @@
-// The first words on a connection (secret.h): both sides know that the other belongs to the launch
-// before anything else is believed. One thread each.
+// The first messages on a connection (secret.h), by which both sides learn that the other belongs
+// to the launch before they believe anything else. Each object is used by one thread.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,13 @@
 
 namespace trireme {
 
-// The listener's side, without waiting: send challenge() first, then give what comes to accept().
+// The listener's side, which never blocks: send challenge() first, then pass the answer to
+// accept().
 class Doorkeeper {
  public:
   explicit Doorkeeper(std::string secret) : secret_(std::move(secret)) {}
   std::string challenge();
-  // DataError for a stranger; else who it is, and `welcome` is to be sent.
+  // Returns who the caller is, and the `welcome` to send. Throws DataError for a stranger.
   Hello accept(std::string_view text, std::string& welcome) const;
 
  private:
@@ -23,8 +24,8 @@ class Doorkeeper {
   std::string nonce_;
 };
 
-// The caller's side, waiting. `self` without nonce and proof. Nothing where the other side is not
-// there within `seconds`, or does not know the secret.
+// The caller's side, which blocks. `self` has neither nonce nor proof. Returns nullopt if the other
+// side does not answer within `seconds` or does not know the secret.
 std::optional<Connection> call(const std::vector<std::string>& addresses, int port,
                                const std::string& secret, Hello self, double seconds);
 

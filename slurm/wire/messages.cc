@@ -21,7 +21,7 @@ std::string dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Of our version, of this kind.
+// Parses a message and checks its version and kind.
 json parse(std::string_view text, std::string_view kind) {
   json object = parse_json(text);
   if (const std::int64_t version = count_field(object, "version"); version != kWireVersion) {
@@ -169,7 +169,7 @@ std::string to_json(const AgentReport& message) {
                {"oom_kills", message.oom_kills},
                {"cleared", message.cleared},
                {"memory_generation", message.memory_step.generation},
-               {"memory_step", message.memory_step.step + 1},  // 0: none
+               {"memory_step", message.memory_step.step + 1},  // 0 if there is none
                {"ranks", ranks}});
 }
 

@@ -1,5 +1,5 @@
-// What the processes of a launch tell each other, as JSON in frames. Plain values; reading refuses
-// with a DataError whatever the writers don't make.
+// The messages between the processes of a launch, as JSON in frames. They are plain values. Parsing
+// throws DataError for text that the writers cannot have produced.
 #pragma once
 
 #include <array>
@@ -14,62 +14,62 @@ namespace trireme {
 
 inline constexpr std::int64_t kWireVersion = 2;
 
-// The listener's first word.
+// The first message of a listener.
 struct Challenge {
   std::string nonce = {};
 };
 
-// Who calls.
+// The first message of a caller, which says who it is.
 struct Hello {
-  std::string role = {};  // "agent", "deputy", "copy"
+  std::string role = {};  // "agent", "deputy" or "copy"
   std::string node = {};
   std::string nonce = {};
   std::string proof = {};
   std::int64_t pid = 0;
-  int port = 0;                             // of an agent: where it takes copies of checkpoints
-  std::vector<std::string> addresses = {};  // and on which of its addresses
+  int port = 0;                             // of an agent: where it accepts copies of checkpoints
+  std::vector<std::string> addresses = {};  // the caller's own addresses
 };
 
 struct Welcome {
   std::string proof = {};
 };
 
-// A rank as its agent sees it.
+// The state of a rank as its agent sees it.
 struct RankState {
   Progress page = {};
-  double age = 0;     // seconds since the page changed
-  double lived = 0;   // seconds since the page was made
-  bool gone = false;  // there is no such process any more
-  char state = '?';   // proc(5)'s letter
+  double age = 0;     // seconds since the progress page changed
+  double lived = 0;   // seconds since the progress page was made
+  bool gone = false;  // whether the process has ended
+  char state = '?';   // process state letter of proc(5)
 };
 
-// A checkpoint by its age: a later run of the checkpoint folder (its generation, which is not the
-// launch's) writes newer ones, and in one run the later step is the newer.
+// A checkpoint, ordered by age. The generation is that of the checkpoint folder, not the attempt's;
+// a later generation writes newer checkpoints, and within one the later step is newer.
 struct SavedStep {
   std::int64_t generation = 0;
-  std::int64_t step = -1;  // -1: there is none
+  std::int64_t step = -1;  // -1 if there is none
   auto operator<=>(const SavedStep&) const = default;
 };
 
-// What an agent says every second, and at once when a rank comes, goes, or does its first step.
+// Sent every second, and at once when a rank appears, disappears or finishes its first step.
 struct AgentReport {
-  bool healthy = false;  // the health check, if there is one, was passed
-  bool settled = false;  // ... or has been failed: `trouble` says how
+  bool healthy = false;  // whether the health check, if any, has passed
+  bool settled = false;  // whether the health check is over; if it failed, `trouble` says why
   std::string trouble = {};
-  std::int64_t oom_kills = 0;  // of its machine, since that was started
-  std::int64_t cleared = 0;    // the latest generation for which nothing older is left here
+  std::int64_t oom_kills = 0;  // on its machine, since that was started
+  std::int64_t cleared = 0;    // no rank of an attempt below this one is left on the node
   SavedStep memory_step = {};  // the newest checkpoint in this node's memory
   std::vector<RankState> ranks = {};
 };
 
-// What an agent or a deputy is told to do.
+// An order to an agent or a deputy.
 struct Order {
   enum class Kind {
-    ping,     // the supervisor lives
-    clear,    // end every rank of a generation below `generation`
-    partner,  // copy checkpoints to this node from now on; without a port: to nobody
-    // Remove what was made, end the node's ranks, end; with a generation above 0: the launch is
-    // over, and nothing of it may be left on the machine.
+    ping,     // shows that the supervisor is alive
+    clear,    // end every rank of an attempt below `generation`
+    partner,  // copy checkpoints to this node from now on; to none if the port is 0
+    // Clean up, end the node's ranks and exit. If generation is above 0, the launch is over, and no
+    // process of it may remain on the machine.
     bye
   };
   Kind kind = Kind::ping;

@@ -17,7 +17,7 @@ struct Request {
   inet_diag_req_v2 body;
 };
 
-// The connection as the other end sees it: its own port and address are the source.
+// Describes the connection from the other end, whose source is its own address and port.
 bool describe_other_end(int socket, inet_diag_sockid& id) {
   sockaddr_in own{};
   sockaddr_in other{};
@@ -57,7 +57,7 @@ std::optional<uid_t> PeerUsers::user_of(int connected_socket) {
     nlmsghdr head;
     inet_diag_msg body;
   };
-  // The kernel answers before send() returns. An answer to an earlier question is passed over.
+  // The kernel answers before send() returns. Answers to earlier questions are skipped.
   std::array<char, 1024> bytes{};
   for (ssize_t got = 0; (got = ::recv(kernel_.get(), bytes.data(), bytes.size(), 0)) > 0;) {
     Answer answer{};

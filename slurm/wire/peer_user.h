@@ -1,5 +1,5 @@
-// PeerUsers: which user of this machine is at the other end of a TCP connection. Asks the kernel
-// (sock_diag(7)), which needs no privilege. One thread.
+// PeerUsers finds out which user of this machine is at the other end of a TCP connection. It asks
+// the kernel (sock_diag(7)), which requires no privileges. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace trireme {
 class PeerUsers {
  public:
   PeerUsers();
-  // Nothing where the other end is on another machine or in another network namespace, has gone, or
-  // where this kernel does not tell.
+  // Returns nullopt if the other end is on another machine or in another network namespace, is
+  // gone, or if the kernel does not support the question.
   std::optional<uid_t> user_of(int connected_socket);
 
  private:

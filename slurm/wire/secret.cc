@@ -27,7 +27,8 @@ std::string fresh_secret() {
 
 std::string proof_of(std::string_view secret, std::string_view side, std::string_view their_nonce,
                      std::string_view own_nonce, std::string_view who) {
-  // 64 digits fill SHA-256's block: the key pads itself. The inner and outer pads of the RFC.
+  // The key's 64 digits fill SHA-256's block, so it needs no padding. These are the inner and outer
+  // pads of the RFC.
   std::string inner(secret);
   std::string outer(secret);
   for (std::size_t i = 0; i < secret.size(); ++i) {

@@ -1,5 +1,6 @@
-// The secret of a launch: who knows it belongs to the launch. It never goes over the network: each
-// side proves that it knows it, over a fresh number of the other.
+// The secret of a launch identifies the processes that belong to it. It is never sent over the
+// network: each side proves that it knows the secret by using it on a fresh number from the other
+// side.
 //
 //   listener -> caller   challenge: nonce
 //   caller -> listener   hello: who it is, its own nonce, proof("caller", both nonces, who)
@@ -11,12 +12,12 @@
 
 namespace trireme {
 
-// 64 hexadecimal digits, from the system's random source.
+// Returns 64 hexadecimal digits from the system's random source.
 std::string fresh_secret();
-// Keyed SHA-256 in the nested form of HMAC (RFC 2104): secret: 64 digits.
+// Computes SHA-256 with a key, in the nested form of HMAC (RFC 2104). secret: 64 digits.
 std::string proof_of(std::string_view secret, std::string_view side, std::string_view their_nonce,
                      std::string_view own_nonce, std::string_view who);
-// Takes as long for a wrong text as for the right one.
+// Takes the same time for a wrong text as for the right one.
 bool same_proof(std::string_view a, std::string_view b);
 
 }  // namespace trireme
