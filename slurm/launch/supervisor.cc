@@ -43,7 +43,7 @@ struct Overloaded : Handlers... {
 template <class... Handlers>
 Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
-// Returns the run's own failure rate as a variable, for checkpoint intervals that depend on it.
+// Returns the run's mean time between failures as a variable, for checkpoint intervals.
 Environment failure_rate(const std::filesystem::path& journal) {
   constexpr std::int64_t kMostBytes = 1 << 30;
   constexpr std::int64_t kFewestFailures = 2;
@@ -54,7 +54,7 @@ Environment failure_rate(const std::filesystem::path& journal) {
       return {{"TRIREME_MTBF_HOURS", fmt::format("{}", account.mean_hours_between_failures())}};
     }
   } catch (const Error&) {
-    // Without a journal, the failure rate is unknown.
+    // Without a journal, it is unknown.
   }
   return {};
 }

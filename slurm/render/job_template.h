@@ -1,8 +1,7 @@
 // Templates of job scripts, slurm/templates/*.sbatch, are built into the program. They are scripts
-// with
+// with two additions:
 //
-//   {{name}}                          the value; a line that contains only an empty value is
-// dropped
+//   {{name}}                          a value; a line with nothing but an empty value is dropped
 //   #? if name / #? else / #? end     lines for a nonempty or an empty value; can be nested
 //
 // Values are inserted unchanged, so the caller quotes them (shell_words.h). Pure functions.

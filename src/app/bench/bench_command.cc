@@ -20,7 +20,7 @@
 namespace trireme {
 namespace {
 
-// Rank 0 speaks for all.
+// Only rank 0 reports the results.
 void report_once(const nlohmann::ordered_json& results, const std::string& file,
                  AppContext& context) {
   if (!context.has_session() || context.session().world().rank() == 0) {

@@ -1,4 +1,4 @@
-// `trireme bench step|pipeline|loader|ckpt|coll|p2p|pairs`: compares the machine with ceilings that
+// `trireme bench step|pipeline|loader|ckpt|coll|p2p|pairs` compares the machine with ceilings that
 // are measured in the same run, and its communication with MPI.
 #pragma once
 

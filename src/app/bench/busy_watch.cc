@@ -12,7 +12,7 @@ namespace trireme {
 
 BusyWatch::BusyWatch() : begin_(now()) {}
 
-// Threads that have ended since are not counted: those that measure live as long as the process.
+// Threads that have ended are not counted, but those that measure live as long as the process.
 BusyWatch::Times BusyWatch::now() {
   Times times;
   std::error_code gone;
@@ -58,7 +58,7 @@ void run_watched(AppContext& context, const std::function<void()>& benchmark) {
     }
   }
   if (const std::string warning = busy_warning(part); !warning.empty()) {
-    std::fflush(stdout);  // the figures that it is about come first
+    std::fflush(stdout);  // print the results before the warning about them
     say(warning);
   }
 }

@@ -27,12 +27,12 @@ double seconds_of(const std::function<void()>& work) {
   return watch.seconds();
 }
 
-// A folder that ends with the measurement.
+// A temporary folder for the checkpoints, which the destructor removes.
 class BenchFolder {
  public:
   explicit BenchFolder(const fs::path& within)
       : path_(within / fmt::format("bench-ckpt-{}", ::getpid())) {
-    // A mistyped path would lie on another disk than the one to be measured.
+    // A mistyped path could be on another disk than the one to measure, so `within` must exist.
     if (!fs::is_directory(within)) {
       throw NotFound(fmt::format(
           "{} is not a folder: name a folder on the disk that is to be measured", within.string()));
@@ -51,12 +51,12 @@ class BenchFolder {
   fs::path path_;
 };
 
-// The state of a trainer as far as a checkpoint sees it: parameters and two moments, each a flat
-// buffer of tensors in the sizes of a transformer with 768 channels.
+// The state of training as a checkpoint sees it: parameters and two moments, each a flat buffer of
+// tensors in the sizes of a transformer with 768 channels.
 struct State {
   PageBuffer memory;
   std::vector<TensorBlock> blocks;
-  std::vector<BlockRequest> requests;  // of the same blocks, into `target`
+  std::vector<BlockRequest> requests;  // for the same blocks, with `target` as destination
   PageBuffer target;
   std::int64_t bytes = 0;
 };
@@ -103,7 +103,7 @@ struct Timings {
   double write_with_read_back = 0;
 };
 
-// The memory of one node of one rank, kept from round to round as a run keeps it.
+// Checkpoints in memory of one rank on one node. The memory is reused in every round, as in a run.
 class MemoryBench {
  public:
   MemoryBench(Communicator& comm, const fs::path& folder, const State& state, int threads)
@@ -171,7 +171,7 @@ class CkptBench {
     BenchProgress progress("bench ckpt", options_.rounds + 2, true);
     progress.stage("warming up");
     for (int round = 0; round <= options_.rounds; ++round) {
-      Timings discarded;  // of the round that warms up
+      Timings discarded;  // results of the warm-up round
       one_round(round == 0 ? discarded : timings);
       progress.done();
       if (round == 0) {
@@ -186,7 +186,7 @@ class CkptBench {
   std::int64_t bytes() const { return state_.bytes; }
 
  private:
-  // Seconds of the stall, and from there until the checkpoint is durable.
+  // Returns the seconds of the stall, and those from then until the checkpoint is durable.
   std::pair<double, double> save(bool read_back) {
     WriterOptions writing{.folder = folder_ / "checkpoints"};
     writing.io.read_back = read_back;

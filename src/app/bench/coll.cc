@@ -19,7 +19,7 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t kMostSizes = 10'000;
-// Below, caches and not the memory hold the arrays.
+// Smaller arrays fit into caches, so the rate of the memory does not limit them.
 constexpr std::int64_t kMemoryBoundBytes = std::int64_t{1} << 20;
 
 class CollBench {
@@ -160,7 +160,7 @@ CollMeasurement CollBench::measure(const CollectiveTask& task, std::int64_t byte
 NcclCell CollBench::cell(const CollMeasurement& measurement, bool in_place) const {
   const double seconds = median(measurement.ours[in_place ? 1 : 0].seconds);
   NcclCell cell{seconds * 1e6, measurement.algbw(seconds), measurement.busbw(seconds), {}};
-  // nccl-tests has no all-to-all in place, and prints no count there.
+  // nccl-tests has no all-to-all in place and prints no count of wrong elements there.
   const bool counted = measurement.task.op != Collective::barrier &&
                        !(in_place && measurement.task.op == Collective::all_to_all);
   if (options_.checks > 0 && counted) {

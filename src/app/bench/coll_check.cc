@@ -34,7 +34,7 @@ std::int64_t CollCheck::count_wrong(const View& data) const {
   }
   std::int64_t wrong = 0;
   for (int r = 0; r < size_; ++r) {
-    // The block of rank r: its own, or what it had for this rank.
+    // The part from rank r: in an all-gather its own part, otherwise what it had for this rank.
     const std::int64_t first = (task_.op == Collective::all_gather ? r : rank_) * n;
     wrong += inputs_.count_wrong(block(data, r), r, first);
   }

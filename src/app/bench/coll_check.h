@@ -1,5 +1,5 @@
-// Does a collective operation give the right data? Fills inputs whose results are known exactly,
-// runs it once and counts the elements that are wrong.
+// CollCheck verifies a collective operation: it fills inputs whose results are known exactly and
+// counts the elements of the result that are wrong.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@ class CollCheck {
   CollCheck(const CollectiveTask& task, DType dtype, int rank, int size)
       : task_(task), rank_(rank), size_(size), inputs_(dtype, size) {}
 
-  // This rank's input in its place, everything else a pattern that no result contains.
+  // Puts this rank's input in its place and fills the rest with a pattern that no result contains.
   void fill(const View& data) const;
-  // The elements of this rank's result that are wrong.
+  // Returns the number of wrong elements in this rank's result.
   std::int64_t count_wrong(const View& data) const;
 
  private:

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
 
-// As typed; names and sizes are read once a session can report an error.
+// Arguments as typed. Names and sizes are parsed once a session can report an error.
 struct CollArguments {
   std::vector<std::string> ops = {"all_reduce"};
   std::string backend = "auto";
@@ -41,8 +41,7 @@ std::int64_t bounded_bytes(const std::string& text, const char* flag) {
   return bytes;
 }
 
-// Unsaid sizes: nccl-tests' 32 MiB; for --write-tuning everything from 8 bytes to 64 MiB in steps
-// of 4.
+// Default sizes: 32 MiB as in nccl-tests; with --write-tuning, 8 bytes to 64 MiB in factors of 4.
 BenchCollOptions resolve(const CollArguments& arguments) {
   BenchCollOptions options = arguments.rest;
   const bool tunes = !arguments.tune_file.empty();
@@ -78,7 +77,7 @@ void tune(const CollArguments& arguments, AppContext& context) {
   }
 }
 
-// Wrong data is a fault of the machine or of this program: nobody should train on it.
+// Fails on wrong data, which indicates a fault of the machine or of this program.
 void measure(const CollArguments& arguments, AppContext& context) {
   const BenchCollOptions options = resolve(arguments);
   const BenchCollResult result = bench_coll(options, context.session());
@@ -159,7 +158,8 @@ void add_coll_bench(CommandLine& bench, AppContext& context) {
   add_sizes(command, *arguments);
   add_rounds(command, arguments->rest);
   add_operation(command, *arguments);
-  // Open MPI's mpirun takes --tune FILE on its line for its own, even behind the program.
+  // Open MPI's mpirun takes "--tune FILE" for its own option, even after the program's name, so
+  // there is a second name.
   command
       .add_option("--write-tuning,--tune", arguments->tune_file,
                   "Measure all backends and write to FILE which is best for which size, for "

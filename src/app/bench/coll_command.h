@@ -1,4 +1,4 @@
-// The command line of `trireme bench coll`: nccl-tests' flags and our own.
+// The command line of `trireme bench coll`, with the flags of nccl-tests and our own.
 #pragma once
 
 #include "src/app/app_context.h"

@@ -22,7 +22,7 @@ std::vector<double> microseconds(const TurnSamples& samples) {
   return us;
 }
 
-// time_us, its interval, algbw and busbw, with a prefix to their names.
+// Adds time_us, its confidence interval, algbw and busbw, with a prefix to their names.
 void add_rates(Json& metrics, const std::string& prefix, const CollMeasurement& measurement,
                const TurnSamples& samples) {
   const MedianInterval time = median_interval(samples.seconds);

@@ -18,7 +18,7 @@ struct TypeName {
   std::string_view name;
   DType dtype;
 };
-// nccl-tests' name of a type comes first.
+// The first name of each type is that of nccl-tests.
 constexpr std::array<TypeName, 11> kTypes = {{{"float", DType::f32},
                                               {"double", DType::f64},
                                               {"bfloat16", DType::bf16},

@@ -1,5 +1,5 @@
-// Collective: what `trireme bench coll` can measure, with the counting rules of nccl-tests. Pure
-// functions.
+// The collective operations that `trireme bench coll` measures, with the counting rules of
+// nccl-tests. Pure functions.
 #pragma once
 
 #include <string>
@@ -14,34 +14,34 @@ enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast, all_t
 
 std::string_view name_of(Collective op);
 std::vector<std::string> collective_names();
-// ConfigError for a name not listed there.
+// Throws ConfigError for a name that is not in collective_names().
 Collective parse_collective(std::string_view name);
-// nccl-tests' program for it: "all_reduce_perf".
+// Returns the program of nccl-tests for the operation, such as "all_reduce_perf".
 std::string nccl_test_of(Collective op);
-// What MPI calls it: "MPI_Allreduce".
+// Returns the name in MPI, such as "MPI_Allreduce".
 std::string_view mpi_name_of(Collective op);
 bool reduces(Collective op);
 bool has_root(Collective op);
 
-// nccl-tests' names for types and reductions ("float", "sum") and our own ("f32").
+// Types and reductions have the names of nccl-tests ("float", "sum") and also our own ("f32").
 DType parse_bench_dtype(std::string_view name);
 std::string_view nccl_name_of(DType dtype);
 ReduceOp parse_reduce_op(std::string_view name);
 std::string_view reduction_name(ReduceOp op);
 
-// One size of one operation among `ranks` ranks.
+// The size of one operation in a given world.
 struct CollectiveSize {
-  std::int64_t bytes = 0;     // of the whole array: the size column
-  std::int64_t count = 0;     // elements that a call is given: the count column
-  std::int64_t elements = 0;  // of the whole array
+  std::int64_t bytes = 0;     // of the whole array: the "size" column
+  std::int64_t count = 0;     // elements passed to a call: the "count" column
+  std::int64_t elements = 0;  // elements of the whole array
 };
 
-// As nccl-tests cuts them: where ranks hold blocks, these are equal multiples of 16 bytes, so that
-// sizes below 16 bytes a rank become 0.
+// Divides the array as nccl-tests does: if each rank has a part of its own, the parts are equal
+// multiples of 16 bytes, so that sizes below 16 bytes per rank become 0.
 CollectiveSize cut_size(Collective op, std::int64_t bytes, DType dtype, int ranks);
 
-// busbw = algbw x this: what a ring would have to move over each link, relative to the array
-// (nccl-tests, doc/PERFORMANCE.md): 2(n-1)/n, (n-1)/n or 1.
+// Returns busbw / algbw: the bytes that a ring has to move over each link, relative to the array
+// (nccl-tests, doc/PERFORMANCE.md). It is 2(n-1)/n, (n-1)/n or 1.
 double bus_factor(Collective op, int ranks);
 
 }  // namespace trireme

@@ -89,7 +89,7 @@ class Mpis : public Contestant {
         return run(from, own_block(to, rank_, size_));
       case Collective::all_gather:
         return run(own_block(from, rank_, size_), to);
-      case Collective::broadcast:  // has no such form
+      case Collective::broadcast:  // our broadcast works in place only
         if (rank_ == task_.root) {
           copy(from, to);
         }

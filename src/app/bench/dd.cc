@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kBytes = std::int64_t{8} << 20;
 constexpr int kNoSuchCommand = 127;
 
-// dd's exit status.
+// Returns the exit status of dd.
 int run_dd(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "dd");
   std::vector<char*> argv;

@@ -1,5 +1,5 @@
-// What dd(1) reaches with direct I/O on a path: the ceiling of the checkpoint benchmark. Where
-// there is no dd, a loop of our own does the same system calls.
+// The speed of dd(1) with direct I/O on a path, which is the ceiling of the checkpoint benchmark.
+// If dd is missing, a loop of our own makes the same system calls.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace trireme {
 
-// dd if=/dev/zero of=FILE bs=8M oflag=direct conv=fsync, `bytes` rounded up to 8 MiB.
+// Times dd if=/dev/zero of=FILE bs=8M oflag=direct conv=fsync, with `bytes` rounded up to 8 MiB.
 double dd_write_seconds(const std::filesystem::path& file, std::int64_t bytes);
-// dd if=FILE of=/dev/null bs=8M iflag=direct
+// Times dd if=FILE of=/dev/null bs=8M iflag=direct.
 double dd_read_seconds(const std::filesystem::path& file);
 
 }  // namespace trireme

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kPeriod = 8191;
 constexpr std::int64_t kMostMagnitude = 1000;
 
-// Whole numbers up to this are exact.
+// Returns the largest n such that the type represents all whole numbers up to n exactly.
 std::int64_t exact_up_to(DType dtype) {
   switch (dtype) {
     case DType::bf16:
@@ -42,7 +42,7 @@ void store(char* at, DType dtype, std::int64_t value) {
   }
 }
 
-// Calls visit(offset in bytes of the data, offset in bytes of the period, bytes) piece by piece.
+// Calls visit(byte offset in the data, byte offset in the period, bytes) for each piece.
 void over_pieces(std::int64_t count, std::int64_t size, std::int64_t first,
                  const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) {
   for (std::int64_t done = 0; done < count;) {
@@ -82,7 +82,7 @@ std::int64_t ExactInputs::limit() const {
 }
 
 std::int64_t ExactInputs::value(int rank, std::int64_t i) const {
-  // Where even sums of ones would leave the exact range, only every so manieth rank gives any.
+  // If even sums of ones exceed the exact range, only every `givers`-th rank has nonzero inputs.
   const std::int64_t givers = (ranks_ + exact_up_to(dtype_) - 1) / exact_up_to(dtype_);
   if (rank % givers != 0) {
     return 0;

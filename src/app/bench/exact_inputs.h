@@ -1,7 +1,7 @@
-// ExactInputs: inputs whose sums over all ranks are whole numbers that the type holds exactly,
-// whatever the order of summation, so that every wrong element of a result can be counted. Element
-// i of rank r is a hash of (r, i mod 8191): the prime period makes blocks that were swapped or
-// shifted by a power of two differ. A value; its functions are pure but for what they fill.
+// ExactInputs makes inputs whose sums over all ranks are whole numbers that the type represents
+// exactly, whatever the order of summation, so that every wrong element of a result is detected.
+// Element i of rank r is a hash of (r, i mod 8191). Because the period is prime, parts that are
+// swapped or shifted by a power of two differ. A value type.
 #pragma once
 
 #include <vector>
@@ -14,14 +14,14 @@ class ExactInputs {
  public:
   ExactInputs(DType dtype, int ranks) : dtype_(dtype), ranks_(ranks) {}
 
-  // A rank's elements number first, first + 1, ...
+  // Fills `data` with this rank's elements number first, first + 1, ...
   void fill(const View& data, int rank, std::int64_t first) const;
-  // The elements of `data` that are not those of fill().
+  // Returns how many elements of `data` differ from those of fill().
   std::int64_t count_wrong(const ConstView& data, int rank, std::int64_t first) const;
-  // The elements of `data` that are not the reduction over all ranks of their inputs.
+  // Returns how many elements of `data` differ from the reduction of all ranks' inputs.
   std::int64_t count_wrong(const ConstView& data, ReduceOp op, std::int64_t first) const;
 
-  // Element i of a rank, |value| at most limit().
+  // Returns element i of a rank, whose magnitude is at most limit().
   std::int64_t value(int rank, std::int64_t i) const;
   std::int64_t limit() const;
 

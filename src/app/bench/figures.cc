@@ -34,7 +34,7 @@ std::string duration(double seconds) {
                            : fmt::format("{:.3g} ns", 1e9 * seconds);
 }
 
-// The end of a metric's name says its unit; what stands before it says what was measured.
+// The suffix of a metric's name is its unit, and the rest says what was measured.
 struct Unit {
   std::string_view suffix;
   std::string (*text)(double value);
@@ -56,7 +56,8 @@ const Unit* unit_of(const std::string& name) {
   return found == kUnits.end() ? nullptr : &*found;
 }
 
-// "comm_exposed_ms" -> "comm exposed", "bytes_per_s" -> "rate".
+// Turns the name of a metric into a label: "comm_exposed_ms" -> "comm exposed", "bytes_per_s" ->
+// "rate".
 std::string label_of(const std::string& name) {
   const Unit* const unit = unit_of(name);
   std::string label = unit == nullptr ? name : name.substr(0, name.size() - unit->suffix.size());
@@ -75,7 +76,7 @@ std::string value_text(const std::string& name, const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// "model gpt2-124m, precision bf16, ...", broken into indented lines.
+// Formats "model gpt2-124m, precision bf16, ...", broken into indented lines.
 std::string parameters_text(const Json& params) {
   std::string text;
   std::string line = " ";
@@ -94,8 +95,8 @@ std::string parameters_text(const Json& params) {
   return text + line;
 }
 
-// Where the name of a result has one: what `fraction_of_ceiling` is a fraction of, and from where
-// on it is good and fair.
+// How to rate a result: the ceiling to which `fraction_of_ceiling` refers, and the fractions from
+// which it counts as good and as fair.
 struct Scale {
   std::string ceiling;
   double good = 0;

@@ -12,25 +12,27 @@
 namespace trireme {
 namespace {
 
-// Pixels.
+// Sizes in pixels.
 constexpr double kLeft = 150;
 constexpr double kTop = 64;
 constexpr double kMargin = 24;
 constexpr double kScaleWidth = 110;
 constexpr double kScaleBar = 16;
-constexpr double kTitleCharacter = 8.5;  // a generous mean of sans-serif at the title's size
+// Generous mean width of a sans-serif character in the title.
+constexpr double kTitleCharacter = 8.5;
 constexpr double kLargestCell = 48;
 constexpr double kSmallestCell = 6;
 constexpr double kMapSize = 640;
-constexpr double kTextCell = 36;   // cells of this size hold their number
-constexpr double kLabelCell = 12;  // and of this size their row's name
+constexpr double kTextCell = 36;   // smallest cell that shows its number
+constexpr double kLabelCell = 12;  // smallest cell whose row shows its label
 constexpr std::size_t kLongestLabel = 20;
 constexpr int kScaleSteps = 32;
 
 struct Colour {
   double red, green, blue;
 };
-// From little to much, equally bright steps of one hue (ColorBrewer's Blues, Brewer 2002).
+// Colours from small to large values, in equal steps of brightness (ColorBrewer's Blues, Brewer
+// 2002).
 constexpr std::array<Colour, 5> kRamp = {
     {{239, 243, 255}, {189, 215, 231}, {107, 174, 214}, {49, 130, 189}, {8, 81, 156}}};
 
@@ -137,7 +139,7 @@ class Drawing {
   const HeatMap& map_;
   std::size_t n_;
   double cell_ = kLargestCell;
-  // The scale begins at 0: colours are as far apart as the values, not as their ranks.
+  // The scale begins at 0, so that differences in colour are proportional to differences in value.
   double low_ = 0;
   double high_ = 0;
   bool any_ = false;

@@ -23,10 +23,10 @@ namespace trireme {
 namespace {
 namespace fs = std::filesystem;
 
-// Micro-batches a step.
+// Micro-batches per step.
 constexpr std::int64_t kMicros = 4;
 
-// A dataset of random bytes, gone when this ends.
+// A dataset of random bytes, which the destructor removes.
 class SyntheticDataset {
  public:
   explicit SyntheticDataset(std::int64_t bytes) : folder_(make_folder()) {
@@ -52,7 +52,7 @@ class SyntheticDataset {
   const fs::path& folder() const { return folder_; }
 
  private:
-  // A name that nobody can guess and put something else under.
+  // The name is unpredictable, so that another user cannot create it first.
   static fs::path make_folder() {
     std::string path = temporary_folder() / "trireme-bench-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) {
@@ -73,7 +73,7 @@ class SyntheticDataset {
   fs::path folder_;
 };
 
-// The same work twice: by the loader, and as a list of ranges to be read.
+// Does the same work twice: with the loader, and as a list of ranges to read.
 class Bench {
  public:
   Bench(const BenchLoaderOptions& options, const fs::path& folder)

@@ -15,14 +15,15 @@ constexpr std::int64_t kElements = kBytes / 8;
 constexpr int kRounds = 5;
 constexpr double kScale = 0.5;
 
-// a, b, c [kElements]
+// Computes a = b + kScale c. All arrays are [kElements].
 void triad(double* a, const double* b, const double* c) {
   for (std::int64_t i = 0; i < kElements; ++i) {
     a[i] = b[i] + kScale * c[i];
   }
 }
 
-// The same, past the caches; a pool's memory is aligned.
+// Does the same with stores that bypass the caches. They need aligned memory, which a pool
+// provides.
 void streaming_triad(double* a, const double* b, const double* c) {
   const __m128d scale = _mm_set1_pd(kScale);
   for (std::int64_t i = 0; i < kElements; i += 2) {

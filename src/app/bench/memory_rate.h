@@ -1,8 +1,8 @@
-// MemoryRate: how many bytes a second the ranks' memory gives, all ranks at the same time, one
-// thread each: STREAM's triad a[i] = b[i] + s c[i] over arrays of 64 MiB on huge pages where the
-// system grants them, once with ordinary stores and once with stores that pass the caches by; the
-// faster one counts. Its bytes are counted as STREAM does: 24 an element, not the line that an
-// ordinary store reads first. The ceiling of an all-reduce inside a host.
+// MemoryRate measures how many bytes per second the memory delivers to all ranks together, with one
+// thread each. It runs STREAM's triad a[i] = b[i] + s c[i] over arrays of 64 MiB, on huge pages if
+// available, once with ordinary stores and once with stores that bypass the caches; the faster one
+// counts. Bytes are counted as in STREAM, 24 per element, without the line that an ordinary store
+// reads first. The rate is the ceiling of an all-reduce within a host.
 #pragma once
 
 #include "mpi/communicator.h"
@@ -13,8 +13,8 @@ namespace trireme {
 class MemoryRate {
  public:
   MemoryRate();
-  // Bytes a second of one rank: of each of five rounds the slowest rank's time, of those the
-  // median. Collective.
+  // Returns bytes per second and rank: the median over five rounds of the slowest rank's time.
+  // Collective.
   double measure(Communicator& comm);
 
  private:
@@ -22,8 +22,8 @@ class MemoryRate {
   Buffer a_, b_, c_;
 };
 
-// What each rank of an all-reduce in shared memory has to move at least: its share of every rank's
-// array read, the result written to as many: twice the array's bytes.
+// Returns the bytes that each rank of an all-reduce in shared memory has to move at least: it reads
+// its share of every rank's array and writes as much, in total twice the array's bytes.
 inline double all_reduce_bytes_moved(std::int64_t bytes) {
   return 2.0 * static_cast<double>(bytes);
 }

@@ -7,7 +7,7 @@
 namespace trireme {
 
 std::string nccl_number(double value, int width) {
-  int digits = 0;  // before the point
+  int digits = 0;  // digits before the decimal point
   for (double power = 1; digits < 20 && value >= power; power *= 10) {
     ++digits;
   }

@@ -1,5 +1,5 @@
-// The text of nccl-tests, byte by byte where site scripts look: header, rows and footer of its
-// table (its src/util.cu). Pure functions.
+// Prints the table of nccl-tests with the same header, rows and footer (its src/util.cu), byte for
+// byte where site scripts parse it. Pure functions.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace trireme {
 
-// What stands above the table.
+// The text above the table.
 struct NcclHeader {
-  std::string program;  // a line of our own, in the place of the versions of NCCL
-  std::string test;     // "all_reduce_perf"
+  std::string program;  // a line of our own in place of NCCL's versions
+  std::string test;     // such as "all_reduce_perf"
   std::int64_t min_bytes = 0;
   std::int64_t max_bytes = 0;
   std::int64_t step = 0;
@@ -22,14 +22,14 @@ struct NcclHeader {
   int iterations = 0;
   int aggregated = 0;
   int checks = 0;
-  std::vector<std::string> devices;  // lines of nccl_device_line()
+  std::vector<std::string> devices;  // lines made by nccl_device_line()
 };
 
 std::string nccl_device_line(int rank, int pid, const std::string& host, int local_rank,
                              const std::string& what);
 std::string nccl_header(const NcclHeader& header);
 
-// size, count, type, reduction ("none" where there is none) and root (-1).
+// The columns size, count, type, reduction ("none" if not applicable) and root (-1).
 struct NcclRow {
   CollectiveSize size;
   std::string type;
@@ -38,19 +38,19 @@ struct NcclRow {
 };
 std::string nccl_row_start(const NcclRow& row);
 
-// The four columns of a placement; no count of wrong elements prints N/A.
+// The four columns of one placement. Without a count of wrong elements, "N/A" is printed.
 struct NcclCell {
   double microseconds = 0;
-  double algbw = 0;  // GB/s
+  double algbw = 0;  // GB/s, like busbw
   double busbw = 0;
   std::optional<std::int64_t> wrong;
 };
 std::string nccl_cell(const NcclCell& cell);
 
-// `errors` counts the placements that had wrong elements.
+// errors: number of placements with wrong elements.
 std::string nccl_footer(std::int64_t errors, double average_busbw, const std::string& test);
 
-// A number in a column: as many decimals as fit, two at most.
+// Formats a number for a column with as many decimals as fit, but at most two.
 std::string nccl_number(double value, int width);
 
 }  // namespace trireme

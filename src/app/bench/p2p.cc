@@ -15,10 +15,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// OSU's columns: the size in 10 characters, the value in 18 with two decimals.
+// OSU's column widths. Values have two decimals.
 constexpr int kSizeWidth = 10;
 constexpr int kValueWidth = 18;
-// From here on OSU takes fewer iterations.
+// From this size on, OSU makes fewer iterations.
 constexpr std::int64_t kLargeMessage = 8192;
 
 class P2pBench {
@@ -84,7 +84,7 @@ class P2pBench {
         .iterations = options_.iterations > 0 ? options_.iterations : (is_large ? large : small)};
   }
 
-  // Runs `measure` on the two ranks; the others wait. The times on every rank.
+  // Runs `measure` on the two ranks while the others wait. Returns the times on every rank.
   template <class Measure>
   std::vector<double> among_two(const PointToPoint& how, Measure measure) {
     comm_->barrier().wait();
@@ -108,7 +108,7 @@ class P2pBench {
   Buffer buffer_;
 };
 
-// Sends a pattern there and back; both compare.
+// Sends a pattern there and back, and counts the wrong bytes on both ranks.
 std::int64_t P2pBench::wrong_bytes(const View& data) {
   std::int64_t wrong = 0;
   if (options_.check && takes_part()) {
@@ -162,7 +162,7 @@ void P2pBench::bandwidth(std::int64_t bytes, BenchP2pResult& result) {
       among_two(how, [&] { return window_seconds(*comm_, data, options_.window, how); });
   const double window_bytes = static_cast<double>(bytes) * options_.window;
   const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  const double rate = window_bytes * how.iterations / total;  // total work over total time
+  const double rate = window_bytes * how.iterations / total;
   const MedianInterval median = median_interval(seconds);
   say(row(bytes, rate / 1e6));
   result.wrong += wrong;

@@ -13,7 +13,7 @@
 namespace trireme {
 namespace {
 
-// All directions with their scores that `chosen` wants, slowest first.
+// Returns the directions that `chosen` accepts, with their scores, slowest first.
 std::vector<SlowPair> choose(const PairMatrix& matrix,
                              const std::function<bool(const SlowPair&)>& chosen) {
   const std::vector<double> scores = robust_scores(matrix.off_diagonal());
@@ -35,7 +35,7 @@ std::vector<SlowPair> choose(const PairMatrix& matrix,
   return pairs;
 }
 
-// As RFC 4180 wants it.
+// Quotes a field according to RFC 4180.
 std::string csv_text(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) {
     return text;

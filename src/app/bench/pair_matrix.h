@@ -1,5 +1,5 @@
-// PairMatrix: what was measured between all pairs of a group, which pairs are too slow, and whom
-// they have in common. Values; pure functions.
+// PairMatrix holds a measurement of all pairs of a group. The functions find the pairs that are too
+// slow and the member that they share. Values and pure functions.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ struct PairMatrix {
       : size(n), values(static_cast<std::size_t>(n) * static_cast<std::size_t>(n)) {}
   double& at(int from, int to) { return values[index(from, to)]; }
   double at(int from, int to) const { return values[index(from, to)]; }
-  // All but the diagonal, row by row.
+  // Returns all values except the diagonal, row by row.
   std::vector<double> off_diagonal() const;
 
   int size;
-  std::vector<double> values;  // [size, size]; the diagonal means nothing
+  std::vector<double> values;  // [size, size]; the diagonal has no meaning
 
  private:
   std::size_t index(int from, int to) const {
@@ -30,27 +30,27 @@ struct SlowPair {
   int from = 0;
   int to = 0;
   double value = 0;
-  double score = 0;  // robust, see statistics.h
+  double score = 0;  // the robust score of statistics.h
 };
 
-// The directions whose robust score is below kOutlierScore, slowest first.
+// Returns the directions whose robust score is below kOutlierScore, slowest first.
 std::vector<SlowPair> outliers(const PairMatrix& bandwidth);
-// The directions below `least`, slowest first.
+// Returns the directions below `least`, slowest first.
 std::vector<SlowPair> below(const PairMatrix& bandwidth, double least);
-// The one member that all of at least two different pairs share: the likely culprit.
+// Returns the one member that at least two different pairs all share, the likely culprit.
 std::optional<int> common_member(const std::vector<SlowPair>& pairs);
 
-// --threshold: "0.8", a part of the median, or "2.5GB/s".
+// The argument of --threshold: "0.8", a fraction of the median, or "2.5GB/s".
 struct PairThreshold {
   double value = 0;
-  bool absolute = false;  // in bytes a second then
+  bool absolute = false;  // whether `value` is in bytes per second
   double least(double median) const { return absolute ? value : value * median; }
 };
-// ConfigError for anything else.
+// Throws ConfigError for any other form.
 PairThreshold parse_threshold(const std::string& text);
 
-// A first line "from,host,0,1,..." and a line for each member: its number, its host, a value for
-// each other and nothing for itself. Numbers are ranks.
+// Returns CSV with the header "from,host,0,1,..." and a line for each member: its rank, its host,
+// and a value for each other member. Its own column is empty.
 std::string matrix_csv(const PairMatrix& matrix, const std::vector<int>& ranks,
                        const std::vector<std::string>& hosts);
 

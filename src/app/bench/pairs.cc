@@ -24,15 +24,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kLatencyBytes = 8;
-constexpr int kLatencyIterations = 10;  // for each of --iterations
-// Above, the matrix is for files.
+constexpr int kLatencyIterations = 10;  // factor applied to --iterations
+// Larger matrices are not printed, only written to files.
 constexpr int kMostPrinted = 16;
-// More would not fit a terminal of 80 columns.
+// The number of columns that fit a terminal of 80 columns.
 constexpr int kColumnsAtOnce = 5;
 
-// What all ranks know at the end.
+// The results, which are the same on all ranks.
 struct PairsMeasured {
-  PairMatrix bandwidth;  // bytes a second
+  PairMatrix bandwidth;  // bytes per second
   PairMatrix latency;    // seconds
 };
 
@@ -92,8 +92,8 @@ class PairsBench {
  private:
   int member(int i) const { return members_[static_cast<std::size_t>(i)]; }
 
-  // Latency, then the bandwidth of one direction, then that of the other; only the one that sends
-  // first writes down its time.
+  // Measures latency, then the bandwidth in one direction, then in the other. Only the rank that
+  // sends first records the time.
   void meet(int a, int b, PairsMeasured& all) {
     const bool is_a = member(a) == comm_->rank();
     PointToPoint how{.peer = is_a ? member(b) : member(a),
@@ -119,7 +119,7 @@ class PairsBench {
 
   BenchPairsOptions options_;
   std::unique_ptr<Communicator> comm_;
-  std::vector<int> members_;  // ranks that are paired
+  std::vector<int> members_;  // the ranks that are paired
   std::vector<std::string> hosts_;
   Pool pool_;
   Buffer buffer_;
@@ -148,7 +148,7 @@ Json rows_of(const PairMatrix& matrix) {
   return rows;
 }
 
-// The columns from `first` up to `last`.
+// Prints the columns [first, last).
 void print_columns(const PairMatrix& matrix, const PairsBench& bench, int first, int last) {
   fmt::print("# {:>6}  {:<20}", "rank", "host");
   for (int to = first; to < last; ++to) {
@@ -172,7 +172,7 @@ void print_matrix(const PairMatrix& matrix, const PairsBench& bench, const char*
   }
 }
 
-// What is said about slow pairs, as text and as JSON.
+// The verdict on slow pairs, as text and as JSON.
 class Verdict {
  public:
   Verdict(const BenchPairsOptions& options, const PairsBench& bench, const PairMatrix& bandwidth)

@@ -1,6 +1,6 @@
-// `trireme bench pairs`: rounds of disjoint pairs over all ranks (or one a host), so that every
-// pair is measured once, with as many others at work as can be. Each pair measures latency and the
-// bandwidth of either direction; slow pairs and whom they have in common are named.
+// `trireme bench pairs` measures every pair of ranks (or of one rank per host) once, in rounds of
+// as many disjoint pairs as possible. Each pair measures latency and the bandwidth in both
+// directions. It reports slow pairs and the member that they share.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,8 +13,8 @@ namespace trireme {
 struct BenchPairsOptions {
   Backend backend = Backend::automatic;
   bool by_host = false;
-  std::int64_t bytes = std::int64_t{1} << 20;  // of a message, for bandwidth
-  int iterations = 10;                         // of windows, and ten times as many of latency
+  std::int64_t bytes = std::int64_t{1} << 20;  // size of a message, for bandwidth
+  int iterations = 10;  // number of windows; latency takes ten times as many messages
   int warmup = 2;
   int window = 16;
   std::optional<PairThreshold> threshold;
@@ -27,7 +27,7 @@ struct BenchPairsResult {
   bool below_threshold = false;
 };
 
-// Prints the matrix and what is slow on rank 0, which writes the files. Collective.
+// Prints the matrix and the slow pairs on rank 0, which also writes the files. Collective.
 BenchPairsResult bench_pairs(const BenchPairsOptions& options, MpiSession& session);
 
 }  // namespace trireme

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A stage that sleeps where another would compute.
+// A stage that sleeps instead of computing.
 class SleepingStage : public StageWork {
  public:
   struct Milliseconds {
@@ -24,7 +24,7 @@ class SleepingStage : public StageWork {
     double input = 0;
     double weight = 0;
   };
-  // each: of a chunk. activation: of f32.
+  // each: times per chunk. activation: shape of an f32 tensor.
   SleepingStage(Pool& pool, const PipelineShape& shape, int stage, const Milliseconds& each,
                 const Shape& activation)
       : pool_(pool), shape_(shape), stage_(stage), each_(each), activation_(activation) {}

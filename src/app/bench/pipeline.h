@@ -1,7 +1,7 @@
-// `trireme bench pipeline`: the pipeline's runner and transport without a model: every rank is a
-// stage whose steps take a given time, in which it sleeps. What they idle beyond what the
-// simulation says is the price of runner and transport; more stages than cores disturb each other
-// little.
+// `trireme bench pipeline` measures the pipeline's runner and transport without a model: every rank
+// is a stage that sleeps for a given time in each step. Idle time beyond what the simulation
+// predicts is the cost of the runner and transport. As the stages sleep, it also works with more
+// stages than cores.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ namespace trireme {
 
 struct BenchPipelineOptions {
   std::string schedule = "1f1b";
-  int chunks = 1;                              // virtual stages a rank
-  std::int64_t micro_batches = 8;              // a step
-  double forward_ms = 20;                      // of a micro-batch on a rank, its chunks together
-  double input_ms = 20;                        // the gradient of the input
-  double weight_ms = 20;                       // those of the weights
-  std::int64_t bytes = std::int64_t{3} << 19;  // of an activation
-  int rounds = 7;                              // timed, after one that warms up
+  int chunks = 1;                              // per rank
+  std::int64_t micro_batches = 8;              // per step
+  double forward_ms = 20;                      // per micro-batch and rank, over all its chunks
+  double input_ms = 20;                        // for the gradient of the input
+  double weight_ms = 20;                       // for the gradients of the weights
+  std::int64_t bytes = std::int64_t{3} << 19;  // size of an activation
+  int rounds = 7;                              // timed rounds, after one for warm-up
   std::string backend = "auto";
 };
 
-// One entry of results: {name, params, metrics}. Collective.
+// Returns one entry of the results: {name, params, metrics}. Collective.
 nlohmann::ordered_json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session);
 
 }  // namespace trireme

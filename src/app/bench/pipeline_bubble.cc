@@ -13,7 +13,7 @@ namespace {
 enum Column : std::size_t { kSeconds, kComputing, kTie, kChunks };
 constexpr std::size_t kCostsAChunk = 3;
 
-// Of a training step.
+// Returns the number of values recorded per training step.
 std::size_t row_width(const PipelineSteps& steps, int chunks) {
   std::size_t most = 0;
   for (const auto& stage : steps) {
@@ -52,7 +52,7 @@ void PipelineBubble::add(const PipelineRunner::Timings& timings) {
   rows_.resize((rows_.size() + width_ - 1) / width_ * width_);
 }
 
-// All stages start together; the one that ends last says how long it was.
+// All stages start together, so the slowest one determines the duration.
 double PipelineBubble::measured(const StageRows& stages) const {
   double seconds = 0;
   double computing = 0;

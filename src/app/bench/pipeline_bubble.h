@@ -1,6 +1,6 @@
-// PipelineBubble: how much of their time the stages of the pipelines stood idle in steps that ran,
-// and how much the simulation says they would, given what every kind of step and a transfer cost on
-// average. Owned by a benchmark; one thread.
+// PipelineBubble measures the fraction of time that pipeline stages were idle in real steps, and
+// compares it with the simulation, given the average cost of each kind of step and of a transfer.
+// Owned by a benchmark; used by one thread.
 #pragma once
 
 #include <vector>
@@ -15,35 +15,37 @@ class PipelineBubble {
  public:
   PipelineBubble(PipelineSchedule schedule, const PipelineShape& shape);
 
-  // After a step, its timings on this rank.
+  // Records the timings of one training step on this rank.
   void add(const PipelineRunner::Timings& timings);
 
-  // Idle parts of all stages' time between the start of the first forward and the end of the last
-  // backward, 0..1: medians over the steps.
+  // Fractions of idle time, 0..1, over all stages, from the start of the first forward to the end
+  // of the last backward: medians over the steps.
   struct Fractions {
     double measured = 0;
-    double predicted = 0;  // from the mean cost of every kind of step
-    double replayed = 0;   // from what every single step cost
+    double predicted = 0;  // simulated with the mean cost of each kind of step
+    double replayed = 0;   // simulated with the measured cost of every single step
   };
-  // Of the pipeline of these ranks, which have added the same steps. Collective.
+  // Returns the result for the pipeline of these ranks, which must have added the same steps.
+  // Collective.
   Fractions fractions(Communicator& pp, double transfer_seconds) const;
 
  private:
-  using StageRows = std::vector<const double*>;  // of one training step
+  using StageRows = std::vector<const double*>;  // one row per stage, for the same training step
   double measured(const StageRows& stages) const;
   double predicted(const StageRows& stages, double transfer_seconds) const;
   double replayed(const StageRows& stages, double transfer_seconds) const;
 
   PipelineShape shape_;
   PipelineSteps steps_;
-  std::size_t width_;  // numbers a step
-  // [steps, width_]: seconds; computing; of a tie; f, b, w by chunk; of every step of the schedule
+  std::size_t width_;  // values per training step
+  // [steps, width_]: seconds; seconds computing; seconds of a tie; forward, input and weight
+  // seconds by chunk; seconds of every step of the schedule
   std::vector<double> rows_;
 };
 
-// Seconds that `bytes` take from a stage to the next one, which waits for them: half of there and
-// back, the median of the slowest of the pairs 0 and 1, 2 and 3, ..., all at the same time. pool:
-// of what moves between ranks. Collective.
+// Returns the seconds that `bytes` take from a stage to the next one, which waits for them: half a
+// round trip, the median of the slowest of the pairs 0 and 1, 2 and 3, ..., all at the same time.
+// pool: for memory that ranks exchange. Collective.
 double measure_transfer(Communicator& pp, Pool& pool, std::int64_t bytes);
 
 }  // namespace trireme

@@ -17,7 +17,7 @@
 namespace trireme {
 namespace {
 
-// As typed.
+// Arguments as typed.
 struct P2pArguments {
   std::string sizes = "1:4M";
   std::string backend = "auto";
@@ -54,7 +54,7 @@ void write_once(const nlohmann::ordered_json& results, const std::string& file,
   }
 }
 
-// "4M" or "1:4M", as OSU's -m.
+// Parses "4M" or "1:4M", like OSU's -m.
 void read_sizes(const std::string& text, BenchP2pOptions& options) {
   const std::size_t colon = text.find(':');
   if (colon != std::string::npos) {

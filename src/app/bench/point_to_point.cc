@@ -8,7 +8,7 @@ namespace {
 constexpr int kDataTag = 1;
 constexpr int kAnswerTag = 2;
 
-// Calls `once` for warm-up and then timed.
+// Calls `once` for the warm-up and then for each timed iteration.
 template <class Once>
 std::vector<double> timed(const PointToPoint& how, Once once) {
   for (int i = 0; i < how.warmup; ++i) {

@@ -1,6 +1,6 @@
 // Measures two ranks of a group that send to each other, as OSU's benchmarks do. Both call the same
-// function, `sends` true on one of them; other ranks of the group may do the same among themselves
-// at the same time. Times are those of the one that sends first, and 0 on the other.
+// function, with `sends` true on one of them. Other ranks of the group may do the same at the same
+// time. The rank that sends first gets the times, and the other one zeros.
 #pragma once
 
 #include <vector>
@@ -16,11 +16,12 @@ struct PointToPoint {
   int iterations = 1;
 };
 
-// Seconds of a message one way, half of there and back, each iteration. data[bytes], of u8.
+// Returns for each iteration the seconds of a message one way, half of a round trip. data: u8
+// [bytes].
 std::vector<double> latency_seconds(Communicator& comm, const View& data, const PointToPoint& how);
 
-// Seconds of `window` messages under way at once and the answer to them, each iteration. All of
-// them leave from and arrive in data[bytes], as in OSU's test: equal content written twice.
+// Returns for each iteration the seconds of `window` messages in flight at once and the answer to
+// them. All messages are sent from and received into data, u8 [bytes], as in OSU's test.
 std::vector<double> window_seconds(Communicator& comm, const View& data, int window,
                                    const PointToPoint& how);
 

@@ -1,6 +1,6 @@
-// BenchProgress: what a benchmark does now, on standard error: a progress bar on a terminal,
-// elsewhere a line per stage and one every ten seconds. Owned by the benchmark; one thread. Only
-// the rank that speaks shows anything.
+// BenchProgress shows on standard error what a benchmark is doing: with a progress bar on a
+// terminal, and otherwise with a line per stage and one every ten seconds. Owned by the benchmark;
+// used by one thread. Only the rank with `speaks` shows anything.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace trireme {
 
 class BenchProgress {
  public:
-  // parts: of all stages together, as many as done() will be called.
+  // parts: how many times done() will be called, over all stages.
   BenchProgress(std::string name, std::int64_t parts, bool speaks);
 
-  // "warming up", "measuring": before the first part of a stage.
+  // Begins a stage, such as "warming up" or "measuring".
   void stage(const std::string& what);
-  // A part is done.
+  // Reports that one part is done.
   void done();
-  // Before anything is printed.
+  // Removes the progress bar. Call it before anything is printed.
   void finish();
 
  private:

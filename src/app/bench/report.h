@@ -1,6 +1,6 @@
 // The JSON document that every benchmark writes with -J FILE:
 //   {"schema": 1, "program": {...}, "host": {...}, "results": [{"name", "params", "metrics"}]}
-// Rates are decimal, sizes in bytes, NaN and infinity null.
+// Rates are decimal, sizes are in bytes, and NaN and infinity become null.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@
 
 namespace trireme {
 
-// ConfigError where a launcher started several ranks: they would only disturb each other.
+// Throws ConfigError if a launcher has started several ranks, as they would disturb each other.
 void check_alone();
 
 nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results);
-// Writes the document; nothing for an empty path.
+// Writes the document. An empty path means none.
 void write_bench_document(const nlohmann::ordered_json& results, const std::filesystem::path& path);
-// Prints the results for people (figures.h) and, if path is not empty, writes the document there.
+// Prints the results for people (figures.h) and writes the document unless the path is empty.
 void report(const nlohmann::ordered_json& results, const std::filesystem::path& path);
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-// What repeated measurements say. Pure functions.
+// Statistics of repeated measurements. Pure functions.
 #pragma once
 
 #include <vector>
@@ -7,23 +7,23 @@ namespace trireme {
 
 struct MedianInterval {
   double median = 0;
-  double low = 0;  // 95 % confidence
+  double low = 0;  // bounds of the 95 % confidence interval
   double high = 0;
 };
 
-// The median and its interval from order statistics, without a guess at the distribution: of n
-// sorted values those at the (1-based) ranks floor((n - 1.96 sqrt n) / 2) and
-// ceil(1 + (n + 1.96 sqrt n) / 2) (Hoefler and Belli, SC'15, section 3.1.3), within the n there
-// are. At least one value.
+// Returns the median and a confidence interval from order statistics, without assumptions about the
+// distribution: of n sorted values, those at the (1-based) ranks floor((n - 1.96 sqrt n) / 2) and
+// ceil(1 + (n + 1.96 sqrt n) / 2) (Hoefler and Belli, SC'15, section 3.1.3), limited to 1..n.
+// values: at least one.
 MedianInterval median_interval(std::vector<double> values);
 
-// How far each value lies from the median, in robust standard deviations:
-// 0.6745 (x - median) / MAD, MAD the median of |x - median| (Iglewicz and Hoaglin, 1993). Where
-// more than half of the values are equal MAD is 0; then (x - median) / (1.2533 times the mean of
-// |x - median|) stands in.
+// Returns the distance of each value from the median in robust standard deviations: 0.6745 (x -
+// median) / MAD, where MAD is the median of |x - median| (Iglewicz and Hoaglin, 1993). If more than
+// half of the values are equal, MAD is 0, and (x - median) / (1.2533 times the mean of |x -
+// median|) is used instead.
 std::vector<double> robust_scores(const std::vector<double>& values);
 
-// Below this robust score a measurement is an outlier.
+// A measurement with a robust score below this is an outlier.
 inline constexpr double kOutlierScore = -2;
 
 }  // namespace trireme

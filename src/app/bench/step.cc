@@ -28,9 +28,9 @@ constexpr std::int64_t kCeilingSize = 2048;
 constexpr int kCeilingRounds = 5;
 constexpr std::chrono::minutes kDeadline{10};
 
-// The steps' parts, in milliseconds on this rank.
+// Times of the steps' parts in milliseconds on this rank.
 struct Timings {
-  std::vector<double> step;  // a round's steps, each its share
+  std::vector<double> step;  // one value per round, divided by the steps of a round
   std::vector<double> backward;
   std::vector<double> exposed;
   std::vector<double> tensor_wait;
@@ -108,7 +108,7 @@ class StepBench {
     targets_ = random_tokens(count, config_.model.vocab, 1);
   }
 
-  // The ceiling is measured between the rounds, so that both see the same neighbours.
+  // Measures the ceiling between the rounds, so that both are disturbed by the same other programs.
   Timings run() {
     Timings timings;
     BenchProgress progress("bench step", options_.rounds + 1, world_->rank() == 0);
@@ -149,7 +149,7 @@ class StepBench {
         .median;
   }
 
-  // What is still on its way after the last step belongs to it.
+  // The time of a round includes the communication that is still in flight after its last step.
   void one_round(Timings* timings) {
     const Stopwatch watch;
     for (int i = 0; i < options_.steps; ++i) {
@@ -178,13 +178,13 @@ class StepBench {
     timings.optimizer.push_back(milliseconds - 1e3 * ran.seconds - result.comm_exposed_ms);
   }
 
-  // What this rank has taken; others' shared memory is theirs.
+  // Returns the memory that this rank has taken, without the shared memory of other ranks.
   std::int64_t resident_without_other_ranks() const {
     const bool maps_own = &world_->memory() != &host_memory();
     return resident_bytes() - shared_resident_bytes() + (maps_own ? engine_.shared_bytes() : 0);
   }
 
-  // From stage to stage.
+  // Returns the size of a message between two stages.
   std::int64_t message_bytes() const {
     return config_.train.micro_batch * config_.data.sequence * config_.model.hidden *
            size_of(config_.compute_dtype());
@@ -206,7 +206,7 @@ class StepBench {
   PipelineBubble bubble_;
   TrainStep step_;
   TrainingCounters counters_;
-  std::int64_t resident_ = 0;  // bytes, the most after a step
+  std::int64_t resident_ = 0;  // bytes, maximum over the steps
   std::vector<std::int32_t> ids_;
   std::vector<std::int32_t> targets_;
 };
@@ -232,7 +232,7 @@ Json StepBench::params() const {
           {"backend", options_.backend}};
 }
 
-// Of the rank that takes most of what was predicted for it.
+// Adds the metrics of memory, each as the maximum over the ranks.
 void StepBench::add_memory(Json& metrics) {
   const auto of_all = [this](auto value) {
     return all_reduce_value(*world_, value, ReduceOp::max);
@@ -244,7 +244,7 @@ void StepBench::add_memory(Json& metrics) {
 }
 
 Json StepBench::result(const Timings& timings) {
-  // A step is as slow as its slowest rank; the ceiling is what all ranks reach together.
+  // The slowest rank determines the time of a step; the ceiling is the sum over all ranks.
   const double step = 1e-3 * all_reduce_value(*world_, median(timings.step), ReduceOp::max);
   const double ceiling = all_reduce_value(*world_, median(timings.ceiling), ReduceOp::sum);
   const auto tokens = static_cast<double>(config_.tokens_a_step());

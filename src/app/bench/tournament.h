@@ -1,5 +1,5 @@
-// Tournament: who meets whom in which round, so that all pairs meet once and nobody meets two at a
-// time (the circle method; Kirkman, 1850). A pure function.
+// Plans rounds in which all pairs of players meet exactly once and every player meets at most one
+// other per round (the circle method; Kirkman, 1850). A pure function.
 #pragma once
 
 #include <utility>
@@ -7,8 +7,8 @@
 
 namespace trireme {
 
-// The rounds of n players: n - 1 of them, n where n is odd (then one sits out in each). Pairs are
-// (lower, higher).
+// Returns the rounds of n players: n - 1 of them, or n if n is odd, when one player rests in each.
+// Pairs are (lower, higher).
 std::vector<std::vector<std::pair<int, int>>> tournament(int n);
 
 }  // namespace trireme

@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<Backend, 4> kBackends = {Backend::mpi, Backend::shm, Backend::ucx,
                                               Backend::hierarchical};
 
-// A backend with buffers of its own.
+// A backend to compare, with its own buffers.
 class Candidate {
  public:
   Candidate(Backend backend, std::unique_ptr<Communicator> comm, std::int64_t bytes)
@@ -28,7 +28,8 @@ class Candidate {
         second_(pool_.allocate(bytes)) {}
 
   Backend backend() const { return backend_; }
-  // The interface's own form of the operation: all_to_all moves, the others work in place.
+  // Runs the form of the operation that needs no copy: all_to_all out of place, the others in
+  // place.
   void run(const CollectiveTask& task, DType dtype, std::int64_t elements) {
     const View a = first_.view(dtype).slice(0, elements);
     const View b = second_.view(dtype).slice(0, elements);
@@ -75,7 +76,7 @@ class TuneBench {
  private:
   bool speaks() const { return session_.world().rank() == 0; }
 
-  // A backend that can't connect the ranks is left out, on all of them alike.
+  // Adds a backend, unless it cannot connect the ranks. All ranks agree on this.
   void add(Backend backend) {
     std::unique_ptr<Communicator> comm;
     std::string reason;
@@ -106,7 +107,7 @@ class TuneBench {
     return tuning;
   }
 
-  // The number of the candidate to take.
+  // Returns the index of the best candidate.
   std::size_t measure(const CollectiveTask& task, std::int64_t bytes,
                       std::optional<std::size_t> before, nlohmann::ordered_json& results) {
     Communicator& world = session_.world();
