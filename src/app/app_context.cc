@@ -14,8 +14,9 @@
 namespace trireme {
 namespace {
 
-// Most errors meet all ranks alike, from the same file or by agreement: rank 0 speaks, and its
-// abort ends the others before they repeat it. What one rank alone has met is said a moment later.
+// Delay before other ranks than 0 report an error. Most errors occur on all ranks alike, for
+// example in a file that all read; rank 0 then reports it, and its abort ends the others before
+// they repeat it.
 constexpr std::chrono::milliseconds kRankZeroSpeaksFirst{1000};
 
 void arm_planned_faults() {
@@ -34,7 +35,7 @@ MpiSession& AppContext::session() {
     arm_planned_faults();
     fault("start.init");
     session_ = std::make_unique<MpiSession>();
-    restore_floating_point();  // MPI loads other libraries
+    restore_floating_point();  // the libraries that MPI loads may have changed it
     fault("start.joined");
   }
   return *session_;

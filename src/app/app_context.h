@@ -1,5 +1,5 @@
-// AppContext: what the subcommands share: MPI, started when first asked for, and what is known for
-// the exit reason. main() owns it; it outlives every subcommand.
+// AppContext is what the subcommands share: MPI, started on first use, and the facts that the exit
+// reason records. main() owns it, and it outlives every subcommand.
 #pragma once
 
 #include <memory>
@@ -14,27 +14,27 @@ namespace trireme {
 
 class AppContext {
  public:
-  // Starts MPI at the first call, with the faults that TRIREME_FAULTS plans.
+  // Starts MPI in the first call, with the faults that TRIREME_FAULTS plans.
   MpiSession& session();
   bool has_session() const { return session_ != nullptr; }
 
   int exit_code = 0;
-  // Where a failure is recorded, once known.
+  // The place where a failure is recorded, once it is known.
   std::optional<RunDirectory> run;
   RunStatus status;
-  // Of a rank that a launcher watches; else null.
+  // The progress page of a rank that `trireme launch` watches; otherwise null.
   std::unique_ptr<ProgressPage> progress;
 
  private:
   std::unique_ptr<MpiSession> session_;
 };
 
-// Measures the threads of this process as kernels will use them, with warnings on stderr.
+// Measures how many threads kernels of this process will use. Prints warnings to stderr.
 int compute_threads(int wanted);
 
 // Prints what went wrong, with rank and host, records it in the run directory, and ends the process
-// or the whole job. Called where nothing else can catch. at_fault: the rank of a fault that is
-// another's than the one that tells it.
+// or the whole job. For errors that no caller can handle. at_fault: the rank that caused the fault
+// if it is not the one that reports it.
 [[noreturn]] void end_with(AppContext& context, ExitCode code, std::string_view kind,
                            const std::string& what, std::optional<int> at_fault = std::nullopt);
 

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// What to do about damage in a step that was read.
+// Returns the advice for damage in a step that was read.
 std::string advice(const StepFolder& step) {
   const fs::path folder = step.path.has_parent_path() ? step.path.parent_path() : fs::path(".");
   return fmt::format(
@@ -25,13 +25,13 @@ std::string advice(const StepFolder& step) {
       folder.string(), folder.string());
 }
 
-// What verify found, and the exit code that it deserves.
+// The faults that verify found, and its exit code.
 struct Checked {
   std::vector<std::string> faults;  // one line each
   ExitCode code = ExitCode::ok;
 };
 
-// A step that may not be read is reported like a damaged one, so that the others are still checked.
+// Reports a step that may not be read like a damaged one, so that the others are still checked.
 Checked check_step(const StepFolder& step) {
   try {
     check_readable(step);

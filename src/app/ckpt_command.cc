@@ -149,7 +149,8 @@ void show(const CkptOptions& options) {
   nlohmann::json extra = *m.meta.extra;
   if (const auto counters = extra.find("counters");
       counters != extra.end() && counters->is_object()) {
-    counters->erase("history");  // two numbers a step, for programs (--json)
+    // The history has two numbers per step and is printed with --json only.
+    counters->erase("history");
   }
   fmt::print("  config   {}\n  numerics {}\n  extra    {}\n",
              printable(readable_numbers(*m.meta.config).dump()), printable(m.meta.numerics->dump()),

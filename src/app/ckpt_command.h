@@ -1,11 +1,11 @@
-// `trireme ckpt ls|show|verify|digest|prune`: looks after checkpoints. No MPI: runs anywhere.
+// `trireme ckpt ls|show|verify|digest|prune` manages checkpoints, without MPI.
 #pragma once
 
 #include "src/app/command_line.h"
 
 namespace trireme {
 
-// `exit_code` is set by a command that ends well but has bad news, and outlives the parse.
+// exit_code: set by a command that succeeds but reports damage; must outlive the parse.
 void add_ckpt_command(CommandLine& app, int& exit_code);
 
 }  // namespace trireme

@@ -17,10 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// Names what is being deleted: each run that starts removes what an interrupted prune has left.
+// Part of the name of a step that is being deleted. Every run that starts removes such remains.
 constexpr std::int64_t kNoGeneration = 0;
 
-// The checkpoints in a folder, and those of them that the retention rules delete.
+// The checkpoints in a folder, and those that the retention rules delete.
 struct PrunePlan {
   std::vector<StepFolder> steps;
   std::vector<fs::path> doomed;
@@ -29,8 +29,8 @@ struct PrunePlan {
       : steps(all_steps(options)), doomed(plan_retention(steps, options.retention)) {}
 };
 
-// A run that loads or saves in this folder keeps its steps. Only looks at the run's lock: taking it
-// would need space on a disk that may be full, and would refuse a run that starts now.
+// Refuses to delete while a run loads or saves in this folder. It only looks at the run's lock: to
+// take it would need space on a disk that may be full, and would refuse a run that starts now.
 void refuse_beside_run(const fs::path& folder) {
   if (const std::optional<std::string> owner = lock_holder(folder)) {
     throw PolicyError(
@@ -54,7 +54,7 @@ ordered_json to_json(const PrunePlan& plan, const std::vector<fs::path>& pruned,
           {"kept", plan.steps.size() - pruned.size()}};
 }
 
-// `deleted` receives the steps as they go, so that an error in between leaves an account of them.
+// Appends each deleted step to `deleted`, so that the caller can report them after an error.
 void delete_steps(const PrunePlan& plan, const CkptOptions& options,
                   std::vector<fs::path>& deleted) {
   refuse_beside_run(clean_path(options));

@@ -1,4 +1,4 @@
-// The subcommands of `trireme ckpt` and what they share. Private to src/app.
+// The subcommands of `trireme ckpt` and their common parts. Private to src/app.
 #pragma once
 
 #include <filesystem>
@@ -17,11 +17,11 @@ struct CkptOptions {
   bool model = false;
   bool all = false;
   bool dry_run = false;
-  std::string memory;  // a node's folder
+  std::string memory;  // a node folder
   Retention retention;
 };
 
-// Adds a subcommand that takes DIR.
+// Adds a subcommand with the argument DIR.
 CommandLine& add_ckpt_subcommand(CommandLine& ckpt, const char* name, const char* what,
                                  const char* example, const std::shared_ptr<CkptOptions>& options);
 void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
@@ -29,12 +29,13 @@ void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& opti
 void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options);
 void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options);
 
-// Finds the checkpoint that DIR names: itself, or the newest valid one in it. Prints to stderr why
-// newer ones were skipped.
+// Finds the checkpoint that DIR names: DIR itself, or the newest valid checkpoint in it. Prints to
+// stderr why newer ones were skipped.
 StepFolder chosen_step(const CkptOptions& options);
-// The path without a slash at its end.
+// Returns the path without a slash at its end.
 std::filesystem::path clean_path(const CkptOptions& options);
-// The steps of a checkpoint folder, or the one step that is given; NotFound if there are none.
+// Returns the steps of a checkpoint folder, or the single step that DIR names. Throws NotFound if
+// there are none.
 std::vector<StepFolder> all_steps(const CkptOptions& options);
 
 }  // namespace trireme

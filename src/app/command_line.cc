@@ -27,13 +27,13 @@ Check number_check(double low, double high, const std::string& allowed) {
           }};
 }
 
-// "; did you mean 'train'?", or nothing.
+// Returns "; did you mean 'train'?" or the like, or "" if no known word is similar.
 std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
   const std::string near = nearest_word(word, known);
   return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
 }
 
-// CLI11's own messages, in the words of ours.
+// Rewords CLI11's messages in our style.
 std::string text_of(const CLI::Error& error) {
   const std::string text = error.what();
   constexpr std::string_view kConversion = "Could not convert: ";
@@ -196,7 +196,7 @@ Option CommandLine::add_option(const std::string& names, std::uint64_t& value,
 Option CommandLine::add_option(const std::string& names, double& value,
                                const std::string& description) {
   Option option = add(app_, names, value, description, "NUMBER");
-  // No comparison with nan holds, so it would lie within any range.
+  // NaN would pass any range check, since no comparison with it is true.
   option.check({"", [](const std::string& text) {
                   return std::isnan(std::strtod(text.c_str(), nullptr))
                              ? fmt::format("'{}' is not a number", text)
@@ -237,8 +237,8 @@ const CommandLine& CommandLine::given() const {
   return below.empty() ? *this : find_command(below.front()->get_name())->given();
 }
 
-// CLI11 would call an unknown command an argument that was not expected, together with all that
-// follow it.
+// Reports an unknown command. CLI11 would report it and all following words as unexpected
+// arguments.
 void CommandLine::check_commands(const std::vector<std::string>& arguments) const {
   const CommandLine* at = this;
   for (const std::string& word : arguments) {
@@ -264,7 +264,7 @@ void CommandLine::check_commands(const std::vector<std::string>& arguments) cons
   }
 }
 
-// Called for the command that was given.
+// Returns the message about unexpected arguments. Called for the command that was given.
 std::string CommandLine::unexpected_argument() const {
   const std::vector<std::string> left = app_.remaining(true);
   const auto option = std::find_if(left.begin(), left.end(), [](const std::string& word) {
@@ -290,7 +290,8 @@ void CommandLine::parse(const std::vector<std::string>& arguments) {
     throw UsageError(fmt::format("{}: {}\n{}", given().path(), text, how_to_get_help(given())));
   };
   try {
-    app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // the last first
+    // CLI11 expects the last word first.
+    app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success&) {
     std::fputs(help_text(given()).c_str(), stdout);
   } catch (const CLI::ExtrasError&) {

@@ -46,7 +46,7 @@ void show(const ShowOptions& options) {
     return;
   }
   const RunConfig& c = loaded.config;
-  fmt::print("{}", printable_lines(loaded.binder.to_yaml()));  // escapes as YAML has them
+  fmt::print("{}", printable_lines(loaded.binder.to_yaml()));  // with YAML's escapes
   fmt::print("# {} parameters; {} per step in {}; {} FLOPs per token\n",
              format_count(static_cast<double>(parameter_count(c.model))),
              counted(c.tokens_a_step(), "token"), counted(c.micro_batches(), "micro-batch"),
@@ -76,7 +76,7 @@ void list_faults(bool json) {
       fmt::join(fault_actions(), ", "));
 }
 
-// The comment that a preset's file begins with.
+// Returns the comment at the beginning of a preset's file.
 std::string summary_of(const ModelPreset& preset) {
   const std::string_view line = preset.yaml.substr(0, preset.yaml.find('\n'));
   return std::string(line.starts_with("# ") ? line.substr(2) : "");

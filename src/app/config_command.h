@@ -1,4 +1,4 @@
-// `trireme config show`: the resolved configuration and where each value came from.
+// `trireme config show` prints the resolved configuration and where each value comes from.
 #pragma once
 
 #include "src/app/app_context.h"

@@ -16,7 +16,7 @@
 namespace trireme {
 namespace {
 
-// Enough for three digits of an entropy, and read in a moment.
+// Number of tokens to scan: enough for three digits of the entropy, and quickly read.
 constexpr std::int64_t kEntropyTokens = std::int64_t{1} << 27;
 
 struct InfoArguments {
@@ -83,7 +83,7 @@ struct VerifyArguments {
   bool json = false;
 };
 
-// The reports of all ranks, as one.
+// Merges the reports of all ranks.
 VerifyReport gather(const VerifyReport& mine, const RankGroup& ranks) {
   const nlohmann::json packed = {{"shards", mine.shards},
                                  {"bytes", mine.bytes},
@@ -159,7 +159,7 @@ void run_stage(const StageArguments& arguments, Communicator& comm) {
     throw ConfigError("TO is empty: name the folder to create on the node");
   }
   const RankGroup ranks = rank_group(comm);
-  // One rank a node copies; the others wait for its lock.
+  // One rank per node copies, while the others wait for its lock.
   const StageReport report = stage(arguments.from, arguments.to, ByteProgress("stage", ranks.rank));
   ranks.broadcast("");
   if (ranks.rank == 0) {

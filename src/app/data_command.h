@@ -1,5 +1,5 @@
-// `trireme data pack|info|verify|stage|convert`: makes and checks sharded HDF5 datasets. pack,
-// verify, stage and convert share their work among the ranks of mpirun or srun.
+// `trireme data pack|info|verify|stage|convert` makes and checks sharded HDF5 datasets. pack,
+// verify, stage and convert divide their work among the ranks of mpirun or srun.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,10 @@
 
 namespace trireme {
 
-// The job's communicator; MPI starts at the first call.
+// Returns the job's communicator; the first call starts MPI.
 using CommunicatorAccess = std::function<Communicator&()>;
 
-// exit_code: set where a command ends with something to report that is no exception (verify).
+// exit_code: set by a command that reports a problem without an exception (verify).
 void add_data_command(CommandLine& app, const CommunicatorAccess& communicator, int& exit_code);
 
 }  // namespace trireme

@@ -35,7 +35,7 @@ nlohmann::ordered_json to_json(const FoundDataset& found) {
   return object;
 }
 
-// At most 80 columns for names of up to 15 characters: the folder comes last, whatever its length.
+// Prints at most 80 columns for names of up to 15 characters, besides the folder, which is last.
 void print_row(const FoundDataset& found) {
   const std::string folder = found.folder.string();
   if (!found.manifest) {

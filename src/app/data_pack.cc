@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// What pack and convert have in common, as it stands on the command line.
+// The options that pack and convert have in common, as typed.
 struct OutputOptions {
   std::string out;
   std::string shard_size = "1G";
@@ -43,7 +43,7 @@ struct OutputOptions {
   }
 };
 
-// One path a line; "-" is standard input.
+// Reads one path per line; "-" means standard input.
 void read_list(const std::string& from, std::vector<std::string>& inputs) {
   std::ifstream file;
   if (from != "-") {

@@ -1,4 +1,4 @@
-// The subcommands of `trireme data`, one function each, and what they share. Private to src/app.
+// The subcommands of `trireme data` and their common parts. Private to src/app.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,11 @@ void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, 
 void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator);
 void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator);
 
-// The ranks of a communicator, as io/data knows them. Packing takes its time: no deadline.
+// Wraps a communicator for io/data. Its deadline is a month, since packing may take long.
 RankGroup rank_group(Communicator& comm);
 
-// A bar on a terminal, else a line every ten seconds; on rank 0 only. Copies share the bar.
+// Shows a progress bar on a terminal, and otherwise a line every ten seconds; on rank 0 only.
+// Copies share the bar.
 class ByteProgress {
  public:
   ByteProgress(std::string label, int rank) : label_(std::move(label)), shown_(rank == 0) {}
@@ -33,7 +34,7 @@ class ByteProgress {
   std::shared_ptr<ProgressBar> bar_;
 };
 
-// What a pack or a conversion says at its end.
+// Prints the final reports of a pack or conversion.
 void print_pack_reports(const std::vector<PackReport>& reports, bool json);
 
 }  // namespace trireme

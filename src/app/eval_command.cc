@@ -27,13 +27,13 @@ struct EvalOptions {
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 4;
   std::int64_t samples = std::numeric_limits<std::int64_t>::max();
-  std::string precision;  // empty: as it was trained
+  std::string precision;  // empty for the precision of training
   bool any_tokenizer = false;
   bool json = false;
   bool ema = false;
 };
 
-// The step that rank 0 finds: a run may be saving another one meanwhile.
+// Returns the step that rank 0 finds, on all ranks: a run may be saving another one meanwhile.
 std::string step_for_all(const std::string& checkpoint, Communicator& world) {
   return run_on_root(world, [&] {
     std::vector<std::string> skipped;
@@ -45,7 +45,7 @@ std::string step_for_all(const std::string& checkpoint, Communicator& world) {
   });
 }
 
-// Rank 0 shows how far it is with its own part, which is as large as the others'.
+// Shows the progress of rank 0, whose share of the samples is as large as the others'.
 LossesOf with_progress(LossesOf losses, const Dataset& dataset, const EvaluationPlan& plan,
                        Communicator& world) {
   if (world.rank() != 0) {

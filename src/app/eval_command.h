@@ -1,4 +1,4 @@
-// `trireme eval`: the held-out loss and perplexity of a checkpoint.
+// `trireme eval` computes the loss and perplexity of a checkpoint on held-out data.
 #pragma once
 
 #include "src/app/app_context.h"

@@ -22,11 +22,11 @@ namespace {
 struct GenerateOptions {
   std::string checkpoint;
   std::string prompt;
-  std::string prompts;  // a file
+  std::string prompts;  // a file of prompts
   std::int64_t samples = 1;
   std::vector<std::string> stop;
   std::int64_t tokens = 256;
-  std::string precision;  // empty: as it was trained
+  std::string precision;  // empty for the precision of training
   bool ids = false;
   int threads = 0;
   bool json = false;
@@ -34,8 +34,8 @@ struct GenerateOptions {
   SamplingOptions sampling;
 };
 
-// The sequence so far, and the cache that holds its newest part. When the context is full the cache
-// is filled again with the last half of it.
+// The sequence so far, and the cache that holds its newest part. When the context is full, the
+// cache is filled again with the last half of it.
 class Generator {
  public:
   Generator(const LoadedModel& loaded, Pool& pool, Run& run)
@@ -43,12 +43,12 @@ class Generator {
         run_(run),
         cache_(pool, loaded.config, loaded.config.context, loaded.compute) {}
 
-  // Forgets the sequence.
+  // Discards the sequence.
   void restart() {
     sequence_.clear();
     cache_.truncate(0);
   }
-  // Warns once if a sequence of this length would reach beyond those of training.
+  // Warns once if a sequence of this length is longer than those of training.
   void warn_beyond_training(std::int64_t length) {
     if (std::min(length, cache_.capacity()) > loaded_.sequence && !warned_) {
       warned_ = true;
@@ -58,7 +58,7 @@ class Generator {
                  loaded_.sequence, cache_.capacity(), loaded_.sequence);
     }
   }
-  // Appends ids to the sequence; returns the logits of the token that follows.
+  // Appends ids to the sequence and returns the logits of the next token.
   Tensor append(const std::vector<std::int32_t>& ids) {
     sequence_.insert(sequence_.end(), ids.begin(), ids.end());
     auto count = static_cast<std::int64_t>(ids.size());
@@ -75,7 +75,7 @@ class Generator {
     const std::int32_t* from = sequence_.data() + length() - count;
     return loaded_.model->decode({from, count, DType::i32}, cache_, run_);
   }
-  // How many tokens stay when the context is full.
+  // Returns how many tokens are kept when the context is full.
   std::int64_t kept() const { return std::max(cache_.capacity() / 2, std::int64_t{1}); }
   std::int64_t length() const { return static_cast<std::int64_t>(sequence_.size()); }
 
@@ -87,13 +87,13 @@ class Generator {
   bool warned_ = false;
 };
 
-// One continuation of a prompt.
+// The result of one continuation of a prompt.
 struct Sample {
-  std::int64_t tokens = 0;        // drawn, the one that ended it included
-  const char* finish = "length";  // "stop": a stop string; "end": the end of a document
+  std::int64_t tokens = 0;        // drawn tokens, including the one that ended it
+  const char* finish = "length";  // or "stop" for a stop string, "end" for the end of a document
 };
 
-// Takes text as it is drawn.
+// Receives text as it is drawn.
 using TextSink = std::function<void(const std::string&)>;
 
 class Sampling {
@@ -103,7 +103,7 @@ class Sampling {
       : options_(options),
         tokenizer_(tokenizer),
         generator_(generator),
-        // A vocabulary may be padded beyond the tokenizer's ids.
+        // The model's vocabulary may be padded beyond the tokenizer's ids.
         known_(std::min(vocab, tokenizer.vocab())) {}
 
   Sample draw(const std::string& prompt, std::uint64_t seed, const TextSink& sink) {
@@ -142,7 +142,8 @@ class Sampling {
   std::int64_t known_;
 };
 
-// The first sample has the seed itself: alone or with others, it is the same text.
+// Returns the seed of a sample. The first sample uses the seed itself, so that its text does not
+// depend on the number of samples.
 std::uint64_t seed_of(std::uint64_t seed, std::int64_t sample) {
   return sample == 0 ? seed : mix64(seed ^ mix64(static_cast<std::uint64_t>(sample)));
 }
@@ -186,7 +187,7 @@ std::vector<std::string> prompts_of(const GenerateOptions& options) {
 
 void generate(const GenerateOptions& options, AppContext& context) {
   if (rank_before_start() != 0) {
-    return;  // one of several processes under mpirun or srun: the first one prints
+    return;  // of several processes under mpirun or srun, only the first one works
   }
   options.sampling.validate();
   const std::vector<std::string> prompts = prompts_of(options);
@@ -204,7 +205,7 @@ void generate(const GenerateOptions& options, AppContext& context) {
   const auto tokenizer = tokenizer_for(loaded.tokenizer, loaded.config.vocab, options.ids);
   std::vector<std::int32_t> ids;
   for (const std::string& prompt : prompts) {
-    tokenizer->encode(prompt, ids);  // a prompt that is refused is refused before any text
+    tokenizer->encode(prompt, ids);  // so that a bad prompt is refused before any text is printed
   }
   Run run{.kernels = kernels_for({}),
           .stream = stream,

@@ -1,4 +1,4 @@
-// `trireme generate`: text from a checkpoint, token by token.
+// `trireme generate` draws text from a checkpoint, token by token.
 #pragma once
 
 #include "src/app/app_context.h"

@@ -26,7 +26,8 @@ std::string usage_text(const CommandLine& command) {
   return text;
 }
 
-// "  --out DIR       The folder ...", the description on its own line if the head is long.
+// Formats "  --out DIR       The folder ...", with the description on its own line if the head is
+// long.
 std::string entry(const std::string& head, const std::string& description) {
   std::string text = "  " + head;
   if (text.size() + 2 > kDescriptionColumn) {
@@ -42,7 +43,7 @@ std::string option_head(const OptionSummary& option) {
   if (option.positional) {
     return option.names + (option.several ? "..." : "");
   }
-  // Long names stand below each other, whether or not there is a short one.
+  // Long names are aligned whether or not there is a short one.
   const std::string names = option.names.starts_with("--") ? "    " + option.names : option.names;
   return option.type.empty() ? names : names + " " + option.type;
 }

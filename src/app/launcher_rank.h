@@ -1,4 +1,5 @@
-// The rank that mpirun or srun gave this process, before MPI is started; 0 without a launcher.
+// Returns the rank that mpirun or srun has given to this process, before MPI starts; 0 without a
+// launcher.
 #pragma once
 
 namespace trireme {

@@ -1,4 +1,4 @@
-// trireme: trains transformer models on clusters. Each subcommand has a file of its own.
+// trireme trains transformer models on clusters. Each subcommand has a file of its own.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -67,9 +67,9 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_completion_command(cli);
 }
 
-// After a save that was asked for every rank ends with the same code. From processes that end with
-// a code mpirun reports a failed job; of one that is aborted, once all ranks are here, it says
-// nothing (MpiTransport::abort).
+// After a requested save, every rank ends with the same code. mpirun reports a failed job if
+// processes end with a code, but nothing if a rank aborts after all ranks have arrived here
+// (MpiTransport::abort).
 void leave_if_stopped(AppContext& context) {
   if (context.exit_code == static_cast<int>(ExitCode::requeue) && context.has_session() &&
       context.session().launcher() == Launcher::mpirun) {
@@ -80,8 +80,8 @@ void leave_if_stopped(AppContext& context) {
 }
 
 int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& arguments) {
-  // The one `try`: inside the life of the MPI session, so that an error aborts the job instead of
-  // waiting for ranks that never come.
+  // This `try` is within the lifetime of the MPI session, so that an error aborts the job instead
+  // of waiting for ranks that never arrive.
   try {
     cli.parse(arguments);
     flush_standard_output();
@@ -104,7 +104,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
       end_with(context, known.exit_code(), known.kind(), known.what());
     }
   } catch (const std::system_error& error) {
-    // How fmt::print() says that its stream took less than it was given.
+    // fmt::print() throws this if its stream accepts less than it was given.
     const bool output = std::ferror(stdout) != 0;
     end_with(context, output ? ExitCode::io : ExitCode::device, output ? "io" : "internal",
              output ? fmt::format("cannot write to standard output: {}", error.code().message())

@@ -1,5 +1,5 @@
-// Checks of numbers on the command line. CLI11's own clamp what is too large, wrap what is negative
-// around, read 010 as 8 and name bounds with 300 digits. Pure functions.
+// Checks of numbers on the command line. CLI11's own checks clamp large values, wrap negative ones
+// around, read 010 as 8 and print bounds with 300 digits. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 namespace trireme {
 
 constexpr std::int64_t kMostThreads = 1024;
-// Of tokens, samples, rounds: fits an int, and products of two stay below 2^63.
+// The limit for numbers of tokens, samples and rounds. It fits an int, and the product of two is
+// below 2^63.
 constexpr std::int64_t kMostCounted = std::numeric_limits<std::int32_t>::max();
 
-// A plain decimal integer within [low, high].
+// Accepts a plain decimal integer within [low, high].
 Check integer_within(std::int64_t low, std::int64_t high);
 
 Check thread_count();

@@ -1,4 +1,4 @@
-// `trireme plan`: what a pipeline schedule costs, as a table and as an SVG figure.
+// `trireme plan` shows the cost of a pipeline schedule, as a table and as an SVG figure.
 #pragma once
 
 #include "src/app/command_line.h"

@@ -18,7 +18,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kMostLabels = 12;  // more would hide each other
+constexpr std::size_t kMostLabels = 12;  // more labels would overlap
 
 struct PlotOptions {
   std::vector<std::string> runs;
@@ -29,7 +29,7 @@ struct PlotOptions {
   bool json = false;
 };
 
-// "120:killed" -> {120, "killed"}.
+// Parses a mark such as "120:killed" into {120, "killed"}.
 PlotMark parse_mark(const std::string& text) {
   const std::size_t colon = text.find(':');
   std::istringstream number(text.substr(0, colon));
@@ -43,13 +43,13 @@ PlotMark parse_mark(const std::string& text) {
 
 void add_point(PlotSeries& series, const nlohmann::json& line, const char* key) {
   const auto value = line.find(key);
-  if (value != line.end()) {  // null is NaN or infinity: a gap
+  if (value != line.end()) {  // null means NaN or infinity, which leaves a gap
     series.x.push_back(line.value("step", 0.0));
     series.y.push_back(value->is_number() ? value->get<double>() : std::nan(""));
   }
 }
 
-// Lines that are torn or foreign are passed over: a log is read for what it has.
+// Ignores lines that are torn or not JSON.
 void add_run(const std::filesystem::path& folder, const std::string& name, LinePlot& plot) {
   const std::filesystem::path file = RunDirectory(folder).metrics();
   std::istringstream lines(read_file(file));
@@ -72,7 +72,7 @@ void add_run(const std::filesystem::path& folder, const std::string& name, LineP
   }
 }
 
-// The steps at which a later start resumed, as a rank's log says.
+// Adds the steps at which later starts resumed, according to a rank's log.
 void add_resumed_steps(const std::filesystem::path& log, std::set<double>& steps) {
   if (!std::filesystem::exists(log)) {
     return;
@@ -87,7 +87,7 @@ void add_resumed_steps(const std::filesystem::path& log, std::set<double>& steps
   }
 }
 
-// A vertical line at each of them.
+// Adds a vertical line for each resume.
 void add_restarts(const std::filesystem::path& folder, const std::string& name, LinePlot& plot) {
   std::set<double> steps;
   add_resumed_steps(older_log_file(folder / "logs", 0), steps);

@@ -1,4 +1,4 @@
-// `trireme plot`: the losses of runs, read from their metrics.jsonl, as an SVG figure.
+// `trireme plot` draws the losses of runs, read from their metrics.jsonl, as an SVG figure.
 #pragma once
 
 #include "src/app/command_line.h"

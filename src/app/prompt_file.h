@@ -1,4 +1,4 @@
-// Files of prompts for `trireme generate`. Pure functions but for reading the file.
+// Reads files of prompts for `trireme generate`.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,9 @@
 
 namespace trireme {
 
-// The prompts of a file: one per line, blank lines left out; or, where the name ends in .jsonl, the
-// field "prompt" of one JSON object per line. NotFound, IoError; DataError names file and line of
-// what is not such an object, and a file without prompts.
+// Returns the prompts of a file: one per line without blank lines, or, if the name ends in .jsonl,
+// the field "prompt" of one JSON object per line. Throws NotFound or IoError, and a DataError that
+// names file and line for a malformed object or a file without prompts.
 std::vector<std::string> read_prompts(const std::filesystem::path& file);
 
 }  // namespace trireme

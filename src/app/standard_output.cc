@@ -51,7 +51,7 @@ void TextPrinter::end() { write((escaped_ ? escaped_->rest() : std::string()) + 
 
 void flush_standard_output() {
   errno = 0;
-  // The error flag stays up when an earlier write has failed and this one has nothing left to do.
+  // The error flag remains set if an earlier write has failed and this flush has nothing to do.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     throw IoError(fmt::format("cannot write to standard output: {}",
                               errno != 0 ? std::strerror(errno) : "an earlier write failed"));

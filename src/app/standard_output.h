@@ -1,5 +1,5 @@
-// Standard output: JSON as every subcommand prints it, and the flush that tells whether what was
-// printed has arrived. Called from the main thread, outside of other output.
+// Standard output: JSON in the form that all subcommands print, and a flush that reports lost
+// output. Called from the main thread, outside of other output.
 #pragma once
 
 #include <optional>
@@ -12,30 +12,30 @@
 
 namespace trireme {
 
-// Indented or on one line, without a last newline. Bytes that are not UTF-8, as names of files may
-// hold, are replaced by U+FFFD: JSON cannot carry them.
+// Return JSON indented or on one line, without a newline at the end. Bytes that are not UTF-8,
+// which file names may contain, are replaced by U+FFFD, since JSON cannot represent them.
 std::string json_text(const nlohmann::ordered_json& json);
 std::string json_line(const nlohmann::ordered_json& json);
 
-// json_text() or json_line() and a newline. On a terminal all but ASCII is written as \uXXXX, so
-// that no text within can control it; JSON means the same either way.
+// Print json_text() or json_line() and a newline. On a terminal, characters outside ASCII are
+// escaped as \uXXXX, so that no text can control the terminal; its meaning as JSON is the same.
 void print_json(const nlohmann::ordered_json& json);
 void print_json_line(const nlohmann::ordered_json& json);
 
-// Prints text that may hold anything, such as a model's, in pieces: raw into a file or pipe, and
-// as printable_lines() has it on a terminal.
+// Prints arbitrary text, such as a model's, piece by piece: unchanged into a file or pipe, and in
+// the form of printable_lines() on a terminal.
 class TextPrinter {
  public:
   TextPrinter();
   void print(std::string_view piece);
-  // Ends the text and its line.
+  // Ends the text and its last line.
   void end();
 
  private:
-  std::optional<PrintableStream> escaped_;  // on a terminal
+  std::optional<PrintableStream> escaped_;  // set if standard output is a terminal
 };
 
-// IoError if anything printed so far could not be written.
+// Throws IoError if anything printed so far could not be written.
 void flush_standard_output();
 
 }  // namespace trireme

@@ -8,7 +8,8 @@
 namespace trireme {
 namespace {
 
-// The length of the longest end of `text` with which `stop` could begin.
+// Returns the length of the longest suffix of `text` that is a prefix of `stop`, but shorter than
+// it.
 std::size_t possible_beginning(std::string_view text, std::string_view stop) {
   std::size_t length = std::min(text.size(), stop.size() - 1);
   while (length > 0 && text.substr(text.size() - length) != stop.substr(0, length)) {

@@ -1,5 +1,5 @@
-// StopStrings: ends a text where one of several strings first appears in it. Text arrives in pieces
-// of any length and leaves as soon as no stop string can begin in it. A value; one thread.
+// StopStrings ends a text where one of several strings first appears in it. Text arrives in pieces
+// of any length and is passed on as soon as no stop string can begin in it. A value for one thread.
 #pragma once
 
 #include <string>
@@ -10,14 +10,15 @@ namespace trireme {
 
 class StopStrings {
  public:
-  // ConfigError if one of them is empty.
+  // Throws ConfigError if one of the strings is empty.
   explicit StopStrings(std::vector<std::string> strings);
 
-  // Appends a piece and returns what of the text can be given out now.
+  // Appends a piece and returns the part of the text that can be passed on now.
   std::string add(std::string_view piece);
-  // Whether a stop string has appeared: the text ends before it.
+  // Returns whether a stop string has appeared; the text ends before it.
   bool stopped() const { return stopped_; }
-  // What was held back as the possible beginning of a stop string; for when no more text comes.
+  // Returns the text held back as the possible beginning of a stop string. Call it after the last
+  // piece.
   std::string rest();
 
  private:

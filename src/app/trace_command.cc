@@ -23,7 +23,7 @@ constexpr double kMilliseconds = 1e3;
 
 StepPart part_at(std::size_t at) { return static_cast<StepPart>(at); }
 
-// "exposed tp" -> "exposed_tp_ms".
+// Turns "exposed tp" into "exposed_tp_ms".
 std::string json_name(std::size_t part) {
   std::string name(name_of(part_at(part)));
   std::replace(name.begin(), name.end(), ' ', '_');
@@ -74,7 +74,7 @@ nlohmann::ordered_json to_json(const TraceSummary& summary) {
           {"stragglers", stragglers}};
 }
 
-// At most seven characters, so that the table fits 80 columns.
+// Formats a value in at most seven characters, so that the table fits 80 columns.
 std::string cell(double value) {
   return fmt::format(" {:>7}", fmt::format("{:.{}f}", value,
                                            value < 999.9 ? 3
@@ -103,7 +103,7 @@ void print_shares(const StepTimes& times) {
   }
 }
 
-// A column's heading: the name of a part, at most seven characters.
+// Returns the heading of a column: the name of a part, shortened to at most seven characters.
 std::string_view heading_of(StepPart part) {
   constexpr std::string_view kExposed = "exposed ";
   std::string_view name = name_of(part);
@@ -138,7 +138,7 @@ void print_table(const TraceSummary& summary) {
   print_shares(summary.mean);
 }
 
-// Peers are the other ranks of a stage.
+// The peers of a rank are the other ranks of its stage.
 void print_stragglers(const TraceSummary& summary) {
   bool found = false;
   for (const RankSummary& rank : summary.ranks) {

@@ -1,4 +1,4 @@
-// `trireme trace`: where the time of traced steps went.
+// `trireme trace` shows where the time of traced steps went.
 #pragma once
 
 #include "src/app/command_line.h"

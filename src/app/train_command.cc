@@ -34,11 +34,11 @@ namespace {
 struct TrainOptions {
   std::string file;
   std::vector<std::string> arguments;
-  std::int64_t replay = 0;  // compute again up to this step; 0: train
+  std::int64_t replay = 0;  // the step up to which to replay; 0 to train
 };
 
-// Whether an earlier start has done all steps, its last checkpoint stands, and nobody asks to do
-// some again. Rank 0 looks; all ranks learn.
+// Returns whether an earlier start has finished all steps and its last checkpoint still exists, and
+// no other step to resume from is requested. Rank 0 checks for all ranks.
 bool finished_before(const RunConfig& config, const RunDirectory& run, Communicator& world) {
   std::int64_t done = -1;
   if (world.rank() == 0 && config.checkpoint.resume.is("auto")) {
@@ -51,7 +51,7 @@ bool finished_before(const RunConfig& config, const RunDirectory& run, Communica
   return all_reduce_value(world, done, ReduceOp::max) >= config.train.steps;
 }
 
-// Of the whole run, as the launcher has seen; 0: it says nothing.
+// Returns the mean time between failures that the launch has measured for the run; 0 if unknown.
 double seen_mtbf_hours() {
   const char* text = std::getenv("TRIREME_MTBF_HOURS");
   if (text == nullptr || *text == '\0') {
@@ -66,8 +66,8 @@ double seen_mtbf_hours() {
   return hours;
 }
 
-// The number of this attempt, as `trireme launch` counts them, goes into the lock and the progress
-// page: one that is no such number would be taken for another run's.
+// Checks the number of this attempt, which `trireme launch` sets and which goes into the lock and
+// the progress page. A wrong one would be taken for another run's.
 void check_attempt_number() {
   const char* const text = std::getenv("TRIREME_GENERATION");
   if (text == nullptr || *text == '\0') {
@@ -84,8 +84,8 @@ void check_attempt_number() {
   }
 }
 
-// A fault of the storage may pass, and a launch starts again after one; a path that can't be used
-// stays so.
+// An I/O error of the storage may pass, and a launch starts again after one. Other errors of the
+// path do not pass, so they become ConfigError.
 std::unique_ptr<ProgressPage> open_progress_page() {
   const auto named = [](const Error& error) {
     return fmt::format("TRIREME_NODE_DIR is '{}', which can't be used: {}",
@@ -100,7 +100,7 @@ std::unique_ptr<ProgressPage> open_progress_page() {
   }
 }
 
-// A run that could not save anything is refused.
+// Refuses a run that could not save anything.
 void check_writable(const RunConfig& config, Communicator& world) {
   run_on_root(world, [&] {
     for (const auto& [key, path] : {std::pair("run.dir", config.run_dir),
@@ -115,7 +115,7 @@ void check_writable(const RunConfig& config, Communicator& world) {
   });
 }
 
-// Before the first save, which may be hours away.
+// Warns before the first save, which may be hours away.
 void warn_of_space(const RunConfig& config, Communicator& world, Log& log) {
   if (world.rank() != 0) {
     return;
@@ -126,7 +126,7 @@ void warn_of_space(const RunConfig& config, Communicator& world, Log& log) {
   }
 }
 
-// Of rank 0, which alone has asked Slurm.
+// Returns the time limit that rank 0 has learned from Slurm.
 TimeLimit time_limit(const RunConfig& config, const JobEnd& end, Log& log) {
   const IntegerOrWord& margin = config.stop_before_end;
   if (!end.trouble.empty()) {
@@ -142,7 +142,7 @@ TimeLimit time_limit(const RunConfig& config, const JobEnd& end, Log& log) {
   return {*end.time, margin.is("auto") ? std::nullopt : std::optional(seconds)};
 }
 
-// What a Ctrl-C will do: mpirun ends the ranks soon after.
+// Logs what Ctrl-C will do, since mpirun kills the ranks soon after.
 void tell_of_grace(Log& log) {
   const double seconds = seconds_until_killed(process_environment());
   if (std::isfinite(seconds)) {
@@ -153,12 +153,12 @@ void tell_of_grace(Log& log) {
   }
 }
 
-// Called before any rank writes, so that a folder of another run stays as it is.
+// Locks the run's folder before any rank writes to it, so that a folder in use stays unchanged.
 std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Communicator& world) {
   std::optional<FileLock> lock;
   run_on_root(world, [&] {
     lock = run.take();
-    if (!replays) {  // which may look into just that
+    if (!replays) {  // a replay may be there to examine the failure
       run.forget_exit_reason();
     }
     return std::string();
@@ -166,8 +166,8 @@ std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Co
   return lock;
 }
 
-// A rank alone waits for nobody, so no deadline of a wait ends it where a file system hangs; a
-// signal does not either, since it only asks for a save.
+// Ends a single rank whose start hangs on a file system. There is no other rank whose deadline
+// would end it, and a signal only asks for a save.
 void watch_files(std::optional<StartAlarm>& alarm, std::chrono::duration<double> limit,
                  std::string_view files, std::string_view key) {
   alarm.emplace(limit, fmt::format("the start has not finished within {}: a file system hangs or "
@@ -175,7 +175,7 @@ void watch_files(std::optional<StartAlarm>& alarm, std::chrono::duration<double>
                                    format_seconds(limit.count()), files, key));
 }
 
-// What stopped the run. A launch asks its ranks with SIGUSR2, whatever asked the launch.
+// Returns what stopped the run. A launch sends SIGUSR2 to its ranks, whatever stopped the launch.
 std::string stop_cause(int signal) {
   if (signal == kTimeLimitSignal) {
     return "before the end of the job";
@@ -193,7 +193,7 @@ std::string stop_message(const TrainingOutcome& outcome) {
 }
 
 void train(const TrainOptions& options, AppContext& context) {
-  // From here on: a signal during MPI's start counts as well.
+  // Created first, so that signals during the start of MPI count as well.
   const StopFlag stop;
   check_attempt_number();
   context.progress = open_progress_page();
@@ -216,7 +216,7 @@ void train(const TrainOptions& options, AppContext& context) {
   const RunConfig& config = loaded.config;
   world.set_deadline(std::chrono::duration<double>(config.deadline.start));
   if (alone) {
-    // Opening what the run needs, then loading a checkpoint.
+    // The limit covers opening the run's files and loading a checkpoint.
     watch_files(
         opening, std::chrono::duration<double>(config.deadline.start + config.deadline.checkpoint),
         "that of run.dir, data.train, data.validation or checkpoint.dir", "comm.deadline.start");
@@ -255,7 +255,7 @@ void train(const TrainOptions& options, AppContext& context) {
   if (world.rank() == 0 && !replays) {
     announce_run(config, world.size(), log);
   }
-  // A supervisor asks for it before it ends a rank that makes no progress.
+  // The supervisor requests stacks before it ends a rank that makes no progress.
   const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world.rank()));
   check_same_build(world, json_line(version_json()), config.reproducibility, log);
   const std::unique_ptr<Communicator> ranks = connect(config, session, log);
@@ -274,7 +274,7 @@ void train(const TrainOptions& options, AppContext& context) {
   Training training(config, host);
   opening.reset();
   if (world.rank() == 0) {
-    // Only now: a start that is refused changes nothing of what an earlier one left.
+    // Written only now, so that a refused start leaves the files of an earlier one unchanged.
     write_file_durably(run.config(), loaded.binder.to_yaml());
     run.clear_done();
   }

@@ -1,4 +1,4 @@
-// `trireme train`: the main job.
+// `trireme train` trains a model.
 #pragma once
 
 #include "src/app/app_context.h"

@@ -1,4 +1,4 @@
-// What this program is: its version and the libraries it runs with.
+// The version of this program and of the libraries that it runs with.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,9 +7,9 @@ namespace trireme {
 
 class CommandLine;
 
-// {"program", "version", "commit", "compiler", "hdf5", "mpi", "onednn", ...}
+// Returns {"program", "version", "commit", "compiler", "hdf5", "mpi", "onednn", ...}.
 nlohmann::ordered_json version_json();
-// --version, --json: prints it and ends.
+// Adds --version and --json, which print the version and end the program.
 void add_version_flags(CommandLine& app, int& exit_code);
 
 }  // namespace trireme

@@ -1,4 +1,5 @@
-// trireme launch: supervises a run: starts its ranks, watches them, relaunches what breaks.
+// `trireme launch` supervises a run: it starts the ranks, watches them, and relaunches after
+// faults.
 #pragma once
 
 #include "src/app/command_line.h"

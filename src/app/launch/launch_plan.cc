@@ -21,7 +21,7 @@
 namespace trireme {
 namespace {
 
-// Variables that ranks on other hosts shall find as well.
+// Returns the names of variables to pass on to ranks on other hosts.
 std::vector<std::string> names_to_hand_on(char** environment) {
   constexpr std::array<std::string_view, 5> kPrefixes = {"UCX_", "OMP_", "NCCL_", "DNNL_",
                                                          "TRIREME_"};
@@ -43,7 +43,7 @@ std::vector<std::string> names_to_hand_on(char** environment) {
   return names;
 }
 
-// "2", or "2(x4)" as Slurm writes it for four nodes alike; 0 for all else.
+// Parses "2", or "2(x4)", which is Slurm's notation for four equal nodes. Returns 0 for other text.
 int leading_number(const std::optional<std::string>& text) {
   int value = 0;
   if (text) {
@@ -56,7 +56,7 @@ struct Ground {
   Reach reach = Reach::local;
   std::vector<NodeSpec> nodes;
   int ranks_a_node = 0;
-  std::string job;  // of Slurm
+  std::string job;  // the Slurm job's id for commands; empty outside Slurm
   std::string batch_node;
 };
 
@@ -114,7 +114,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-// Said here, not by mpirun in four attempts.
+// Refuses to run as root before mpirun does so in four attempts.
 void check_user(const LaunchOptions& options) {
   const auto& more = options.launcher_arguments;
   const bool allowed = std::find(more.begin(), more.end(), "--allow-run-as-root") != more.end();
@@ -163,7 +163,7 @@ CoursePlan course_of(const LaunchOptions& options, const Ground& place, const Ru
       return false;
     }
   };
-  // What can't be is said at once, with the formula.
+  // Report an impossible layout at once, with the formula.
   (void)make_layout(config, course.nodes_wanted * ranks_a_node, ranks_a_node);
   return course;
 }

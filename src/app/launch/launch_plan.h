@@ -1,5 +1,5 @@
-// From what the user asks of `trireme launch` to a plan, or to a ConfigError that says what does
-// not fit.
+// Turns the options of `trireme launch` into a plan, or throws a ConfigError that says what is
+// wrong with them.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@
 namespace trireme {
 
 struct LaunchOptions {
-  std::string hosts;     // a file
-  int local = 0;         // so many nodes on this machine
-  int ranks_a_node = 0;  // 0: as the host file or Slurm says, else 1
-  int cpus_a_rank = 0;   // 0: as mpirun or srun does by itself
+  std::string hosts;     // a host file
+  int local = 0;         // number of simulated nodes on this machine
+  int ranks_a_node = 0;  // 0 for the number from the host file or Slurm, or else 1
+  int cpus_a_rank = 0;   // 0 for the default of mpirun or srun
   int spares = 0;
-  int min_nodes = 0;  // 0: all that are wanted
+  int min_nodes = 0;  // 0 for all nodes that are wanted
   std::string launcher = "mpirun";
   std::string ssh = "ssh -o BatchMode=yes -o ConnectTimeout=5";
   std::vector<std::string> launcher_arguments;
-  std::string ports;  // FIRST-LAST; empty: any
+  std::string ports;  // FIRST-LAST; empty for any
   std::string health;
   std::string site_list;
-  std::vector<std::string> run;  // train CONFIG key=value...
+  std::vector<std::string> run;  // the words "train CONFIG key=value..."
 };
 
-// Of this environment: inside a Slurm job, or not.
+// environment: decides, among other things, whether the launch is inside a Slurm job.
 LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment);
 
 }  // namespace trireme

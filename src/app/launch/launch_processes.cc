@@ -1,4 +1,4 @@
-// The processes that a launch starts by itself: agents, the deputy, ranks.
+// The processes that a launch starts by itself: agents, the deputy and ranks.
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>
@@ -37,7 +37,8 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-// The first line of stdin: others of this machine can't read it, as they can an argument.
+// Reads the secret from the first line of stdin. As an argument, other users of the machine could
+// see it.
 std::string read_secret() {
   constexpr std::size_t kDigits = 64;
   std::string secret;
@@ -76,13 +77,13 @@ Environment environment_of_this_process() {
   return environment;
 }
 
-// Becomes the run's own command, with the environment that it wants to see.
+// Replaces this process by the run's own command, with the environment that the run needs.
 [[noreturn]] void become_rank(const std::vector<std::string>& run) {
   const RankEnvironment place = rank_environment(environment_of_this_process());
   const std::string folder = node_folder(place.launch, place.node);
   ::setenv("TRIREME_NODE", place.node.c_str(), 1);
   ::setenv("TRIREME_NODE_DIR", folder.c_str(), 1);
-  // What MPI shares between the ranks of the node goes with the node's folder.
+  // The memory that MPI shares between the ranks of the node is removed with the node folder.
   ::setenv("OMPI_MCA_btl_vader_backing_directory", folder.c_str(), 0);
   std::string program = "/proc/self/exe";
   std::vector<std::string> words = {"trireme"};

@@ -25,9 +25,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kTailBytes = 256 << 10;  // of files that grow for as long as the run
+// The part that is read of files which grow with the run.
+constexpr std::int64_t kTailBytes = 256 << 10;
 
-// The last lines that are whole JSON objects; of a file that is not there: none.
+// Returns the JSON objects in the last lines of a file; none if the file does not exist.
 std::vector<json> last_objects(const fs::path& path) {
   std::error_code gone;
   if (!fs::is_regular_file(path, gone)) {
@@ -39,7 +40,7 @@ std::vector<json> last_objects(const fs::path& path) {
   const std::int64_t at = bytes - std::ssize(text);
   text.resize(static_cast<std::size_t>(file.read_at(at, text.data(), std::ssize(text))));
   if (at > 0) {
-    text.erase(0, text.find('\n') + 1);  // half a line
+    text.erase(0, text.find('\n') + 1);  // remove a partial line
   }
   std::vector<json> objects;
   std::istringstream lines(text);
@@ -83,7 +84,7 @@ std::int64_t steps_of(const fs::path& config) {
                {.file = config, .arguments = {}, .environment = no_environment.data(), .site = {}})
         .config.train.steps;
   } catch (const Error&) {
-    return 0;  // of another version, or without its data
+    return 0;  // written by another version, or without its data
   }
 }
 
@@ -94,7 +95,7 @@ void add_metrics(const std::vector<json>& lines, RunState& state) {
   for (auto line = lines.end() - std::min(kLatest, std::ssize(lines)); line != lines.end();
        ++line) {
     state.step = whole(*line, "step");
-    const auto mean = number(*line, "loss_mean");  // which the log prints as well
+    const auto mean = number(*line, "loss_mean");  // the value that the log prints
     state.loss = mean ? mean : number(*line, "loss");
     state.updated = number(*line, "time");
     if (const auto step_ms = number(*line, "step_ms")) {

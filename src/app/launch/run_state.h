@@ -1,5 +1,5 @@
-// RunState: how a run stands, from the files of its folder alone: nothing is asked of its
-// processes, so that any host that sees the folder can tell. Reading changes nothing.
+// RunState describes the state of a run, from the files in its folder only. It asks none of the
+// run's processes, so it works on any host that sees the folder, and it changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,32 @@
 namespace trireme {
 
 struct RunState {
-  // "running": ranks are at work; "starting": a launch is, without ranks yet, or between attempts;
-  // "finished"; "stopped": saved, to be started again; "failed"; "interrupted": it ended without
-  // saying why, as when it is killed.
+  // "running": ranks are at work. "starting": a launch is active, but its ranks have not started or
+  // it is between attempts. "finished". "stopped": saved, to be started again. "failed".
+  // "interrupted": ended without a reason, for example because it was killed.
   std::string state;
   std::int64_t step = 0;
-  std::int64_t steps = 0;              // train.steps; 0: unknown
-  std::optional<double> seconds_left;  // of a run at work, by its latest steps
+  std::int64_t steps = 0;              // train.steps; 0 if unknown
+  std::optional<double> seconds_left;  // of a running run, estimated from its latest steps
   std::optional<double> loss;
   std::optional<double> step_ms;
-  std::optional<double> updated;  // seconds since the epoch: the latest line of metrics or journal
-  std::string job;                // of Slurm; empty: none
-  std::string reason;             // why it has ended, if it has
-  int code = 0;                   // the exit code that goes with that
+  // Time of the latest line of metrics or journal, seconds since the epoch.
+  std::optional<double> updated;
+  std::string job;     // id of the Slurm job, or empty
+  std::string reason;  // why it has ended, or empty
+  int code = 0;        // the exit code that belongs to `reason`
   struct Fault {
     double time = 0;
     std::int64_t attempt = 0;
     std::string cause;
     std::string what;
   };
-  std::optional<Fault> last_fault;  // under `trireme launch`
+  std::optional<Fault> last_fault;  // recorded by `trireme launch` only
 };
 
-// NotFound where the folder holds no run.
+// Throws NotFound if the folder contains no run.
 RunState state_of_run(const std::filesystem::path& run);
-// Whether a process holds the lock (flock) of this file.
+// Returns whether a process holds the lock (flock) of this file.
 bool is_locked(const std::filesystem::path& path);
 
 std::string to_text(const RunState& state, const std::filesystem::path& run);

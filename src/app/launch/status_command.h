@@ -1,4 +1,4 @@
-// trireme status: how a run stands.
+// `trireme status` shows the state of a run.
 #pragma once
 
 #include "src/app/command_line.h"

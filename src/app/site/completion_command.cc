@@ -9,13 +9,13 @@
 namespace trireme {
 namespace {
 
-// A word that may come next, and what it does.
+// A word that may come next, with its description.
 struct Candidate {
   std::string word;
   std::string description;
 };
 
-// A command by its path, " bench step", and what may follow it.
+// A command, identified by its path such as " bench step", and what may follow it.
 struct Place {
   std::string path;
   std::vector<Candidate> commands;
@@ -50,7 +50,7 @@ std::vector<Place> places_of(const CommandLine& app) {
   return places;
 }
 
-// In single quotes, for both shells.
+// Quotes text with single quotes, which both shells understand.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
@@ -59,8 +59,8 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-// The shell's words for: a further word of the line leads to a command below the one so far. Behind
-// "--" stands another command of trireme, as in `trireme launch -- train run.yaml`.
+// Returns the cases of the shell script that walk from command to subcommand. After "--" another
+// command of trireme follows, as in `trireme launch -- train run.yaml`.
 std::string steps_of(const std::vector<Place>& places) {
   std::string steps = "      *' --') at= ;;\n";
   for (const Place& place : places) {
@@ -81,7 +81,7 @@ std::string bash_words(const Place& place) {
   return words;
 }
 
-// As _describe takes them: 'word:description', a colon within either behind a backslash.
+// Formats 'word:description' for zsh's _describe, which expects a backslash before further colons.
 std::string zsh_words(const std::vector<Candidate>& candidates) {
   std::string text;
   for (const Candidate& each : candidates) {

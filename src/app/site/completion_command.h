@@ -1,5 +1,5 @@
-// `trireme completion bash|zsh`: scripts that complete commands and options, made from the same
-// descriptions that --help shows.
+// `trireme completion bash|zsh` prints scripts that complete commands and options. They are made
+// from the descriptions that --help shows.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace trireme {
 
 void add_completion_command(CommandLine& app);
 
-// Pure functions of the command line's definition.
+// Both are pure functions of the command line's definition.
 std::string bash_completion(const CommandLine& app);
 std::string zsh_completion(const CommandLine& app);
 

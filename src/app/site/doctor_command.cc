@@ -20,7 +20,7 @@
 namespace trireme {
 namespace {
 
-// A fabric that needs longer for a few numbers is no good.
+// A network that needs longer than this for a few numbers is unusable.
 constexpr std::chrono::seconds kFabricDeadline{60};
 
 struct DoctorOptions {
@@ -30,7 +30,7 @@ struct DoctorOptions {
   bool json = false;
 };
 
-// All ranks, where MPI can connect them; else this process alone.
+// All ranks if MPI can connect them, and otherwise this process alone.
 struct Ranks {
   MpiSession* session = nullptr;
   std::unique_ptr<Communicator> alone;
@@ -55,7 +55,8 @@ Ranks start(AppContext& context, std::vector<Finding>& found) {
   return ranks;
 }
 
-// Several tasks that nobody has connected would all say the same.
+// Returns whether this process prints the report. Of several tasks that MPI did not connect, only
+// the first does.
 bool speaks(Ranks& ranks) {
   const char* const task = std::getenv("SLURM_PROCID");
   return ranks.world().rank() == 0 &&
@@ -88,8 +89,8 @@ void append(std::vector<Finding>& all, std::vector<Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// Sends a little over the transport that the run will take. An error ends the communication of this
-// rank, and by its deadline that of the others.
+// Exchanges a little data over the transport that the run will use. An error ends the communication
+// of this rank and, after the deadline, of the other ranks.
 void try_fabric(const RunConfig& config, MpiSession& session, std::vector<Finding>& found) {
   try {
     session.world().set_deadline(kFabricDeadline);
@@ -153,7 +154,7 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
   if (sound && ranks.session != nullptr && world.size() > 1) {
     std::vector<Finding> fabric;
     try_fabric(config, *ranks.session, fabric);
-    // Over MPI's own communication, which is another.
+    // Gather over MPI's own communicator, which an error in `fabric` does not affect.
     append(found, gathered(fabric, ranks.session->world()));
   }
   return found;

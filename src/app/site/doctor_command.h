@@ -1,5 +1,5 @@
-// `trireme doctor CONFIG`: what would fail in this launch, before it does. Under mpirun or srun as
-// the run will be, or alone.
+// `trireme doctor CONFIG` finds what would make a launch fail, before it does. It runs alone, or
+// under mpirun or srun like the run itself.
 #pragma once
 
 #include "src/app/app_context.h"

@@ -27,13 +27,13 @@ constexpr std::int64_t kMostBaselineBytes = 1 << 20;
 
 struct HealthOptions {
   std::string baseline, save, folder;
-  double at_least = 90;  // per cent
+  double at_least = 90;  // percent
   double seconds = 28;
   bool json = false;
 };
 
-// Ends the process with 4 and says what it was stuck at, unless it is destroyed in time: a disk
-// that hangs can't be asked to stop.
+// Ends the process with code 4, naming the current part, unless the alarm is destroyed in time. A
+// hang on a disk cannot be interrupted otherwise.
 class Alarm {
  public:
   Alarm(double seconds, const std::atomic<const char*>& part)
@@ -78,7 +78,7 @@ Measures load_baseline(const std::string& path) {
   }
 }
 
-// Rates are measured in GFLOP/s and MB/s: "21.1 GB/s".
+// Formats a rate given in GFLOP/s or MB/s, such as "21.1 GB/s".
 std::string rate_text(double rate, const std::string& unit) {
   return unit == "MB/s" && rate >= 1000 ? fmt::format("{:.1f} GB/s", rate / 1000)
                                         : fmt::format("{:.0f} {}", rate, unit);
@@ -118,7 +118,7 @@ void health(const HealthOptions& options, int& exit_code) {
   if (!options.baseline.empty()) {
     baseline = load_baseline(options.baseline);
   }
-  // The disk that the baseline knows: under a job's TMPDIR it might be another.
+  // Use the disk of the baseline. The temporary folder of a job may be on another one.
   const std::string folder = !options.folder.empty()                 ? options.folder
                              : baseline && !baseline->folder.empty() ? baseline->folder
                                                                      : temporary_folder().string();

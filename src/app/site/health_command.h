@@ -1,4 +1,4 @@
-// `trireme health`: whether this node is fit to train, in under 30 s, on one line.
+// `trireme health` reports in one line and less than 30 s whether this node is fit to train.
 #pragma once
 
 #include "src/app/command_line.h"

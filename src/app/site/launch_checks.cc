@@ -24,7 +24,7 @@
 namespace trireme {
 namespace {
 
-// Network file systems show a new file to other hosts some seconds later.
+// Network file systems may show a new file to other hosts a few seconds late.
 constexpr std::chrono::seconds kVisibleWithin{5};
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
@@ -46,8 +46,8 @@ void check_dataset(const char* key, const std::filesystem::path& folder, std::in
   }
 }
 
-// An error where the newest checkpoints find no room, a warning where the quota or milestones lack
-// some.
+// Reports an error if the newest checkpoints do not fit, and a warning if the quota or milestones
+// need more space.
 std::vector<Finding> check_checkpoint_folder(const RunConfig& config, const std::string& host) {
   const SpaceForecast space = measured_space(config);
   std::vector<Finding> found = check_folder(
@@ -61,7 +61,7 @@ std::vector<Finding> check_checkpoint_folder(const RunConfig& config, const std:
   return found;
 }
 
-// Seconds by which the wall clock is ahead of the steady one.
+// Returns the seconds by which the wall clock is ahead of the steady clock.
 double wall_less_steady() {
   const auto wall = std::chrono::system_clock::now().time_since_epoch();
   const auto steady = std::chrono::steady_clock::now().time_since_epoch();
@@ -76,7 +76,7 @@ std::string build_text() {
     const std::string program = read_file("/proc/self/exe");
     digest = hex64(xxh3(program.data(), static_cast<std::int64_t>(program.size())));
   } catch (const Error&) {
-    // A system without /proc: version and commit have to do.
+    // Without /proc, version and commit are all that is known.
   }
   return fmt::format("{} {} {}", version.at("version").get<std::string>(),
                      version.at("commit").get<std::string>(), digest);
@@ -115,7 +115,7 @@ std::vector<Finding> LaunchChecks::numbers() const {
     }
     if (config_.self_check) {
       Stream stream({}, threads.threads);
-      // A degree that does not work is another check's finding.
+      // If the degree is impossible, another check reports it.
       check_kernels(kernels_for({}), stream,
                     kernel_shapes(config_, tensor_degree_works(config_.model, tp) ? tp : 1));
     }
@@ -137,8 +137,8 @@ RankFacts LaunchChecks::facts(const std::string& mpi_version) const {
   facts.build = build_text();
   facts.mpi = mpi_version;
   facts.kernels = kernels_text(kernels_for({}).name);
-  // Of rank 0's steady clock and this wall clock; rank 0's own is taken off where they are
-  // compared.
+  // This is the distance of this host's wall clock from rank 0's steady clock. The comparison
+  // subtracts the value of rank 0.
   facts.clock_ahead_seconds =
       wall_less_steady() - static_cast<double>(read_clock(world_).offset_ns) / 1e9;
   facts.threads = own_threads();
@@ -157,7 +157,7 @@ bool LaunchChecks::sees_what_root_writes(const std::filesystem::path& folder) co
     try {
       write_file_durably(file, "");
     } catch (const Error&) {
-      file.clear();  // found by another check
+      file.clear();  // another check reports this
     }
   }
   file = broadcast_text(world_, file.string(), 0);
@@ -180,7 +180,7 @@ std::vector<Finding> LaunchChecks::layout(const PlannedRanks& planned) const {
     a_host = std::min(a_host, place.local_size);
   }
   const bool as_now = planned.world == 0 || planned.world == world_.size();
-  std::int64_t in_memory = 0;  // of this host's ranks
+  std::int64_t in_memory = 0;  // for the ranks of this host
   try {
     const Layout layout = make_layout(config_, as_now ? world_.size() : planned.world,
                                       planned.a_host > 0 ? planned.a_host : a_host);

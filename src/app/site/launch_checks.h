@@ -1,5 +1,5 @@
-// The checks of `trireme doctor` that need the run's configuration and its ranks. Collective: every
-// rank makes the same calls; each returns what this rank has found.
+// The checks of `trireme doctor` that need the run's configuration and its ranks. Collective: all
+// ranks make the same calls, and each returns its own findings.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@
 
 namespace trireme {
 
-// Ranks that the launch will have, where it is not this one.
+// The ranks of the planned launch, if they differ from those of this one.
 struct PlannedRanks {
-  int world = 0;  // 0: as now
+  int world = 0;  // 0 if they are the same
   int a_host = 0;
 };
 
@@ -25,13 +25,14 @@ class LaunchChecks {
   LaunchChecks(const RunConfig& config, Communicator& world, const std::vector<RankPlace>& places)
       : config_(config), world_(world), places_(places) {}
 
-  // Limits, folders and datasets of this rank's host; of one rank a host.
+  // Checks limits, folders and datasets of this rank's host, on one rank per host.
   std::vector<Finding> host(const PlannedRanks& planned) const;
-  // The threads of this rank, and the self-check of its kernels.
+  // Checks the threads of this rank and its kernels.
   std::vector<Finding> numbers() const;
-  // What this rank is; clocks and the run's folder are compared on the way.
+  // Returns the facts of this rank, including the comparison of its clock and folders with rank
+  // 0's.
   RankFacts facts(const std::string& mpi_version) const;
-  // Degrees against ranks, and what they take of memory and of /dev/shm.
+  // Checks whether the layout fits the ranks, and whether memory and /dev/shm suffice for it.
   std::vector<Finding> layout(const PlannedRanks& planned) const;
 
  private:

@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char* kConfigPage = "trireme.yaml";
 
-// Escapes text so that roff shows exactly that: no escapes or requests, plain minus signs and
-// quotes.
+// Escapes text so that roff shows it unchanged: without requests or escapes, and with plain minus
+// signs and quotes.
 std::string roff(const std::string& text) {
   std::string out;
   bool line_start = true;
@@ -80,7 +80,8 @@ std::string synopsis_line(const std::string& path, const std::string& arguments)
   return fmt::format(".B {}\n{}\n.br\n", roff(path), roff(arguments));
 }
 
-// A line for each command below this one, or for itself where it can be given alone.
+// Returns a line for each command below this one, and for the command itself if it can be given
+// alone.
 std::string synopsis(const CommandLine& command) {
   std::string text =
       command.needs_command() ? "" : synopsis_line(command.path(), usage_arguments(command));
@@ -90,7 +91,7 @@ std::string synopsis(const CommandLine& command) {
   return text;
 }
 
-// --help is described once on a page.
+// with_help: whether to describe --help, which a page does only once.
 std::string options_text(const CommandLine& command, bool with_help = true) {
   std::string text;
   for (const OptionSummary& option : command.options()) {
@@ -107,7 +108,7 @@ std::string notes_text(const CommandLine& command) {
   return notes.empty() ? "" : ".PP\n" + roff(notes);
 }
 
-// The commands of a command, each with its options.
+// Describes the commands of a command, each with its options.
 std::string commands_text(const CommandLine& command) {
   std::string text;
   for (const auto& below : command.commands()) {
@@ -136,7 +137,7 @@ std::string head(const std::string& page, int number, const std::string& about) 
                      roff(about));
 }
 
-// What a name is followed by in a list of references.
+// Formats a reference to a page, with `after` as the separator from the next one.
 std::string reference(const std::string& page, int number, const char* after) {
   return fmt::format(".BR {} ({}){}\n", roff(page), number, after);
 }
@@ -173,7 +174,7 @@ std::string command_page(const CommandLine& command) {
   return text + ".SH SEE ALSO\n" + reference("trireme", 1, ",") + reference(kConfigPage, 5, "");
 }
 
-// With a capital letter, unless it begins with a value of the key: "auto: ...".
+// Capitalises the text unless it begins with a value of the key, as in "auto: ...".
 std::string sentence(std::string text) {
   if (text.substr(0, text.find(' ')).back() != ':') {
     text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
@@ -272,7 +273,7 @@ void add_man_command(CommandLine& app) {
   command.add_option(
       "COMMAND", *name,
       "The command, or trireme.yaml for the configuration (default: the program's own page)");
-  // The subcommands of a command are described on its page.
+  // The page of a command describes its subcommands, so this word needs no other page.
   command.add_option("SUBCOMMAND", *below, "One of its subcommands, which the same page describes");
   command.add_option("--all", *folder, "Write all pages into DIR").type_name("DIR");
   command.footer("Examples:\n  trireme man launch | man -l -\n  trireme man --all share/man/man1");

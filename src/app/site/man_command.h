@@ -1,4 +1,4 @@
-// `trireme man`: manual pages, made from the same descriptions that --help shows.
+// `trireme man` prints manual pages, which are made from the descriptions that --help shows.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@ namespace trireme {
 
 void add_man_command(CommandLine& app);
 
-// The pages of the program, of each of its commands and of the configuration: {"trireme-data.1":
-// roff}. A command's own commands stand on its page.
+// Returns the pages of the program, of each of its commands and of the configuration, such as
+// {"trireme-data.1": roff}. The page of a command describes its subcommands.
 std::map<std::string, std::string> man_pages(const CommandLine& app);
 
 }  // namespace trireme

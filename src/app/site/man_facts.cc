@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// An entry, and the commands on whose pages it stands; "*": on all of them.
+// An entry and the commands on whose pages it appears; "*" means all of them.
 struct Fact {
   ManEntry entry;
   std::vector<std::string_view> commands;
@@ -99,7 +99,7 @@ std::vector<ManEntry> environment_of(std::string_view command) {
 
 std::vector<ManEntry> files_of(std::string_view command) { return chosen(files(), command); }
 
-// The table of docs/exit-codes.md.
+// The table is that of docs/exit-codes.md.
 const std::vector<ManEntry>& exit_statuses() {
   static const std::vector<ManEntry> all = {
       status(ExitCode::ok, "Success; a training run has finished."),

@@ -1,5 +1,4 @@
-// The parts of manual pages that are not on a command's --help: environment variables, files and
-// exit codes.
+// The parts of manual pages that --help does not show: environment variables, files and exit codes.
 #pragma once
 
 #include <string>
@@ -9,11 +8,11 @@
 namespace trireme {
 
 struct ManEntry {
-  std::string name;  // a variable, a file or a code
+  std::string name;  // a variable, a file or an exit code
   std::string text;
 };
 
-// Of a command: "train". Of the program: "".
+// command: such as "train", or "" for the program.
 std::vector<ManEntry> environment_of(std::string_view command);
 std::vector<ManEntry> files_of(std::string_view command);
 const std::vector<ManEntry>& exit_statuses();

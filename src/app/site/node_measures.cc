@@ -20,7 +20,7 @@ constexpr int kSamples = 7;
 constexpr std::int64_t kDiskBytes = std::int64_t{256} << 20;
 constexpr std::chrono::seconds kDiskLimit{8};
 
-// GFLOP/s of all cores.
+// Returns the rates in GFLOP/s of all cores together.
 std::vector<double> product_rates(DType dtype) {
   const Kernels& kernels = kernels_for({});
   Stream stream({}, measure_compute_threads(current_binding().cores).threads);

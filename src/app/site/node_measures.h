@@ -1,5 +1,5 @@
-// Measures this node for `trireme health`: each part in bounded time, a part that fails becomes a
-// complaint.
+// Measures this node for `trireme health`. Each part takes bounded time, and a part that fails
+// becomes a complaint.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ struct NodeExamination {
   std::vector<std::string> complaints;
 };
 
-// folder: on the disk to measure. told: what is being measured from here on, for who waits.
+// folder: on the disk to measure. told: called with the name of each part when it begins.
 NodeExamination examine_node(const std::filesystem::path& folder,
                              const std::function<void(const char*)>& told);
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kMostTasks = 1000;
 constexpr std::chrono::seconds kPatience{60};
-// A save that nobody has measured, and a step.
+// Estimates for a save and a step that have not been measured.
 constexpr double kGuessedSaveSeconds = 60;
 constexpr double kGuessedStepSeconds = 15;
 
@@ -36,7 +36,7 @@ struct SlurmOptions {
   double step_seconds = 0, save_seconds = 0;
 };
 
-// The configuration of one run, checked as the ranks would check it.
+// Returns the configuration of one run, checked as on the ranks.
 RunConfig checked_config(const SlurmOptions& options, const std::vector<std::string>& more,
                          const SiteProfile& profile) {
   std::vector<std::string> arguments = options.arguments;
@@ -52,8 +52,8 @@ double first_of(double given, double configured, std::optional<double> measured,
   return given > 0 ? given : configured > 0 ? configured : measured.value_or(guess);
 }
 
-// "trireme slurm render ...", as it was typed, for the script's comment. A file in /proc has no
-// size.
+// Returns the command as typed, "trireme slurm render ...", for a comment in the script. The file
+// is read as a stream because files in /proc have no size.
 std::string command_line() {
   std::ifstream words("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> all;
@@ -114,7 +114,7 @@ void render(const SlurmOptions& options) {
   }
 }
 
-// The script, where sbatch can read it; gone at the end, for sbatch keeps its own.
+// A file with the script for sbatch. The destructor removes it, since sbatch keeps a copy.
 class ScriptFile {
  public:
   explicit ScriptFile(const std::string& text) {
@@ -139,7 +139,7 @@ class ScriptFile {
   std::string path_;
 };
 
-// Returns the job's number; after: the job whose end it waits for, or "".
+// Returns the id of the job. after: the job whose end it waits for, or "".
 std::string sbatch(const ScriptFile& script, const std::string& after, bool test_only) {
   std::vector<std::string> argv = {"sbatch", "--parsable"};
   if (test_only) {

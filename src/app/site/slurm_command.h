@@ -1,4 +1,4 @@
-// `trireme slurm render|submit`: job scripts from a run's configuration and a site's profile.
+// `trireme slurm render|submit` makes job scripts from a run's configuration and a site profile.
 #pragma once
 
 #include "src/app/command_line.h"

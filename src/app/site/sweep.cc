@@ -5,7 +5,7 @@
 namespace trireme {
 namespace {
 
-// "a,[b,c],d" -> a | [b,c] | d
+// Splits "a,[b,c],d" into a | [b,c] | d.
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts(1);
   int depth = 0;
