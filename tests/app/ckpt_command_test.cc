@@ -1,4 +1,4 @@
-// The command line of `trireme ckpt`, in this process: what it prints and how it ends.
+// Runs `trireme ckpt` in this process and checks its output and exit codes.
 #include "src/app/ckpt_command.h"
 
 #include <fcntl.h>
@@ -224,7 +224,7 @@ TEST_F(CkptCommand, PruneDeletesNothingUnderARun) {
     EXPECT_EQ(refused.out, "");
     EXPECT_EQ(run("prune --keep 2 --dry-run " + dir()).code, 0);
     EXPECT_TRUE(fs::exists(dir(1)));
-    EXPECT_EQ(run("prune --keep 3 " + dir()).code, 77);  // with nothing to prune, too
+    EXPECT_EQ(run("prune --keep 3 " + dir()).code, 77);  // even with nothing to prune
   }
   EXPECT_EQ(run("prune --keep 2 " + dir()).code, 0);
   EXPECT_FALSE(fs::exists(dir(1)));

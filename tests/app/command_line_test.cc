@@ -98,7 +98,7 @@ TEST_F(CommandLineTest, SaysWhatIsWrong) {
   EXPECT_EQ(ran_, "");
 }
 
-// The arguments of a misspelt command are not blamed.
+// The message is about the misspelt command, not about its arguments.
 TEST_F(CommandLineTest, SuggestsTheCommandThatWasMeant) {
   EXPECT_EQ(complaint("bkae rye -n 2"),
             "bakery: unknown command 'bkae'; did you mean 'bake'?\n"
@@ -152,7 +152,7 @@ TEST(Filled, BreaksBetweenWords) {
 
 TEST_F(CommandLineTest, TellsOfItsOptions) {
   const std::vector<OptionSummary> options = bake_.options();
-  ASSERT_EQ(options.size(), 8U);  // and --help
+  ASSERT_EQ(options.size(), 8U);  // including --help
   EXPECT_EQ(options[0].names, "-h, --help");
   EXPECT_EQ(options[0].type, "");
   EXPECT_TRUE(options[1].positional && options[1].required && !options[1].several);

@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A program with a command of commands, and words that a shell must not read as its own.
+// A program with nested commands, and with words that a shell must not interpret.
 class Completion : public ::testing::Test {
  protected:
   Completion() : app("does things", "prog") {
@@ -26,7 +26,7 @@ class Completion : public ::testing::Test {
     app.add_command("launch", "Start");
   }
 
-  // What bash would offer for the last of the words.
+  // Returns the words that bash would offer for the last word.
   std::string offers(const std::string& words) {
     std::ofstream(folder.path() / "script")
         << bash_completion(app) << "COMP_WORDS=(" << words
@@ -53,7 +53,7 @@ TEST_F(Completion, OffersWhatMayFollow) {
   EXPECT_EQ(offers("prog data ''"), "pack -h --help\n");
   EXPECT_EQ(offers("prog data pack --"), "--help --out\n");
   EXPECT_EQ(offers("prog data pack -o file -"), "-h --help -o --out\n");
-  EXPECT_EQ(offers("prog data pack x"), "\n");  // then the shell offers files
+  EXPECT_EQ(offers("prog data pack x"), "\n");  // the shell then offers files
   EXPECT_EQ(offers("prog launch -- da"), "data\n");
   EXPECT_EQ(offers("prog pack ''"), "data launch -h --help\n");
 }

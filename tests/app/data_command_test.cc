@@ -31,7 +31,7 @@ class DataCommandTest : public testing::Test {
     }
   }
 
-  // Runs `trireme data ...` in this process; what it printed is kept. Returns the exit code.
+  // Runs `trireme data ...` in this process, keeps its output, and returns the exit code.
   int run(const std::string& arguments) {
     CommandLine app("", "trireme");
     int exit_code = 0;

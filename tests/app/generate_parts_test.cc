@@ -1,4 +1,4 @@
-// The parts of `trireme generate` that need no model: stop strings and files of prompts.
+// Tests the parts of `trireme generate` that need no model: stop strings and files of prompts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace trireme {
 namespace {
 
-// What comes out of a text that arrives in pieces of so many bytes.
+// Returns the text that is passed on if `text` arrives in pieces of `piece` bytes.
 std::string given_out(const std::vector<std::string>& stops, const std::string& text,
                       std::size_t piece, bool& stopped) {
   StopStrings stop(stops);

@@ -39,7 +39,6 @@ TEST(ManPages, SayWhatHelpSays) {
   EXPECT_THAT(page, Not(HasSubstr("secret")));
 }
 
-// The page of the configuration is made from the keys themselves.
 TEST(ManPages, ASubcommandIsOnThePageOfItsCommand) {
   CommandLine app("Do things", "trireme");
   app.add_command("data", "Look after data").add_command("pack", "Pack text");

@@ -1,4 +1,4 @@
-// What an error says, for tests that look at its words.
+// Returns the message of an exception, for tests that check its text.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// main() of test programs that run under mpirun. Every rank runs every test; rank 0 prints. A
-// failing assertion on one rank would leave the others waiting for it: it is printed with its rank
-// and ends the job.
+// main() of test programs that run under mpirun. Every rank runs every test, and rank 0 prints the
+// results. As a failed assertion on one rank would leave the others waiting, it is printed with its
+// rank and ends the job.
 #include <cstdio>
 
 #include <fmt/core.h>

@@ -1,4 +1,5 @@
-// The session of a test program that runs under mpirun (mpi_main.cc); its world has the ranks.
+// The MPI session of a test program that runs under mpirun (mpi_main.cc). Its world contains all
+// ranks.
 #pragma once
 
 #include "mpi/session/mpi_session.h"

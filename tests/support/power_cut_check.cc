@@ -1,7 +1,8 @@
-// For each checkpoint folder named on stdin: what a run would go on from, as "STEP DIGEST" or
-// "none"; the same once a writer has taken the folder over and cleaned up; and whether that writer
-// could save and find its save. One line a folder: "FOLDER\tBEFORE\tAFTER\tsaved". The folders are
-// those that a power cut may leave (tests/support/power_cut.py).
+// Reads checkpoint folders from stdin and prints for each what a run would resume from, as "STEP
+// DIGEST" or "none"; the same after a writer has taken over the folder and cleaned up; and whether
+// that writer could save and find its save. The output is one line per folder:
+// "FOLDER\tBEFORE\tAFTER\tsaved". The folders are those that a power cut may leave
+// (tests/support/power_cut.py).
 #include <cstdio>
 #include <iostream>
 
@@ -18,7 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kLaterStep = 99'999'999;
 
-// The newest step of which every byte has its digest; as resume() takes them.
+// Returns the newest step whose bytes all match their digests, in the order in which resume() tries
+// steps.
 std::string newest(const fs::path& folder) {
   for (const StepFolder& step : list_steps(folder)) {
     try {
@@ -28,7 +30,7 @@ std::string newest(const fs::path& folder) {
             logical_digest(CheckpointReader(step.path, *step.manifest), DigestScope::all));
       }
     } catch (const Error&) {
-      // Damaged: the next older one.
+      // the step is damaged, so try the next older one
     }
   }
   return "none";

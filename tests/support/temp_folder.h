@@ -1,5 +1,5 @@
-// A folder that ends with the test, under the system's temporary folder; and, where the test may
-// mount (root), one on a small file system of its own.
+// TempFolder is a folder below the system's temporary folder, which is removed with the object.
+// SmallFileSystem is a folder on a small file system of its own, for tests that may mount (root).
 #pragma once
 
 #include <cstdlib>
@@ -33,7 +33,8 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
-// A tmpfs of so many bytes. mounted() is false where the test may not mount: skip then, and say so.
+// A tmpfs of the given size. mounted() is false if the test may not mount; it then prints that and
+// skips.
 class SmallFileSystem {
  public:
   explicit SmallFileSystem(std::size_t bytes) {

@@ -1,5 +1,5 @@
-// Runs a part of a test as a user whom file permissions bind; root is above them. The whole process
-// changes: no other thread may need root meanwhile.
+// Runs a part of a test as a user to whom file permissions apply, since root ignores them. This
+// changes the whole process, so no other thread may need root meanwhile.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ class Unprivileged {
   }
   Unprivileged(const Unprivileged&) = delete;
   Unprivileged& operator=(const Unprivileged&) = delete;
-  // Whether permissions count: else skip, and say so.
+  // Returns whether permissions apply. If not, the test prints that and skips.
   bool bound() const { return bound_; }
 
  private:
@@ -27,7 +27,7 @@ class Unprivileged {
   bool bound_;
 };
 
-// Everybody may read what lies below the folder; nobody the one file.
+// Makes everything below the folder readable for everybody, except the one file.
 inline void forbid_reading(const std::filesystem::path& folder, const std::filesystem::path& file) {
   namespace fs = std::filesystem;
   const auto open_up = [](const fs::path& path) {

@@ -1,4 +1,4 @@
-// The words of a line, as a shell sees them: between blanks; "" is an empty one.
+// Splits a line into words like a shell: at blanks, with "" as an empty word.
 #pragma once
 
 #include <sstream>

@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// On a disk and on memory, where dd's direct I/O may be refused.
+// Runs on a disk, and in memory, where dd's direct I/O may be refused.
 TEST(BenchCkpt, MeasuresAndCleansUp) {
   const TempFolder on_disk;
   for (const std::filesystem::path& folder : {on_disk.path(), std::filesystem::path("/dev/shm")}) {

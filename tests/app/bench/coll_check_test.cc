@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kElements = 3 * 4 * 4096;  // longer than the period of the inputs
 
-// The memory of a rank: two arrays.
+// Two arrays in the memory of one rank.
 struct Arrays {
   explicit Arrays(DType dtype)
       : bytes(static_cast<std::size_t>(2 * kElements * size_of(dtype))),
@@ -34,7 +34,7 @@ std::vector<CollectiveTask> tasks() {
   return all;
 }
 
-// Real results of real ranks: none is wrong; one element changed: one is, on that rank.
+// Real results have no wrong element. After one element is changed, exactly one is wrong.
 TEST(CollCheck, CountsWhatIsWrong) {
   ThreadWorld world(3);
   world.run([](Communicator& comm) {
@@ -50,7 +50,7 @@ TEST(CollCheck, CountsWhatIsWrong) {
         check.fill(arrays.from);
         ours->in_place(arrays.from, arrays.to);
         EXPECT_EQ(check.count_wrong(arrays.from), 0) << name_of(task.op);
-        // The last element of this rank's own block.
+        // Change the last element of this rank's own part.
         const std::int64_t last = (comm.rank() + 1) * (kElements / 3) * size_of(dtype) - 1;
         static_cast<char*>(arrays.from.data)[last] ^= 1;
         EXPECT_EQ(check.count_wrong(arrays.from), 1) << name_of(task.op);
@@ -60,7 +60,7 @@ TEST(CollCheck, CountsWhatIsWrong) {
   });
 }
 
-// What never ran, ran without one rank, or moved blocks to the wrong place is wrong everywhere.
+// Input that no operation has touched is wrong, and so are parts in the wrong place.
 TEST(CollCheck, FindsOperationsThatDidNothing) {
   for (const CollectiveTask& task : tasks()) {
     const CollCheck check(task, DType::f32, 0, 3);
@@ -78,7 +78,7 @@ TEST(CollCheck, FindsOperationsThatDidNothing) {
   EXPECT_GT(gathered.count_wrong(arrays.from), kElements / 2);
 }
 
-// Sums stay exact with any number of ranks, and inputs are not all alike.
+// Sums are exact for any number of ranks, and the inputs are not all equal.
 TEST(ExactInputs, SumsAreExactInTheType) {
   for (const int ranks : {1, 2, 7, 255, 256, 300, 5000}) {
     const ExactInputs inputs(DType::bf16, ranks);

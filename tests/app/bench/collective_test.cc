@@ -12,7 +12,7 @@ TEST(Collective, SizesAreCutAsNcclTestsCutsThem) {
   EXPECT_EQ(whole.bytes, 1000);
   EXPECT_EQ(whole.count, 250);
   EXPECT_EQ(whole.elements, 250);
-  // 250 floats among 3 ranks: 83 each, cut to a multiple of 16 bytes.
+  // 250 floats on 3 ranks are 83 each, which is rounded down to a multiple of 16 bytes.
   for (const Collective op :
        {Collective::reduce_scatter, Collective::all_gather, Collective::all_to_all}) {
     const CollectiveSize blocks = cut_size(op, 1000, DType::f32, 3);
@@ -24,7 +24,7 @@ TEST(Collective, SizesAreCutAsNcclTestsCutsThem) {
   }
 }
 
-// doc/PERFORMANCE.md of nccl-tests.
+// The factors are those of doc/PERFORMANCE.md of nccl-tests.
 TEST(Collective, BusFactors) {
   EXPECT_DOUBLE_EQ(bus_factor(Collective::all_reduce, 4), 1.5);
   EXPECT_DOUBLE_EQ(bus_factor(Collective::reduce_scatter, 4), 0.75);

@@ -6,7 +6,8 @@
 namespace trireme {
 namespace {
 
-// Printed by nccl-tests 2.17 itself (github.com/kvcache-ai/Mooncake, pull request 3484).
+// The expected rows were printed by nccl-tests 2.17 (github.com/kvcache-ai/Mooncake, pull request
+// 3484).
 TEST(NcclTable, RowsAreTheirs) {
   const auto row = [](std::int64_t bytes, NcclCell out_of_place, NcclCell in_place) {
     return nccl_row_start({{bytes, bytes / 4, bytes / 4}, "float", "sum", -1}) +
@@ -20,7 +21,8 @@ TEST(NcclTable, RowsAreTheirs) {
             "    80.46  104.26  182.45       0");
 }
 
-// Its table of widths: two decimals while they fit, then one, none, and an exponent.
+// The formats are those of nccl-tests: two decimals while they fit, then one, none, and an
+// exponent.
 TEST(NcclTable, NumbersFitTheirColumns) {
   EXPECT_EQ(nccl_number(0.004, 7), "   0.00");
   EXPECT_EQ(nccl_number(1211.2, 7), "1211.20");
@@ -39,7 +41,7 @@ TEST(NcclTable, UncheckedIsNotApplicable) {
   EXPECT_EQ(nccl_cell({1, 2, 3, 12}), "     1.00    2.00    3.00      12");
 }
 
-// The format strings of its src/util.cu, filled in by hand.
+// The expected text follows from the format strings of nccl-tests' src/util.cu.
 TEST(NcclTable, HeaderAndFooter) {
   const std::string header = nccl_header({.program = "trireme",
                                           .test = "all_reduce_perf",

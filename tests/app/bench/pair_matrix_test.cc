@@ -32,7 +32,7 @@ TEST(Tournament, AllMeetOnceAndNobodyTwiceAtATime) {
   }
 }
 
-// 10 GB/s and a little scatter.
+// Returns bandwidths of 10 GB/s with a little scatter.
 PairMatrix healthy(int n) {
   PairMatrix matrix(n);
   for (int a = 0; a < n; ++a) {
@@ -52,7 +52,7 @@ TEST(PairMatrix, ASlowPairIsAnOutlier) {
   EXPECT_EQ(slow[0].from, 1);
   EXPECT_EQ(slow[0].to, 3);
   EXPECT_LT(slow[0].score, -20);
-  EXPECT_FALSE(common_member(slow));  // one pair has two members: nobody knows whose fault it is
+  EXPECT_FALSE(common_member(slow));  // either member may be the culprit
 }
 
 TEST(PairMatrix, TheNodeInAllSlowPairsIsNamed) {
@@ -103,13 +103,13 @@ TEST(HeatMap, CellsTellTheirValues) {
   EXPECT_THAT(svg, HasSubstr("a&lt;b &amp; c"));
   EXPECT_THAT(svg, HasSubstr("<title>0 n1 to 1 n2: 1.5 GB/s</title>"));
   EXPECT_THAT(svg, HasSubstr("<title>1 n2 to 1 n2: -</title>"));
-  EXPECT_THAT(svg, HasSubstr("#eff3ff"));  // nothing
-  EXPECT_THAT(svg, HasSubstr("#08519c"));  // the most
+  EXPECT_THAT(svg, HasSubstr("#eff3ff"));  // the colour of 0
+  EXPECT_THAT(svg, HasSubstr("#08519c"));  // the colour of the largest value
   EXPECT_THAT(svg, HasSubstr("#dddddd"));
   EXPECT_THAT(to_svg({"", "", {}, {}}), HasSubstr("</svg>"));
 }
 
-// The fill of a cell, as its title names it.
+// Returns the fill colour of the cell with this title.
 std::string fill_of(const std::string& svg, const std::string& title) {
   const std::size_t end = svg.find("\"><title>" + title);
   return end == std::string::npos ? "" : svg.substr(end - 7, 7);

@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// What a rank would have measured, had the simulation happened.
+// Returns the timings that a rank would have measured in the simulated run.
 PipelineRunner::Timings timings_of(const PipelineSimulation& ran, int stage, double slower = 1) {
   const auto at = static_cast<std::size_t>(stage);
   PipelineRunner::Timings timings;
@@ -38,7 +38,7 @@ TEST(PipelineBubble, IsThatOfTheSimulationWhereItCameTrue) {
   }
 }
 
-// Steps of one kind that take unlike times: only the replay knows.
+// Steps of one kind take different times, which only the replay takes into account.
 TEST(PipelineBubble, ReplaysEveryStep) {
   const PipelineShape shape{2, 1, 4};
   const auto schedule = PipelineSchedule::one_f_one_b;
@@ -56,7 +56,8 @@ TEST(PipelineBubble, ReplaysEveryStep) {
   });
 }
 
-// One disturbed step of three counts no more than the others; a later end is a longer bubble.
+// One disturbed step of three does not affect the medians. A step that takes longer has a longer
+// bubble.
 TEST(PipelineBubble, TakesMediansOfSteps) {
   const PipelineShape shape{2, 2, 4};
   const auto schedule = PipelineSchedule::interleaved;

@@ -8,8 +8,8 @@
 namespace trireme {
 namespace {
 
-// 100 sorted values 1..100: the ranks floor((100 - 19.6) / 2) = 40 and ceil(1 + 119.6 / 2) = 61,
-// the well-known interval of n = 100.
+// For the sorted values 1..100, the bounds are at ranks floor((100 - 19.6) / 2) = 40 and ceil(1 +
+// 119.6 / 2) = 61, the well-known interval of n = 100.
 TEST(Statistics, IntervalOfAHundred) {
   std::vector<double> values(100);
   std::iota(values.rbegin(), values.rend(), 1.0);
@@ -29,7 +29,7 @@ TEST(Statistics, FewValuesGiveTheirRange) {
   EXPECT_EQ(three.high, 3);
 }
 
-// By hand: median 3, distances 2 1 0 1 97, MAD 1.
+// Computed by hand: the median is 3, the distances are 2 1 0 1 97, and MAD is 1.
 TEST(Statistics, RobustScores) {
   const auto scores = robust_scores({1, 2, 3, 4, 100});
   EXPECT_NEAR(scores[0], -2 * 0.6745, 1e-12);
@@ -37,7 +37,7 @@ TEST(Statistics, RobustScores) {
   EXPECT_NEAR(scores[4], 97 * 0.6745, 1e-12);
 }
 
-// MAD is 0, and yet the one that differs is found: mean distance 9/10.
+// MAD is 0, but the mean distance 9/10 still identifies the value that differs.
 TEST(Statistics, OneThatDiffersAmongEquals) {
   const auto scores = robust_scores({10, 10, 10, 10, 1, 10, 10, 10, 10, 10});
   EXPECT_NEAR(scores[4], -9 / (1.2533 * 0.9), 1e-12);

@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-// Every rank learns the slowest one's time, and the ways alternate.
+// Every rank receives the slowest rank's time, and the ways alternate.
 TEST(Turns, TheSlowestRankCounts) {
   ThreadWorld world(3);
   world.run([](Communicator& comm) {

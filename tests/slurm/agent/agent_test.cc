@@ -17,8 +17,8 @@
 namespace trireme {
 namespace {
 
-// A supervisor of another version, or none: its orders are not understood. Nothing of the launch
-// stays on the node all the same.
+// If the agent does not understand the supervisor's orders, it still removes everything of the
+// launch from the node.
 TEST(Agent, CleansUpAfterABadFrame) {
   const std::string launch = fmt::format("bad{}", ::getpid());
   const std::string secret = fresh_secret();

@@ -25,7 +25,7 @@ void write(const fs::path& path, const std::string& text) {
 
 std::string shard_text(int step) { return std::string(3'000'000, static_cast<char>('a' + step)); }
 
-// A step as the ranks of a node leave it; the manifest also names a shard of another node.
+// Makes a step as the ranks of a node leave it. Its manifest also lists a shard of another node.
 fs::path make_step(const fs::path& node, int step) {
   const fs::path folder = node / "memory" / "own" / fmt::format("step-{:08}-g000001", step);
   const auto digest = [](const std::string& text) {
@@ -53,7 +53,7 @@ bool becomes_true(const std::function<bool()>& condition) {
   return false;
 }
 
-// Writes and closes a connection to the receiver as a friend would, with these frames.
+// Sends these frames to the receiver over an authenticated connection and returns its answer.
 std::string say(int port, const std::string& secret, const std::vector<std::string>& frames) {
   auto connection = call({"127.0.0.1"}, port, secret, {.role = "copy", .node = "na"}, 5);
   if (!connection) {
@@ -93,7 +93,7 @@ TEST_F(Copies, TheNewestStepGoesToThePartnerAndReplacesTheOlder) {
   EXPECT_FALSE(fs::exists(there(10)));
 }
 
-// A rank has taken its file for the next step: half a step is no copy, and replaces none.
+// A rank may take its file for the next step. The rest of the step is no copy and replaces none.
 TEST_F(Copies, AStepThatHasLostAShardIsNotKept) {
   const fs::path first = make_step(a_.path(), 10);
   sender_.set_partner(partner());
@@ -112,7 +112,7 @@ TEST_F(Copies, AStepThatHasLostAShardIsNotKept) {
   EXPECT_TRUE(fs::exists(there(10)));
 }
 
-// A run that went back writes a step of the same name once more.
+// After a rewind, a run writes a step of the same name again.
 TEST_F(Copies, AStepThatIsWantedOnceMoreIsCopiedOnceMore) {
   const fs::path step = make_step(a_.path(), 10);
   sender_.set_partner(partner());
@@ -131,7 +131,7 @@ TEST_F(Copies, ACopyOfAnotherNodeIsRefused) {
   EXPECT_FALSE(fs::exists(b_.path() / "memory" / "partner" / "nx"));
 }
 
-// Its file was taken for the next step meanwhile: that is not the step that the manifest means.
+// If a file was reused for the next step meanwhile, it does not match the manifest.
 TEST_F(Copies, AStepThatIsNotWhatItsManifestSaysIsNotKept) {
   const fs::path step = make_step(a_.path(), 10);
   write(step / "shard-00000.safetensors", shard_text(11));
@@ -153,7 +153,7 @@ TEST_F(Copies, AnotherPartnerGetsTheStepAgain) {
       [&] { return fs::exists(c.path() / "memory/partner/na/step-00000010-g000001"); }));
 }
 
-// It lets the sender in, and then says nothing more: the next order is not kept waiting for it.
+// The partner accepts the sender and then falls silent, which must not delay the next order.
 TEST_F(Copies, APartnerThatFallsSilentIsLeftForAnother) {
   Listener silent("127.0.0.1");
   const fs::path step = make_step(a_.path(), 10);
@@ -181,7 +181,7 @@ TEST_F(Copies, BytesThatChangedOnTheirWayAreNotKept) {
   EXPECT_TRUE(fs::is_empty(b_.path() / "memory" / "partner" / "na"));
 }
 
-// They are sent away after 5 s, but nobody waits for that.
+// The receiver closes idle connections after 5 s, but a copy does not have to wait for that.
 TEST_F(Copies, IdleConnectionsKeepNoCopyWaiting) {
   std::vector<std::optional<Connection>> idle;
   for (int i = 0; i < 300; ++i) {
@@ -204,7 +204,7 @@ TEST_F(Copies, NothingIsWrittenElsewhere) {
     const std::string answer =
         say(receiver_.port(), secret_,
             {to_json(CopyBegin{node, step}), to_json(CopyFile{file, 1, 0}), "x"});
-    // Who is sent away in the middle of a word may not hear why.
+    // A sender that is cut off in the middle of a message may not receive the reason.
     EXPECT_EQ(answer.find("\"whole\":true"), std::string::npos) << answer;
   }
   for (const auto& entry : fs::recursive_directory_iterator(b_.path())) {

@@ -92,7 +92,7 @@ TEST(NodeFolder, HasOneAgentAtATimeAndOutlivesIt) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// A rank that spins tells where, once; one that keeps its deadline is not asked.
+// A rank beyond its deadline is asked for its stack once; one within its deadline is not asked.
 TEST(RankWatch, AsksRanksThatAreLateForTheirStacks) {
   const TempFolder folder;
   RankWatch watch(folder.path(), "aa-test", "n1");
@@ -110,7 +110,7 @@ TEST(RankWatch, AsksRanksThatAreLateForTheirStacks) {
   EXPECT_EQ(text.find("process ", 1), std::string::npos) << text;
 }
 
-// Another launch has just taken it for an abandoned one, and removes it.
+// Another launch may take the folder for an abandoned one and remove it before it is locked.
 TEST(NodeFolder, IsMadeAgainWhereItIsRemovedBeforeItIsLocked) {
   const std::string launch = fmt::format("race{}", ::getpid());
   const std::filesystem::path path = node_folder(launch, "n1");

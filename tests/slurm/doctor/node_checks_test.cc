@@ -101,9 +101,9 @@ TEST(NodeChecks, LogindThatCleansUpSharedMemory) {
     std::filesystem::create_directories((root.path() / name).parent_path());
     std::ofstream(root.path() / name) << text;
   };
-  EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());  // no logind
+  EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());  // without logind
   std::filesystem::create_directories(root.path() / "run/systemd/sessions");
-  EXPECT_THAT(check_logind(root.path(), kUser, "n"), SizeIs(1));  // its default
+  EXPECT_THAT(check_logind(root.path(), kUser, "n"), SizeIs(1));  // logind removes files by default
   EXPECT_THAT(check_logind(root.path(), 0, "n"), IsEmpty());
   write("etc/systemd/logind.conf", "[Login]\n#RemoveIPC=yes\nRemoveIPC=no\n");
   EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());

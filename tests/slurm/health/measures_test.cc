@@ -40,7 +40,7 @@ TEST(Measures, ThroughAFile) {
   EXPECT_THAT(compare(back, node, 1), IsEmpty());
 }
 
-// Whatever byte is changed, or wherever the file ends.
+// A baseline is refused whichever byte is changed and wherever the file ends.
 TEST(Measures, DamagedFilesAreRefused) {
   const std::string text = baseline_text(a_node());
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -67,14 +67,15 @@ TEST(Measures, SlowPartsAreNamed) {
 TEST(Measures, ItsOwnScatterIsAllowed) {
   const Measures was = a_node();
   Measures now = was;
-  now.rates["disk write"].median = 210;  // 800 less three deviations of 297
+  now.rates["disk write"].median = 210;  // within three deviations of 297 from 800
   EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
-  now.rates["disk write"].median = 190;  // but a quarter at least
+  now.rates["disk write"].median = 190;  // less than a quarter of 800
   EXPECT_THAT(compare(now, was, 0.9), SizeIs(1));
   now.rates["disk write"].median = 800;
-  now.rates["memory"].median = 17900;  // under 90 %, and over three deviations of 148
+  // Below 90 % of 20000 and more than three deviations of 148 away.
+  now.rates["memory"].median = 17900;
   EXPECT_THAT(compare(now, was, 0.9), SizeIs(1));
-  now.rates["memory"].median = 19000;  // only the latter
+  now.rates["memory"].median = 19000;  // more than three deviations away, but not below 90 %
   EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
 }
 
@@ -82,20 +83,20 @@ TEST(Measures, LinksWhoseErrorsGrowAreNamed) {
   const Measures was = a_node();
   Measures now = was;
   now.counters["link ib0 symbol_error"] = 17;
-  now.counters["link ib1 symbol_error"] = 1000;  // the baseline knows nothing of it
+  now.counters["link ib1 symbol_error"] = 1000;  // the baseline does not have this counter
   EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
   now.counters["link ib0 symbol_error"] = 18;
   ASSERT_THAT(compare(now, was, 0.9), SizeIs(1));
   EXPECT_THAT(compare(now, was, 0.9)[0],
               HasSubstr("link ib0 symbol_error: 11 errors since the baseline was saved"));
-  now.time += 2 * 86400;  // ten a day
+  now.time += 2 * 86400;  // ten errors per day are allowed
   EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
   now.time = was.time;
-  now.counters["link ib0 symbol_error"] = 6;  // since the node was started again
+  now.counters["link ib0 symbol_error"] = 6;  // the counter was reset when the node was restarted
   EXPECT_THAT(compare(now, was, 0.9), IsEmpty());
 }
 
-// Of a program that knew no counters.
+// Baselines of programs without counters remain valid.
 TEST(Measures, OlderBaselinesAreRead) {
   const Measures back = parse_baseline(seal_json({{"format", "trireme health baseline"},
                                                   {"version", 1},

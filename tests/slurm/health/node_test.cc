@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// A tree of /proc and /sys.
+// A tree of files in place of /proc and /sys.
 class Machine {
  public:
   void put(const std::string& path, const std::string& text) {

@@ -21,7 +21,7 @@ TEST(HostList, Plain) {
               ElementsAre("a", "b.example.org", "c-1_x"));
 }
 
-// Expected values as `scontrol show hostnames` gives them.
+// The expected values are those of `scontrol show hostnames`.
 TEST(HostList, Ranges) {
   EXPECT_THAT(expand_host_list("n[1-4,7]"), ElementsAre("n1", "n2", "n3", "n4", "n7"));
   EXPECT_THAT(expand_host_list("n[08-10]"), ElementsAre("n08", "n09", "n10"));
@@ -82,7 +82,7 @@ TEST(HostList, TheMessageShowsWhere) {
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
-// Whatever the text is: hosts that are plain names, or a ConfigError.
+// For any text, the result is either plain host names or a ConfigError.
 TEST(HostList, AnyText) {
   std::mt19937 random(20240101);
   const std::string alphabet = "n[]-,0123456789a.\n\xff";

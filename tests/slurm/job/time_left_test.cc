@@ -42,7 +42,7 @@ TEST(TimeLeft, FromTheEnvironment) {
   EXPECT_NEAR(static_cast<double>(left.seconds->count()), 100, 5);
 }
 
-// A squeue of this test's, found first in PATH.
+// A fake squeue, which is first in PATH.
 class Squeue {
  public:
   explicit Squeue(const std::string& script) : path_(std::getenv("PATH")) {

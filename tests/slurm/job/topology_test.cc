@@ -5,7 +5,7 @@
 namespace trireme {
 namespace {
 
-// As scontrol of Slurm 22.05 prints it.
+// The text is that of scontrol in Slurm 22.05.
 TEST(Topology, ANodesGroupIsItsLeafSwitch) {
   const auto groups = parse_topology(
       "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2] \n"
@@ -16,7 +16,7 @@ TEST(Topology, ANodesGroupIsItsLeafSwitch) {
   EXPECT_EQ(groups, expected);
 }
 
-// As the block plugin of newer ones does.
+// The text is that of the block plugin of newer versions.
 TEST(Topology, OrItsBlock) {
   const auto groups = parse_topology("BlockName=b1 BlockIndex=0 Nodes=n[01-02] BlockSize=2\n");
   const std::map<std::string, std::string> expected = {{"n01", "b1"}, {"n02", "b1"}};

@@ -35,7 +35,8 @@ double at(const Account& account, TimeCause cause) {
   return account.seconds[static_cast<std::size_t>(cause)];
 }
 
-// Launch at 2, ranks up at 3, 40 s of phases, killed, known at 45.5; relaunch at 46.
+// The launch is at 2 s, ranks are up at 3 s and work for 40 s; the kill is noticed at 45.5 s, and
+// the relaunch is at 46 s.
 std::vector<json> two_attempts() {
   return {event("begin", 0),
           event("launch", 2, {{"generation", 1}, {"nodes", {"n1", "n2"}}, {"ranks", 4}}),
@@ -76,7 +77,7 @@ TEST(Account, SharesOutEverySecond) {
   EXPECT_NEAR(at(account, TimeCause::evaluate), 9, 1e-9);
   EXPECT_NEAR(at(account, TimeCause::checkpoint), 7, 1e-9);
   EXPECT_NEAR(at(account, TimeCause::load), 2, 1e-9);
-  // Half of the second attempt's steps had been done before.
+  // Half of the second attempt's steps repeat earlier ones.
   EXPECT_NEAR(at(account, TimeCause::redone), 20, 1e-9);
   EXPECT_NEAR(at(account, TimeCause::train), 50, 1e-9);
   EXPECT_NEAR(account.effective_ratio(), 59.0 / 101, 1e-9);
@@ -105,7 +106,7 @@ TEST(Account, BetweenLaunchesItIsIdle) {
   EXPECT_NEAR(account.sum(), account.wall, 1e-9);
 }
 
-// A supervisor that was killed wrote no end: what it last saw of rank 0 has to do.
+// A killed supervisor writes no end, so the latest status of rank 0 is used.
 TEST(Account, ALaunchWithoutAnEndIsSharedOutByWhatWasLastSeen) {
   std::vector<json> events = two_attempts();
   events.resize(3);
@@ -122,7 +123,7 @@ TEST(Account, ALaunchWithoutAnEndIsSharedOutByWhatWasLastSeen) {
   EXPECT_NEAR(at(account, TimeCause::train), 20, 1e-9);
 }
 
-// It was killed before its first status line.
+// A launch that is not running was killed, while one that is running has not failed.
 TEST(Account, AnAttemptAtWorkHasNotFailed) {
   const std::vector<json> events = {
       event("begin", 0), event("launch", 2, {{"generation", 1}, {"ranks", 4}}),
@@ -150,7 +151,7 @@ TEST(Account, TheFirstStepTellsWhereTheTimeWentBefore) {
 
 TEST(Account, NonsenseStaysWithinTheWallTime) {
   std::vector<json> events = two_attempts();
-  events[3]["rank0"]["spent"]["train"] = 1e6;  // another host's clock
+  events[3]["rank0"]["spent"]["train"] = 1e6;  // as from a clock of another host
   events[6]["rank0"]["age"] = -5;
   events[6]["rank0"]["spent"] = "none";
   const Account account = account_of(events);
@@ -181,8 +182,8 @@ TEST(Journal, AFolderThatCantBeWrittenToStopsNothing) {
   journal.say("still here");
 }
 
-// A file system that hangs takes nothing for minutes; agents would take a launch that waits for it
-// for dead. A pipe that is full stands for it.
+// A hanging file system may accept nothing for minutes, and agents would take a launch that waits
+// for it for dead. A full pipe simulates this.
 TEST(Journal, KeepsNobodyWaiting) {
   const TempFolder folder;
   Pipe full = make_pipe();
@@ -196,7 +197,7 @@ TEST(Journal, KeepsNobodyWaiting) {
     for (int i = 0; i < 100; ++i) {
       journal.say(std::string(999, 'x'));
     }
-    journal.write("end", json::object(), 1);  // here, though nobody reads
+    journal.write("end", json::object(), 1);  // reached although nobody reads the pipe
     std::thread reader([&] {
       std::array<char, 4096> chunk{};
       while (told.size() < 100'000) {

@@ -67,7 +67,8 @@ TEST(Commands, InSlurmTheDaemonsOverlapADeadStep) {
   EXPECT_FALSE(has(c, "--no-kill"));
 }
 
-// Some sites ask for `sbatch --export=NONE`: then Slurm would hand on nothing to steps.
+// With `sbatch --export=NONE`, as some sites require, Slurm by default passes no variables to
+// steps.
 TEST(Commands, InSlurmRanksGetTheVariablesWhateverTheJobWasSubmittedWith) {
   LaunchSetting s = setting(Reach::slurm);
   EXPECT_EQ(variable(ranks_command(s, 1, kNodes), "SLURM_EXPORT_ENV"), "ALL");
@@ -92,10 +93,10 @@ TEST(Commands, AgentsInSlurmOutliveOtherNodes) {
   EXPECT_TRUE(has(c, "--no-kill"));
   EXPECT_TRUE(has(c, "--overlap"));
   EXPECT_TRUE(has(c, "--nodelist=n7"));
-  EXPECT_TRUE(has(c, "--cpu-bind=none"));  // its health check measures the whole node
+  EXPECT_TRUE(has(c, "--cpu-bind=none"));  // the health check measures the whole node
 }
 
-// The remote shell sees words, whatever is in them.
+// The remote shell must pass on the words unchanged, whatever they contain.
 TEST(Commands, WhatGoesThroughAShellIsQuoted) {
   const std::string hostile = "a b'c$(touch x)`y`\"\\;#\n";
   EXPECT_EQ(
@@ -146,7 +147,7 @@ TEST(Deputy, RequeuesWhatNobodyHasEnded) {
   EXPECT_EQ(parse_job_state("JobState="), JobState::running);
 }
 
-// As Slurm 22.05 shows a job, in an array, too.
+// The texts are those of Slurm 22.05, including a job of an array.
 TEST(Deputy, KnowsWhatMayBeDoneWithAJob) {
   const JobRecord lost = parse_job(
       "JobId=40 ArrayJobId=40 ArrayTaskId=2 JobName=x\n   JobState=RUNNING Reason=None\n   "
@@ -182,7 +183,7 @@ TEST(RunFiles, DoneMustBeOfThisAttempt) {
   write_file_durably(folder.path() / "DONE", "{\"step\":5}\n");
   EXPECT_TRUE(files.done(137));
   files.begin_attempt();
-  EXPECT_FALSE(files.done(137));  // of an earlier run that was shorter
+  EXPECT_FALSE(files.done(137));  // DONE is that of an earlier, shorter run
   EXPECT_TRUE(files.done(0));
 }
 
@@ -207,7 +208,7 @@ TEST(RunFiles, KnowsTheNewestStepAndTheReason) {
   }
   make_directories(folder.path() / "checkpoints" / "step-00000040");
   EXPECT_EQ(files.durable_step(), (SavedStep{2, 20}));
-  // A run that went back is newer.
+  // After a rewind, the newer generation counts.
   save("step-00000010", of(3));
   EXPECT_EQ(files.durable_step(), (SavedStep{3, 10}));
   EXPECT_FALSE(files.reason());
@@ -218,7 +219,7 @@ TEST(RunFiles, KnowsTheNewestStepAndTheReason) {
   EXPECT_FALSE(files.reason());
 }
 
-// As on a disk that is read-only by now.
+// Simulates a disk that has become read-only.
 TEST(RunFiles, AReasonThatCantBeRemovedIsNotThatOfTheNextAttempt) {
   const TempFolder folder;
   RunFiles files(folder.path(), folder.path() / "checkpoints");

@@ -17,7 +17,7 @@ void become(const char* job, const char* restart) {
   ::setenv("SLURM_RESTART_COUNT", restart, 1);
 }
 
-// A lock that its holder never gives back, as a file server keeps it for a dead host.
+// The lock is never released, as if a file server kept it for a dead host.
 TEST(RunFiles, ALaterStartOfTheSameJobTakesTheLock) {
   TempFolder run;
   become("7", "0");
@@ -54,7 +54,7 @@ TEST(RunFiles, ALockThatWasGivenBackIsTaken) {
   }
 }
 
-// Whoever else may write into the folder does not choose which file is truncated.
+// Others who may write to the folder must not be able to choose the file that is truncated.
 TEST(RunFiles, ALockThatIsALinkIsRefusedAndItsTargetKept) {
   TempFolder run;
   const auto target = run.path() / "precious";

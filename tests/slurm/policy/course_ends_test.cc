@@ -1,4 +1,4 @@
-// When a launch gives up, stops, or sends a node away.
+// Tests when a launch gives up, stops, or excludes a node.
 #include <csignal>
 #include <tuple>
 
@@ -36,7 +36,7 @@ TEST(Course, ProgressOnDiskOrInMemoryEarnsFurtherRelaunches) {
   EXPECT_EQ(play.all<LaunchRanks>().size(), 13U);
 }
 
-// It went back to step 60, and saves smaller steps from then on.
+// The run rewinds to step 60 and saves earlier steps from then on.
 TEST(Course, ARunThatWentBackStillProgresses) {
   Play play = at_work();
   for (const std::int64_t step : {100, 60, 70, 80, 90, 95}) {
@@ -104,7 +104,7 @@ TEST(Course, AskedToStopItSavesFirst) {
   EXPECT_EQ(play.code(), 75);
 }
 
-// There is nothing to save, and a signal would reach nobody.
+// There is nothing to save, and no rank to signal.
 TEST(Course, AskedToStopBeforeAnyRankIsThereItEndsAtOnce) {
   Play play(two_nodes(), 2);
   play.feed(Started{});
@@ -116,7 +116,7 @@ TEST(Course, AskedToStopBeforeAnyRankIsThereItEndsAtOnce) {
   EXPECT_EQ(play.code(), 75);
 }
 
-// What only memory holds goes with the launch.
+// What is only in memory would be lost with the launch.
 TEST(Course, AskedToStopInARelaunchItWaitsForRanksThatCanSave) {
   Play play = at_work();
   play.memory_step = 110;
@@ -142,7 +142,7 @@ TEST(Course, RanksThatComeAfterTheSignalHearOfIt) {
   EXPECT_EQ(play.all<SignalRanks>().size(), 2U);
 }
 
-// What hangs in the kernel does not hear SIGKILL.
+// A process that hangs in the kernel survives SIGKILL.
 TEST(Course, ALauncherThatDoesNotDieIsLeft) {
   Play play = at_work();
   play.ranks["n1"][0].gone = true;
@@ -166,8 +166,8 @@ TEST(Course, ANodeWhoseOldRanksDoNotDieIsLost) {
   EXPECT_TRUE(play.all<BlameNode>().empty());
 }
 
-// Before the run has its folder, or where its disk is full, nothing else says it; and mpirun was
-// killed before it could tell its code.
+// The rank's own code is the only evidence if the run has no folder yet or its disk is full, and
+// mpirun was killed before it could exit with a code.
 TEST(Course, ARanksOwnCodeCounts) {
   for (const auto& [code, signal, end] : {std::tuple(2, 0, 2), std::tuple(77, 0, 77),
                                           std::tuple(74, SIGTERM, 74), std::tuple(74, 0, -1)}) {
@@ -184,7 +184,7 @@ TEST(Course, ARanksOwnCodeCounts) {
   }
 }
 
-// What it was told to begin with holds for its first start.
+// checkpoint.resume applies to the first start only.
 TEST(Course, OnceItHasSavedItGoesOnFromThere) {
   Play play = at_work();
   play.ranks_work({"n1", "n2"});
@@ -195,7 +195,7 @@ TEST(Course, OnceItHasSavedItGoesOnFromThere) {
   EXPECT_TRUE(play.all<LaunchRanks>().back().has_saved);
 }
 
-// mpirun has lost its daemons, and waits for them.
+// mpirun waits for daemons that are gone.
 TEST(Course, ALauncherThatOutlivesItsRanksIsKilled) {
   for (const bool stopping : {true, false}) {
     Play play = at_work();
@@ -224,7 +224,7 @@ TEST(Course, AskedTwiceItEnds) {
   EXPECT_EQ(play.code(), 75);
 }
 
-// Slurm tells the supervisor and the job's script, which tells the supervisor.
+// Slurm signals the supervisor and the job script, which signals the supervisor again.
 TEST(Course, AnotherSignalOfTheSameMomentIsTheSameWish) {
   Play play = at_work();
   play.feed(StopAsked{SIGTERM});
@@ -264,7 +264,7 @@ TEST(Course, ADevicesFaultSendsItsNodeAwayAtOnce) {
   EXPECT_EQ(play.last_nodes(), (Names{"n1", "n3"}));
 }
 
-// srun gave the first ranks to the second node.
+// srun has placed the first ranks on the second node.
 TEST(Course, ADevicesFaultIsThatOfTheNodeWhereTheRankWas) {
   Play play = at_work();
   play.ranks_work({"n2", "n1"});
@@ -284,7 +284,7 @@ TEST(Course, ANodeWhoseRanksDieAgainIsSentAwayWhileThereIsASpare) {
   EXPECT_EQ(play.last_nodes(), (Names{"n2", "n3"}));
 }
 
-// Pages of an attempt before are nobody's death.
+// Progress pages of an earlier attempt do not count as deaths.
 TEST(Course, OldPagesSayNothing) {
   Play play = at_work();
   play.ends(137);

@@ -1,5 +1,5 @@
-// Play: a course (slurm/policy/course.h) with its clock, whose agents are played by a test. One
-// thread.
+// Play runs a Course (slurm/policy/course.h) with a simulated clock and simulated agents. Used by
+// one thread.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Play {
     log.insert(log.end(), actions.begin(), actions.end());
     return actions;
   }
-  // Time passes; those agents that live report.
+  // Lets time pass, in which the live agents report.
   void pass(double seconds) {
     for (double left = seconds; left > 0; left -= 1) {
       now += std::min(left, 1.0);
@@ -37,7 +37,7 @@ class Play {
       report(node);
     }
   }
-  // The node's report: its ranks as the test has them.
+  // Reports the node's ranks as the test has set them.
   void report(const std::string& node) {
     AgentReport r;
     r.settled = true;
@@ -51,7 +51,7 @@ class Play {
     }
     feed(AgentHeard{node, r});
   }
-  // Ranks of the current attempt on these nodes, at work.
+  // Makes ranks of the current attempt work on these nodes.
   void ranks_work(const std::vector<std::string>& nodes) {
     int number = 0;
     for (const std::string& node : nodes) {
@@ -71,7 +71,7 @@ class Play {
       report(node);
     }
   }
-  // The launcher's end, and old ranks gone everywhere.
+  // Ends the launcher and clears the old ranks of all nodes.
   void ends(std::optional<int> code, bool done = false, std::int64_t durable_step = -1) {
     feed(LauncherEnded{code, reason, done, saved(durable_step)});
     for (const std::string& node : alive) {
@@ -120,7 +120,7 @@ class Play {
   std::map<std::string, std::int64_t> cleared;
   std::map<std::string, std::vector<RankState>> ranks;
   std::int64_t memory_step = -1;
-  std::int64_t oom_kills = 7;  // of the machine's past
+  std::int64_t oom_kills = 7;  // kills before the launch
   std::optional<StatedReason> reason;
   Actions log;
 
@@ -148,7 +148,7 @@ inline CoursePlan two_nodes() {
   return plan;
 }
 
-// Two nodes at work, a spare ready.
+// Returns a course with two working nodes and a ready spare.
 inline Play at_work(CoursePlan plan = two_nodes()) {
   Play play(std::move(plan), 3);
   play.feed(Started{});

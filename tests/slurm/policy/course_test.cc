@@ -27,7 +27,7 @@ TEST(Course, ASlowSpareKeepsNobodyWaitingForLong) {
   EXPECT_EQ(play.all<LaunchRanks>().size(), 1U);
 }
 
-// Its health check takes as long as that of the others may.
+// The spare's health check may take as long as those of the other nodes.
 TEST(Course, ASlowSpareIsWaitedForBesideTheWork) {
   Play play(two_nodes(), 3);
   play.feed(Started{});
@@ -97,7 +97,7 @@ TEST(Course, NewRanksWaitUntilOldOnesAreGone) {
   EXPECT_EQ(play.all<LaunchRanks>().size(), 2U);
 }
 
-// mpirun that does not notice that a rank has died.
+// mpirun does not notice that a rank has died.
 TEST(Course, ALauncherThatGoesOnIsKilled) {
   Play play = at_work();
   play.ranks["n1"][1].gone = true;
@@ -111,7 +111,7 @@ TEST(Course, ALauncherThatGoesOnIsKilled) {
   EXPECT_EQ(play.last_cause(), "process_death");
 }
 
-// mpirun waits for a second before it ends the others, and for another one before it ends.
+// mpirun waits for a second before it ends the other ranks, and for another before it ends itself.
 TEST(Course, ARankThatWasKilledIsNotWaitedFor) {
   Play play = at_work();
   play.ranks["n1"][1].gone = true;
@@ -155,8 +155,8 @@ TEST(Course, AStartIsGivenTwentyTimesWhatOneTookBefore) {
   EXPECT_EQ(relaunch_after(200, 4), 600) << "the most";
 }
 
-// The supervisor waited for a file server, or its job was suspended: the reports of meanwhile are
-// still to be read.
+// The supervisor was blocked on a file server or its job was suspended, so the reports of that time
+// are still unread.
 TEST(Course, TimeInWhichNobodyListenedIsNobodysSilence) {
   Play play = at_work();
   play.now += 100;
@@ -176,7 +176,7 @@ TEST(Course, RanksAreGivenTheirTimeToComeUpAfterAStall) {
   for (auto& [node, ranks] : play.ranks) {
     ranks.clear();
   }
-  play.now += 200;  // while the files of the run were looked at
+  play.now += 200;  // while the supervisor read the run's files
   play.feed(Tick{});
   play.pass(100);
   EXPECT_TRUE(play.all<KillRanks>().empty());
@@ -184,7 +184,7 @@ TEST(Course, RanksAreGivenTheirTimeToComeUpAfterAStall) {
   EXPECT_EQ(play.all<KillRanks>().size(), 1U);
 }
 
-// Around a save the others may wait for half an hour: for a disk, not for who is stopped.
+// Around a save, other ranks may wait half an hour for a disk, but not for a stopped rank.
 TEST(Course, AStoppedRankIsNotGivenALongDeadline) {
   Play play = at_work();
   RankState& rank = play.ranks["n2"][1];
@@ -194,7 +194,7 @@ TEST(Course, AStoppedRankIsNotGivenALongDeadline) {
   play.pass(20);
   EXPECT_TRUE(play.all<KillRanks>().empty());
   rank.age = 70;
-  rank.state = 'S';  // goes on, and does not touch its page yet
+  rank.state = 'S';  // continues, but has not changed its page yet
   play.pass(20);
   rank.state = 'T';
   play.pass(4);
@@ -223,8 +223,8 @@ TEST(Course, RanksThatNeverComeUpAreNotWaitedForForEver) {
   EXPECT_EQ(play.last_cause(), "start");
 }
 
-// What is not in the journal when this process is killed is booked under another cause: a tenth of
-// the attempt at most.
+// If this process is killed, time that is not in the journal is assigned to another cause. That
+// must be a tenth of the attempt at most.
 TEST(Course, TellsTheJournalSoonWhereRankZeroIs) {
   Play play = at_work();
   const auto told = [&] {
@@ -253,7 +253,7 @@ TEST(Course, AnAgentThatDiesGetsASuccessorAndTheRanksGoOn) {
   EXPECT_EQ(play.code(), 0);
 }
 
-// Its successor comes up when the others have been told to end old ranks already.
+// The new agent starts after the other agents were ordered to end old ranks.
 TEST(Course, ALateSuccessorIsToldToClear) {
   Play play = at_work();
   play.dies("n2");
@@ -280,11 +280,11 @@ TEST(Course, ALostNodeIsReplacedByTheSpareAndStaysOut) {
   play.dies("n2");
   play.feed(LauncherEnded{205, std::nullopt, false, {}});
   play.cleared = {{"n1", 2}, {"n3", 2}};
-  play.pass(7);  // no agent comes up on n2
+  play.pass(7);  // no agent starts on n2
   EXPECT_EQ(play.last_cause(), "node_death");
   EXPECT_EQ(play.last_nodes(), (Names{"n1", "n3"}));
   EXPECT_EQ(play.all<BlameNode>()[0].node, "n2");
-  // It flaps back.
+  // The lost node reappears.
   play.come_up({"n2"});
   EXPECT_EQ(play.all<DropAgent>().back().node, "n2");
   play.ranks_work({"n1", "n3"});
@@ -292,7 +292,7 @@ TEST(Course, ALostNodeIsReplacedByTheSpareAndStaysOut) {
   EXPECT_EQ(play.last_nodes(), (Names{"n1", "n3"}));
 }
 
-// A blackhole: no reset, no end of mpirun.
+// The dead node sends no reset, and mpirun does not end.
 TEST(Course, ADeadNodesSuccessorIsNotAwaitedIfASpareIsReady) {
   Play play = at_work();
   play.dies("n2");
@@ -324,7 +324,7 @@ TEST(Course, ErrorsOfRanksThatLostANodeAreNotAwaited) {
   play.ranks["n1"][0].gone = true;
   play.ranks["n1"][0].page.exit_code = 85;
   play.pass(1);
-  EXPECT_EQ(play.all<KillRanks>().size(), 0);  // known since this report
+  EXPECT_EQ(play.all<KillRanks>().size(), 0);  // the exit has only been known since this report
   play.pass(1);
   EXPECT_EQ(play.all<KillRanks>().size(), 1);
 }

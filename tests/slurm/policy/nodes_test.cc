@@ -21,7 +21,7 @@ TEST(HostFile, ReadsNamesSlotsAndGroups) {
   EXPECT_EQ(nodes[2].slots, 0);
 }
 
-// A name goes into command lines: it must not be an option, or more than one word.
+// Names become part of command lines, so they must not be options or several words.
 TEST(HostFile, HostileLinesAreRefusedByNumber) {
   for (const char* bad :
        {"n1\nn1\n", "-oProxyCommand=x\n", "n1;reboot\n", "$(x)\n", "n1 slots=0\n", "n1 slots=-1\n",

@@ -44,7 +44,7 @@ TEST(Verdict, WhatOnlyAPersonCanMendEndsWithItsCode) {
     EXPECT_EQ(judge(e).cause, cause);
     EXPECT_EQ(judge(e).code, code);
     EXPECT_TRUE(is_final(judge(e).cause));
-    // Said by the code alone, for want of a run folder.
+    // Without a run folder, the exit code alone tells the cause.
     EXPECT_EQ(judge(ended_with(code)).cause, cause);
   }
 }
@@ -54,12 +54,12 @@ TEST(Verdict, ARanksOwnCodeCountsWhereNoFileSaysMore) {
   e.gone = {{"n1", 2}, {"n2", 5, 77}};
   EXPECT_EQ(judge(e).cause, Cause::refused);
   EXPECT_NE(judge(e).what.find("rank 5 on n2 exited with code 77"), std::string::npos);
-  // A complaint of one that another's death has ended.
+  // Rank 5 only complains about the death of rank 2.
   e.gone = {{"n1", 2}, {"n2", 5, 85}};
   EXPECT_EQ(judge(e).cause, Cause::process_death);
 }
 
-// The memory that holds the step goes with the launch.
+// The step is only in memory, which is lost with the launch.
 TEST(Verdict, AStopThatCouldNotSaveIsNotSaved) {
   for (Evidence e : {ended_with(74), ended_with(137)}) {
     e.stop_asked = true;
@@ -115,13 +115,13 @@ TEST(Verdict, OutOfMemoryByTheRunOrTheKernel) {
   Evidence killed = ended_with(137);
   killed.oom_kills = 1;
   EXPECT_EQ(judge(killed).cause, Cause::out_of_memory);
-  // Somebody else's, while ours ended otherwise.
+  // Another job's process was killed, while ours ended for another reason.
   Evidence other = ended_with(0);
   other.oom_kills = 1;
   EXPECT_EQ(judge(other).cause, Cause::early_exit);
 }
 
-// They complain about the peer that they have lost, which explains nothing.
+// Ranks that complain about a lost peer do not explain its death.
 TEST(Verdict, VictimsOfAPeersDeathAreNoCulprits) {
   Evidence e = ended_with(137);
   e.gone = {{"n3", 2, 85}, {"n1", 0}, {"n2", 1, 85}};
@@ -129,7 +129,7 @@ TEST(Verdict, VictimsOfAPeersDeathAreNoCulprits) {
   EXPECT_EQ(verdict.cause, Cause::process_death);
   EXPECT_EQ(verdict.what.find("rank 0 on n1 died"), 0U) << verdict.what;
   EXPECT_EQ(verdict.nodes, std::vector<std::string>{"n1"});
-  e.gone.erase(e.gone.begin() + 1);  // nobody saw the first to die
+  e.gone.erase(e.gone.begin() + 1);  // nobody saw the first death
   EXPECT_NE(judge(e).what.find("rank 2 on n3, rank 1 on n2"), std::string::npos);
 }
 
@@ -143,7 +143,7 @@ TEST(Verdict, AskedToStopIsNoFault) {
   EXPECT_EQ(judge(e).cause, Cause::numerics);
 }
 
-// Whoever requeues after 75 believes that the work is safe.
+// A script that requeues after code 75 relies on the save.
 TEST(Verdict, AStopThatCouldNotSaveSaysSo) {
   Evidence e = ended_with(74);
   e.stop_asked = true;

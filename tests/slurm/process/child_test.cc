@@ -16,7 +16,7 @@
 namespace trireme {
 namespace {
 
-// The child's output.
+// Runs a child and returns its output.
 std::string output_of(ChildPlan plan, std::optional<int>& code) {
   const TempFolder folder;
   const auto path = folder.path() / "out";
@@ -41,7 +41,7 @@ TEST(Child, AnAbsentProgramIsAnError) {
   EXPECT_THROW(Child({.argv = {"no-such-program-anywhere"}}), NotFound);
 }
 
-// Some daemons ignore SIGCHLD, and what they start inherits that: the kernel then keeps no code.
+// Some daemons ignore SIGCHLD, which their children inherit; the kernel then discards exit codes.
 TEST(Child, ItsEndIsSeenWhereSigchldIsIgnored) {
   const auto before = ::signal(SIGCHLD, SIG_IGN);
   Child child({.argv = {"true"}});
@@ -65,7 +65,7 @@ TEST(Child, ItsGroupEndsWithIt) {
     char byte = 0;
     ASSERT_EQ(::read(ends[0], &byte, 1), 1);
   }
-  // The grandchild held the pipe, too: its end is the end of the file.
+  // The grandchild holds the pipe, too, so end of file means that it has ended.
   std::array<char, 64> rest{};
   while (::read(ends[0], rest.data(), rest.size()) > 0) {
   }

@@ -30,7 +30,7 @@ std::map<pid_t, std::int64_t> generations_of(const std::string& launch) {
   return found;
 }
 
-// The words by which mpirun's daemons carry the mark over ssh, behind those of a shell that waits.
+// Returns a waiting shell with arguments like those that mark mpirun's daemons over ssh.
 std::vector<std::string> waiting_shell(const std::string& shell, const std::string& mark) {
   return {shell, "-c", "sleep 60; :", "sh", "-mca", kLaunchMark, mark};
 }
@@ -41,8 +41,8 @@ const std::vector<std::pair<std::string, std::string>> kRank = {
     {"TRIREME_GENERATION", "2"},
     {"OMPI_MCA_trireme_launch", "0123-test.2"}};
 
-// As another user with the same words and variables: a program that they have started, or a
-// set-user-ID program of this user's that they have.
+// Starts a process of another user with the same arguments and variables: either that user's own,
+// or this user's set-user-ID program.
 Child start_as_nobody(const std::string& ids) {
   Child child({.argv = {"setpriv", ids, "--clear-groups", "sleep", "60"}, .environment = kRank});
   const auto name_of = [&] {
@@ -65,7 +65,7 @@ TEST(Proc, FindsTheProcessesOfALaunch) {
   EXPECT_FALSE(variable_of(child.pid(), "TRIREME_GEN"));
 }
 
-// In Slurm the mark is in the environment; over ssh it is in the arguments of the daemon.
+// In Slurm the mark is in the environment, and over ssh it is in the arguments of the daemon.
 TEST(Proc, FindsWhatALauncherHasLeft) {
   const TempFolder folder;
   const std::string daemon = folder.path() / "orted";
@@ -80,7 +80,7 @@ TEST(Proc, FindsWhatALauncherHasLeft) {
             (std::map<pid_t, std::int64_t>{{plain.pid(), 3}, {quoted.pid(), 4}, {quiet.pid(), 5}}));
 }
 
-// Anybody may write the mark, which is public, into a command line: an editor, a search, a prank.
+// The mark is public, so it may be part of the command line of any program.
 TEST(Proc, ACommandLineAloneProvesNothing) {
   const Child plain({.argv = waiting_shell("sh", "ad-test.0")});
   const Child line({.argv = {"sh", "-c", "sleep 60; : -mca trireme_launch 'ad-test.0' x"}});
@@ -118,7 +118,7 @@ TEST(Proc, KnowsAStoppedProcessAndADeadOne) {
   }
   EXPECT_EQ(process_state(child.pid())->letter, 'T');
   child.signal(SIGKILL);
-  // Dead, though nobody has waited for it yet.
+  // It is dead, although nobody has waited for it yet.
   for (int i = 0; i < 500 && process_state(child.pid()); ++i) {
     ::usleep(10'000);
   }

@@ -38,8 +38,8 @@ JobRequest a_run() {
   return request;
 }
 
-// The script against tests/slurm/render/golden/NAME.sbatch; with TRIREME_WRITE_GOLDEN=1 in the
-// environment that file is written instead, to be read and committed.
+// Compares the script with tests/slurm/render/golden/NAME.sbatch. If TRIREME_WRITE_GOLDEN=1 is set,
+// it writes that file first, to be read and committed.
 void expect_golden(const std::string& name, const std::string& script) {
   const std::filesystem::path file = kSource / "tests/slurm/render/golden" / (name + ".sbatch");
   if (std::getenv("TRIREME_WRITE_GOLDEN") != nullptr) {
@@ -105,7 +105,7 @@ TEST(JobScript, EveryProfileGivesACleanScript) {
   }
 }
 
-// The words of the command as the script's own bash sees them.
+// The script's own bash must see the words of the command unchanged.
 TEST(JobScript, HostileNamesStayNames) {
   const TempFolder folder;
   const std::string mark = (folder.path() / "ran").string();
@@ -123,7 +123,7 @@ TEST(JobScript, HostileNamesStayNames) {
   profile.environment.program = evil;
   const std::string script = render_job(profile, request);
   expect_clean(script);
-  // Up to where the ranks would be started.
+  // the part of the script before the ranks are started
   const std::string setup = script.substr(0, script.find("# USR1 comes"));
   const std::string file = (folder.path() / "job.sh").string();
   write_file_durably(file, setup + "\nprintf '%s|' \"$program\" \"${arguments[@]}\" \"$EVIL\"\n");

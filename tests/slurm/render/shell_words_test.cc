@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What bash makes of the words, each ended by a line of its own.
+// Returns the words as bash parses them, each followed by a separate line.
 std::string bash_reads(const std::vector<std::string>& texts) {
   const CommandResult result = run_command(
       {"bash", "-c", "words=(" + shell_words(texts) + "); printf '%s\\n|\\n' \"${words[@]}\""},

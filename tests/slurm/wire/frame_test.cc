@@ -42,7 +42,7 @@ TEST(Frame, AStrangerMaySayLittle) {
   EXPECT_TRUE(friendly.next());
 }
 
-// Its bytes are held to one frame of his, however many he sends.
+// A stranger's data is limited to one frame, however much arrives.
 TEST(Frame, AStrangersBytesAreBounded) {
   FrameReader stranger;
   EXPECT_EQ(stranger.room(), kFrameHeadBytes + kMostStrangerBytes);
@@ -51,7 +51,7 @@ TEST(Frame, AStrangersBytesAreBounded) {
   EXPECT_THROW((void)stranger.next(), DataError);
 }
 
-// Each frame once moved all that came behind it: hours for this many.
+// This would take hours if every frame moved all bytes behind it.
 TEST(Frame, AFloodOfEmptyFramesCostsNoMoreThanItsBytes) {
   constexpr std::size_t kFrames = std::size_t{1} << 22;
   FrameReader reader;

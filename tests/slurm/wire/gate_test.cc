@@ -14,7 +14,7 @@
 namespace trireme {
 namespace {
 
-// For as long as it lives this process may have many files open.
+// Raises the limit of open files of this process for its lifetime.
 class ManyDescriptors {
  public:
   ManyDescriptors() {
@@ -36,7 +36,7 @@ class ManyDescriptors {
 
 class GateTest : public testing::Test {
  protected:
-  // One turn of its owner. Whether the poll had anything to tell.
+  // Runs one turn of the gate's owner. Returns whether poll() reported anything.
   bool turn(int milliseconds = 100) {
     std::vector<pollfd> waiting;
     gate_.add_to(waiting);
@@ -59,7 +59,7 @@ class GateTest : public testing::Test {
     }
   }
 
-  // The turns that it took to let somebody in who knows the secret; -1: they were kept out.
+  // Returns how many turns an authenticated caller needed to be admitted, or -1 if it was refused.
   int turns_to_let_in() {
     std::atomic<bool> over = false;
     bool is_in = false;
@@ -92,7 +92,7 @@ TEST_F(GateTest, WhoKnowsTheSecretGetsPastIdleStrangers) {
   EXPECT_LE(gate_.strangers(), Gate::kPlaces);
 }
 
-// Wake-ups are counted, not time: a poll that runs out without news is the owner's own tick.
+// Counts wake-ups rather than time: a poll that times out is a tick of the owner.
 TEST_F(GateTest, IdleStrangersWakeNobody) {
   connect_strangers(600);
   int wake_ups = 0;
@@ -106,7 +106,7 @@ TEST_F(GateTest, StrangersThatNeverProveThemselvesAreSentAway) {
   while (gate_.strangers() < 3) {
     turn();
   }
-  // One of them says something now and then.
+  // One of them sends something now and then.
   for (int i = 0; i < 1000 && gate_.strangers() > 0; ++i) {
     strangers_[1].send("x");
     turn();
@@ -127,7 +127,7 @@ TEST_F(GateTest, AWrongProofIsSentAway) {
   EXPECT_TRUE(callers_.empty());
 }
 
-// With the secret, even: nobody else's processes belong to a launch.
+// Even with the secret, processes of another user do not belong to a launch.
 TEST_F(GateTest, AnotherUserOfThisMachineIsSentAway) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "only root can connect as another user";

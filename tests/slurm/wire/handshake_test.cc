@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// Waits for a caller, and for what it says.
+// Waits for a caller to connect.
 std::optional<Connection> wait_for_caller(Listener& listener) {
   for (int i = 0; i < 1000; ++i) {
     if (auto connection = listener.accept()) {
@@ -21,7 +21,7 @@ std::optional<Connection> wait_for_caller(Listener& listener) {
   return std::nullopt;
 }
 
-// The listener's side of one call: the caller's name, or why it was sent away.
+// Serves one call and returns the caller's name, or why it was refused.
 std::string serve_one(Listener& listener, const std::string& secret) {
   auto connection = wait_for_caller(listener);
   Doorkeeper door(secret);
@@ -64,7 +64,7 @@ TEST(Handshake, WhoDoesNotIsSentAway) {
   EXPECT_NE(said.find("secret"), std::string::npos);
 }
 
-// A listener that does not know the secret can't pass for the supervisor.
+// A listener without the secret cannot pass for the supervisor.
 TEST(Handshake, AFalseListenerIsLeft) {
   Listener listener("127.0.0.1");
   std::thread server([&] {
@@ -77,7 +77,7 @@ TEST(Handshake, AFalseListenerIsLeft) {
   server.join();
 }
 
-// Who sits between them can't send copies elsewhere.
+// An intermediary cannot redirect copies by changing the caller's port.
 TEST(Handshake, AnotherPortIsAnotherCaller) {
   Listener listener("127.0.0.1");
   const std::string secret = fresh_secret();
@@ -99,7 +99,7 @@ TEST(Handshake, AnotherPortIsAnotherCaller) {
   server.join();
 }
 
-// An answer can't be given a second time, nor for another name.
+// A proof is valid for one challenge and one name only.
 TEST(Handshake, ProofsAreOfOneMomentAndOneName) {
   const std::string secret = fresh_secret();
   const std::string proof = proof_of(secret, "caller", "n1", "n2", "agent a");

@@ -76,7 +76,7 @@ TEST(Messages, AnotherVersionSaysWhatToDo) {
   }
 }
 
-// Every changed, missing or doubled byte is read or refused, nothing else.
+// A message with a changed, missing or duplicated byte is either parsed or refused with DataError.
 TEST(Messages, HostileBytesAreRefused) {
   const std::string good = to_json(a_report());
   int refused = 0;
