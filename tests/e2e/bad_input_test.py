@@ -1,5 +1,5 @@
-"""What users get wrong and what disks do to files: the exit code of the contract and a message that
-names the place and the way out; never a wrong result, never a silent fresh start."""
+"""Mistakes of users and damage by disks lead to the documented exit code and to a message that
+names the place and the remedy, never to a wrong result or a silent fresh start."""
 
 import hashlib
 import json
@@ -115,7 +115,7 @@ class BadInput(unittest.TestCase):
                         manifest.write_text(text.replace('"version":1', '"version":99').replace(
                             '"version": 1', '"version": 99'))
                     words = ["manifest.json"]
-                # The text is one block of the digests: verify and the run both meet the damage.
+                # The text is one digest block, so both verify and the run see the damage.
                 verify = harness.run("data", "verify", copy)
                 self.assertEqual(verify.returncode, 65, verify.stdout + verify.stderr)
                 self.assertIn(words[0], verify.stdout + verify.stderr)
@@ -131,7 +131,7 @@ class BadInput(unittest.TestCase):
                                  "checkpoint.allow_change=[optimizer.lr, optimizer.schedule.steps]",
                                  ranks=2))
 
-    # The place in the data is counted in batches.
+    # The position in the data is counted in batches.
     def test_a_batch_of_another_size(self):
         config = self.copy_of_trained("batch")
         text = self.refused(2, ["no option accepts another train.global_batch"], "train", config,
@@ -161,7 +161,7 @@ class BadInput(unittest.TestCase):
         shard = sorted(steps[-1].glob("*.safetensors"))[0]
         flip(shard, shard.stat().st_size - 5)
         self.refused(65, [shard.name], "ckpt", "verify", steps[-1])
-        # Falls back, says so, and ends with the same bits.
+        # The run falls back to an older checkpoint, reports that, and ends with the same bits.
         result = harness.must(harness.run("train", config, ranks=2))
         self.assertIn(steps[-1].name, result.stderr)
         self.assertEqual(harness.digest(config), harness.digest(self.trained))
@@ -173,7 +173,7 @@ class BadInput(unittest.TestCase):
         self.refused(65, ["manifest.json"], "generate", "--checkpoint",
                      harness.run_dir(config) / "checkpoints")
 
-    # Each made every later save fail, hours after the start.
+    # Each of these once made every later save fail, hours after the start.
     def test_planted_generations(self):
         for name in ["GENERATION", ".tmp-1-9223372036854775807"]:
             with self.subTest(name):
@@ -208,7 +208,7 @@ class BadInput(unittest.TestCase):
         change('"model.context":64.5', '"model.context":64000')
         self.refused(65, [str(manifest), "parameters"], "generate", "--checkpoint", steps[-1])
 
-    # The kernel ends a process that writes beyond the limit, unless it ignores the signal.
+    # The kernel kills a process that writes beyond the limit, unless it ignores the signal.
     def test_a_limit_of_file_sizes(self):
         config = self.config("filesize")
         limited = ["bash", "-c", 'ulimit -f 64 && exec "$@"', "bash"]
@@ -244,7 +244,7 @@ class BadInput(unittest.TestCase):
         process = harness.start("train", config, "checkpoint.allow_change=optimizer.schedule.steps",
                                 ranks=1, log=log)
         try:
-            # The run goes on beyond what was done, and holds the lock by then.
+            # When DONE is gone, the run is past its old end and holds the lock.
             while (run_dir / "DONE").exists():
                 self.assertIsNone(process.poll(), log.read_text())
             self.refused(77, ["another run", str(harness.run_dir(config))], "train", config)
@@ -308,7 +308,7 @@ class BadInput(unittest.TestCase):
         self.assertEqual((reason["code"], reason["kind"]), (3, "numerics"))
         null = [m for m in harness.metrics(config) if m["loss"] is None or m["grad_norm"] is None]
         self.assertTrue(null)
-        # The steps that were skipped left the weights as they were.
+        # The skipped steps did not change the weights.
         bad = min(m["step"] for m in null)
         steps = sorted((harness.run_dir(config) / "checkpoints").glob("step-*"))
         after = [s for s in steps if int(s.name[5:]) >= bad]
@@ -319,10 +319,10 @@ class BadInput(unittest.TestCase):
     def test_full_and_read_only_disks(self):
         mount = self.folder / "disk"
         mount.mkdir()
-        # mounts live in a namespace of the command's own and go with it
+        # Mounts are in the command's own namespace and disappear with it.
         def on_disk(options, *arguments):
             words = " ".join(f"'{w}'" for w in harness.command(arguments, 2))
-            # In a chroot the root is no mount point and has nothing to be made private.
+            # In a chroot, "/" is no mount point, so it cannot and need not be made private.
             script = (f"mount --make-rprivate / 2>/dev/null; mount -t tmpfs -o {options} none "
                       f"{mount} && mkdir -p {mount}/c && {words}")
             if ",then-ro" in options:

@@ -1,5 +1,5 @@
-"""A batch that grows while a run trains: the same bits in every layout and across a resume in the
-middle of the ramp, what logs and checkpoints count, a rewind, and what is refused."""
+"""Tests a batch that grows during a run: the same bits in every layout and after a resume within
+the ramp, the counts in logs and checkpoints, a rewind, and what is refused."""
 
 import json
 import re
@@ -60,13 +60,13 @@ class BatchRamp(unittest.TestCase):
             config = self.config(f"layout-{number}")
             harness.must(harness.run("train", config, *RAMP, *words, ranks=ranks))
             self.assert_same_as_reference(config)
-        # The comparison can fail: another ramp is another run.
+        # Another ramp is another run, which shows that the comparison can fail.
         other = self.config("other")
         harness.must(harness.run("train", other, *ramp(2, 2, 4)))
         self.assertNotEqual(harness.digest(other), harness.digest(self.reference))
 
     def test_the_same_bits_after_a_resume(self):
-        # Goes on from step 6, where the batch changes, and from step 8, where it does not.
+        # The run resumes from step 6, where the batch changes, and from step 8, where it does not.
         config = self.config("killed", checkpoint__every=2, checkpoint__async="false")
         for (ranks, words), step in zip(LAYOUTS[1:], (7, 3, 0)):
             plan = f"step.end:0:{step}:kill" if step else ""
@@ -85,7 +85,7 @@ class BatchRamp(unittest.TestCase):
         for line in harness.metrics(self.reference):
             seen += size(line["step"] - 1)
             self.assertEqual(line["tokens"], seen * SEQUENCE)
-            # Steps are logged one by one.
+            # Every step has its own line.
             tokens = 1e-3 * line["step_ms"] * line["tokens_per_s"]
             self.assertAlmostEqual(tokens / (size(line["step"] - 1) * SEQUENCE), 1, places=6)
         self.assertEqual(self.manifest(self.reference)["samples"], seen)
@@ -106,7 +106,7 @@ class BatchRamp(unittest.TestCase):
 
     def test_a_rewind_leaves_batches_of_the_ramp_out(self):
         noisy = (divergence_test.make_noisy_dataset(self.folder), self.datasets[1])
-        words = ramp(2, 2, 10)  # the noise, samples 160 to 183, lies in batches of 8
+        words = ramp(2, 2, 10)  # the noise, samples 160 to 183, is in batches of 8
         bits = []
         for number, (ranks, layout) in enumerate(LAYOUTS[:4:2]):
             config = self.config(f"rewind-{number}", noisy, train__global_batch=16,
@@ -121,7 +121,7 @@ class BatchRamp(unittest.TestCase):
         sizes = [size(batch, 2, 2, 10, 16) for batch in range(44 + window["count"])]
         self.assertEqual(self.manifest(config)["samples"], sum(sizes))
         first, end = window["first"], window["first"] + window["count"]
-        # Batches of 6 and of 8; the noise lies in 35 to 37.
+        # The batches left out have 6 and 8 samples; the noise is in batches 35 to 37.
         self.assertEqual((first, end), (28, 38))
         trained = sum(sizes[:first]) + sum(sizes[end:])
         self.assertEqual(harness.metrics(config)[-1]["tokens"], trained * SEQUENCE)
@@ -136,7 +136,7 @@ class BatchRamp(unittest.TestCase):
         allow = "checkpoint.allow_change=[train, optimizer]"
         self.refused(["has seen 60 samples, which are not 12 batches of train.global_batch 8 and "
                       "train.batch_ramp"], "train", config, *grow, *ramp(2, 2, 2), allow)
-        # One that has seen the same samples so far may go on.
+        # A run that has used the same samples so far may resume.
         self.refused(["train.global_batch: checkpoint 8, run 12", "accept a field"], "train",
                      config, *grow, *RAMP, "train.global_batch=12")
         harness.must(harness.run("train", config, *grow, *RAMP, allow, "train.global_batch=12"))

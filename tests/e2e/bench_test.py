@@ -1,4 +1,5 @@
-"""`trireme bench coll|p2p|pairs` as site scripts read them: text by position, JSON strictly."""
+"""Tests the output of `trireme bench coll|p2p|pairs` as site scripts parse it: text by position,
+and strict JSON."""
 
 import csv
 import json
@@ -10,8 +11,8 @@ import xml.etree.ElementTree
 
 import harness
 
-# Where nccl-tests' printf puts its columns: 12, 12, 8, 6 and 6 wide with two blanks between, then
-# twice 7, 6, 6 and 6.
+# The columns of nccl-tests' printf: widths 12, 12, 8, 6 and 6 with two blanks between, then twice
+# 7, 6, 6 and 6.
 STARTS = [0, 14, 28, 38, 46, 54, 63, 71, 79, 87, 96, 104, 112]
 ENDS = [12, 26, 36, 44, 52, 61, 69, 77, 85, 94, 102, 110, 118]
 COLUMNS = ["size", "count", "type", "redop", "root", "time", "algbw", "busbw", "wrong", "in_time",
@@ -22,7 +23,7 @@ FACTORS = {"all_reduce": lambda n: 2 * (n - 1) / n, "reduce_scatter": lambda n: 
 
 
 def strict(path):
-    """JSON without the extensions that Python lets pass."""
+    """Parses JSON without the extensions that Python accepts."""
     def refuse(word):
         raise ValueError(f"{word} is not JSON")
 
@@ -36,7 +37,8 @@ def strict(path):
 
 
 def table(text):
-    """The rows of a table, by position; nccl-tests prints N/A one character short."""
+    """Returns the rows of a table, parsed by position. nccl-tests prints N/A one character too
+    early."""
     rows = []
     for line in text.splitlines():
         if line.startswith("#") or not line.strip():
@@ -62,7 +64,7 @@ class Coll(unittest.TestCase):
             for prefix in ("", "in_"):
                 time, algbw, busbw = (float(row[prefix + c]) for c in ("time", "algbw", "busbw"))
                 self.assertGreater(time, 0)
-                # Two decimals in each: algbw = size / time, busbw = algbw x factor.
+                # Each is rounded to two decimals: algbw = size / time, busbw = algbw x factor.
                 self.assertAlmostEqual(busbw, algbw * factor, delta=0.005 * (1 + factor) + 1e-9)
                 exact = int(row["size"]) / (time * 1e-6) / 1e9
                 slack = exact * 0.005 / time + 0.0051
@@ -120,7 +122,7 @@ class Coll(unittest.TestCase):
             self.assertEqual(len(samples["in_place"]), 5)
             self.assertLessEqual(metrics["time_us_low"], metrics["time_us"])
             self.assertLessEqual(metrics["time_us"], metrics["time_us_high"])
-            # MPI reduces no bfloat16.
+            # MPI cannot reduce bfloat16.
             reduces = result["params"]["redop"] is not None
             self.assertEqual("ratio" in metrics, not reduces, result["params"])
             if not reduces:
@@ -145,8 +147,8 @@ class Coll(unittest.TestCase):
                          ["in_place", "out_of_place", "peer_in_place", "peer_out_of_place"])
 
     def shared_memory(self, word):
-        """The files of the memory that the ranks share, of those with this word on their command
-        lines."""
+        """Returns the files of the memory that the ranks share, for processes with this word in
+        their command line."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -160,7 +162,7 @@ class Coll(unittest.TestCase):
         return found
 
     def corrupt(self, path, rounds):
-        """Bits flip in the middle of the memory, where the arrays are."""
+        """Flips bits in the middle of the memory, where the arrays are."""
         try:
             with open(path, "r+b", buffering=0) as file:
                 size = file.seek(0, os.SEEK_END)
@@ -248,7 +250,7 @@ class PointToPoint(unittest.TestCase):
     def test_a_matrix_of_many_ranks_fits_a_terminal(self):
         lines = harness.must(self.pairs(ranks=6)).stdout.splitlines()
         rows = [line for line in lines if re.match(r" +[0-5]  \S", line)]
-        self.assertEqual(len(rows), 2 * 2 * 6)  # two matrices, in two parts
+        self.assertEqual(len(rows), 2 * 2 * 6)  # two matrices, each in two parts
         self.assertEqual([line for line in rows if len(line) > 80], [])
 
     def test_pairs_below_the_threshold(self):

@@ -1,4 +1,4 @@
-"""What needs no training: impossible values, outputs that are full, help and version."""
+"""Tests what needs no training: impossible values, outputs that are full, help and version."""
 
 import json
 import re
@@ -89,7 +89,7 @@ class CommandLine(unittest.TestCase):
                      "ls", "x", "--jsn")
 
     def check_help(self, words):
-        """A command's help reads as it should; so does that of its commands."""
+        """Checks the help of a command and of all its subcommands."""
         text = harness.must(harness.run(*words, "--help")).stdout
         with self.subTest(words):
             self.assertTrue(text.startswith("Usage: " + " ".join(["trireme", *words])), text)
@@ -107,7 +107,7 @@ class CommandLine(unittest.TestCase):
             self.check_help([*words, name])
 
     def check_entries(self, listed, words):
-        """Each has a description that begins with a capital letter and has no period."""
+        """Checks that each entry has a description with a capital letter and no period."""
         described = []
         for line in listed.splitlines():
             head = re.match(r"  (?:    )?(-\S.*?|\S.*?)(?:  +(\S.*))?$", line)

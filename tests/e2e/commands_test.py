@@ -1,4 +1,4 @@
-"""Every subcommand once, as the documents show it; its JSON read by a strict parser."""
+"""Runs every subcommand once as the documents show it, and parses its JSON strictly."""
 
 import hashlib
 import json
@@ -67,7 +67,7 @@ class Commands(unittest.TestCase):
         self.assertTrue(list((harness.run_dir(self.config) / "tensorboard").glob("events*")))
 
     def test_peak_memory_is_that_of_the_program(self):
-        """And not that of a larger process which started it."""
+        """The peak is not that of a larger process which started the program."""
         config = harness.write_config(self.folder / "peak.yaml", self.datasets, train__steps=2)
         held = b"x" * (1 << 30)
         harness.must(harness.run("train", config))
@@ -80,7 +80,7 @@ class Commands(unittest.TestCase):
         victim = self.folder / "victim"
         temporary.mkdir()
         victim.mkdir()
-        # Links under every name that the numbers of the next processes would give.
+        # Plant links under all names that the ids of the next processes could lead to.
         pid = os.getpid()
         for number in range(pid, pid + 4000):
             (temporary / f"trireme-bench-{number}").symlink_to(victim)
@@ -120,7 +120,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(command[:4], ["trireme", "train", str(self.config), "run.name=x"])
         longer = [word for word in command[4:] if not word.startswith("train.steps=")]
         harness.must(harness.run("config", "show", self.config, *longer))
-        # The resolved configuration is itself a configuration.
+        # The resolved configuration is a valid configuration.
         resolved = harness.run_dir(self.config) / "config.yaml"
         harness.must(harness.run("train", resolved, ranks=2))
 
@@ -136,7 +136,7 @@ class Commands(unittest.TestCase):
         for key, meaning in meanings.items():
             without_links = re.sub(r"\[\w+\]\((\w+\.md)\)", r"docs/\1", meaning)
             meanings[key] = without_links.replace("`", "")
-        # The document and trireme.yaml(5) say the same of each key.
+        # The document and trireme.yaml(5) have the same text for each key.
         self.assertEqual({k["key"]: k["doc"] for k in shown["keys"]}, meanings)
 
     def test_every_config_in_the_tree_parses(self):
@@ -201,7 +201,7 @@ class Commands(unittest.TestCase):
         self.assertEqual([(s["prompt_number"], s["sample"], s["prompt"]) for s in several],
                          [(1, 1, "the ship"), (1, 2, "the ship"),
                           (2, 1, "a harbour"), (2, 2, "a harbour")])
-        self.assertEqual(several[0], alone)  # whatever else is drawn
+        self.assertEqual(several[0], alone)  # independent of the other samples
         self.assertNotEqual(several[1]["text"], alone["text"])
         lines = self.folder / "prompts.jsonl"
         lines.write_text('{"prompt": "the ship"}\n{"prompt": "a harbour"}\n')
@@ -241,7 +241,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(before, sorted(p.name for p in self.checkpoints.glob("step-*")))
 
     def test_plan(self):
-        """Every figure is XML with a box for every step, within its frame."""
+        """Every figure is valid XML, with a box for every step inside its frame."""
         for schedule, chunks in [("gpipe", 1), ("1f1b", 1), ("zero_bubble", 1), ("interleaved", 3)]:
             with self.subTest(schedule):
                 file = self.folder / f"{schedule}.svg"
@@ -304,7 +304,7 @@ class Commands(unittest.TestCase):
                     self.assertIn("fraction_of_ceiling", result["metrics"])
 
     def test_pipelines(self):
-        """Two stages that sleep, and two that compute."""
+        """Runs two stages that sleep, and two that compute."""
         file = self.folder / "pipeline.json"
         for words in [["pipeline", "--schedule", "zero_bubble", "--micro-batches", 4,
                        "--rounds", 3],

@@ -1,6 +1,6 @@
-"""Rows 47 and 48: numbers that go wrong on one rank, and data that throws a run off. All ranks
-decide alike; every layout that resumes any other ends with the bits of the run that nothing
-stopped."""
+"""Rows 47 and 48 of docs/faults.md: wrong numbers on one rank, and data that makes a run diverge.
+All ranks make the same decision, and every layout that resumes another one ends with the bits of an
+uninterrupted run."""
 
 import json
 import random
@@ -13,29 +13,29 @@ from launch_harness import Launch
 
 STEPS = 32
 EVERY = 4
-# Batches of 8 samples of 48 tokens; the file is read in order.
+# Batches have 8 samples of 48 tokens; the file is read in order.
 NOISE = (20 * 8 * 48, 3 * 8 * 48)
 POLICY = {
     "divergence__spike": "rewind",
     "divergence__rewind_steps": 4,
     "divergence__skip_batches": 3,
 }
-# ranks, layout
+# (ranks, layout)
 LAYOUTS = [(2, ""), (4, "parallel.zero=3"), (2, "parallel.pp=2"), (1, "")]
 
 
 def make_noisy_dataset(folder):
-    """Text that turns into noise for a while."""
+    """Makes a dataset of text that turns into noise for a while."""
     text = folder / "text-noisy"
     harness.make_text(text, 120_000, 0)
     whole = bytearray(b"".join((text / f"text{i}.txt").read_bytes() for i in range(3)))
     first, count = NOISE
-    # Bytes of ASCII, each as likely as any other.
+    # The noise is printable ASCII, with all characters equally likely.
     drawn = random.Random(5)
     whole[first:first + count] = bytes(drawn.randrange(33, 127) for _ in range(count))
     shutil.rmtree(text)
     text.mkdir()
-    # Two documents; the noise lies in the second.
+    # There are two documents, and the noise is in the second one.
     (text / "a.txt").write_bytes(whole[:first - 1000])
     (text / "b.txt").write_bytes(whole[first - 1000:])
     out = folder / "noisy"
@@ -82,7 +82,7 @@ class Divergence(unittest.TestCase):
         self.assertEqual(len(harness.loss_bits(config)), STEPS)
         quiet = self.config("quiet")
         self.assertNotIn("deviations", self.ends_with(0, quiet))
-        # The detector looks on: the bits are those of a run without it.
+        # The detector alone changes nothing: the bits are those of a run without it.
         ignore = self.config("ignore", self.noisy, divergence__spike="ignore")
         self.assertNotIn("deviations", self.ends_with(0, ignore))
         self.assertEqual(harness.digest(config), harness.digest(ignore))
@@ -109,14 +109,15 @@ class Divergence(unittest.TestCase):
         self.assertEqual(len(origins), 3, text)
         for sample, first, last in (map(int, origin) for origin in origins):
             self.assertEqual((first, last), (48 * sample, 48 * sample + 48))
-            # A token or two stand between the documents.
+            # There are one or two tokens between the documents.
             self.assertTrue(NOISE[0] - 48 <= first <= sum(NOISE) + 48, text)
         rewound = self.events(reference, "rewind")
         self.assertEqual(len(rewound), 1, text)
         counters = self.counters(reference)
         self.assertEqual(counters["rewinds"], 1)
         window = counters["left_out"][0]
-        # All of the noise, and what was asked for beyond the step that stood out.
+        # The run left out all of the noise, and the requested batches after the step with the
+        # spike.
         self.assertEqual(window["step"] % EVERY, 0)
         self.assertLessEqual(window["first"], 20)
         self.assertGreaterEqual(window["first"] + window["count"], 23)
@@ -129,7 +130,7 @@ class Divergence(unittest.TestCase):
             self.ends_with(0, config, *filter(None, [layout]), ranks=ranks)
             self.assertEqual(bits, harness.loss_bits(config), layout)
             self.assertEqual(digest, harness.digest(config), layout)
-        # Tensor parallelism has bits of its own, the same with stages; it decides alike.
+        # Tensor parallelism has bits of its own, also with stages, but makes the same decisions.
         config = self.config("rewind-tp", self.noisy, **POLICY)
         self.ends_with(0, config, "parallel.tp=3", ranks=3)
         self.assertEqual(self.counters(config)["left_out"], [window])
@@ -140,7 +141,8 @@ class Divergence(unittest.TestCase):
         staged = self.config("rewind-tp-pp", self.noisy, **POLICY)
         self.ends_with(0, staged, "parallel.tp=3", "parallel.pp=2", ranks=6)
         self.assertEqual(of_tp, harness.loss_bits(staged))
-        # Killed in the replay, in the rewind, before and after its save; each start another layout.
+        # The run is killed in the replay, in the rewind, and before and after its save; every start
+        # has another layout.
         config = self.config("rewind-killed", self.noisy, **POLICY)
         plans = ["load.manifest:0:1:kill", "load.manifest:0:3:kill", "ckpt.rename:0:1:kill",
                  "ckpt.latest_written:0:1:kill", ""]
@@ -158,9 +160,9 @@ class Divergence(unittest.TestCase):
                              **{**POLICY, "divergence__max_rewinds": 0})
         text = self.ends_with(3, config)
         self.assertIn("divergence.max_rewinds", text)
-        # Every start comes to the same end.
+        # Every start ends in the same way.
         self.assertIn("divergence.max_rewinds", self.ends_with(3, config))
-        # One that goes on into the noise again and again.
+        # This run reaches the noise again after each rewind.
         config = self.config("twice", self.noisy, **{**POLICY, "divergence__skip_batches": 0,
                                                      "divergence__max_rewinds": 1})
         text = self.ends_with(3, config)
@@ -199,7 +201,7 @@ class Divergence(unittest.TestCase):
         self.assertRegex(self.ends_with(0, config, plan="step.loss:1:8:nan"), words)
         done = harness.run_dir(config) / "DONE"
         self.assertTrue(done.exists())
-        # The same after a restart that has only to finish.
+        # The result is the same after a restart that only has to finish.
         done.unlink()
         self.assertRegex(self.ends_with(0, config), words)
         self.assertTrue(done.exists())
@@ -225,7 +227,7 @@ class Divergence(unittest.TestCase):
                 text = self.ends_with(76, config, plan=plan)
                 self.assertRegex(text, words)
                 self.assertEqual(self.events(config, "rewind"), [])
-                # The next start has no such fault, and the bits of a run that had none.
+                # The next start has no fault, and ends with the bits of a run that had none.
                 self.ends_with(0, config)
                 clean = self.clean_digest()
                 self.assertEqual(harness.digest(config), clean)
@@ -242,7 +244,8 @@ class Divergence(unittest.TestCase):
         self.assertEqual(harness.digest(config), self.clean_digest())
 
     def test_a_rewind_beside_copies_in_memory(self):
-        """The step gone back to is in memory too, and what memory holds beyond it is given up."""
+        """The rewind goes to a step that is also in memory, and later steps in memory are
+        discarded."""
         plain, copies = (self.config(name, self.noisy, **POLICY, **keys) for name, keys in
                          [("on-disk", {}), ("in-memory", {"checkpoint__memory_every": 2})])
         self.ends_with(0, plain)
@@ -253,7 +256,7 @@ class Divergence(unittest.TestCase):
         self.assertEqual(len(self.events(copies, "rewind")), 1)
         self.assertEqual(harness.digest(plain), harness.digest(copies))
         self.assertEqual(harness.loss_bits(plain), harness.loss_bits(copies))
-        # Killed some steps after the rewind, with steps of the new line in memory alone.
+        # The run is killed some steps after the rewind, when the newest steps are in memory only.
         shutil.rmtree(harness.run_dir(copies))
         with Launch(copies, options=options,
                     env={"TRIREME_FAULTS": "step.end@1:1:27:kill"}) as launch:
@@ -267,7 +270,7 @@ class Divergence(unittest.TestCase):
         self.ends_with(0, config, plan="step.gradient:1:82:scale=20")
         before = sorted(p.name for p in (harness.run_dir(config) / "checkpoints").glob("step-*"))
         logged = (harness.run_dir(config) / "metrics.jsonl").read_bytes()
-        # Step 32 and the checkpoint of step 28 before it: all that came of the fault is in both.
+        # Step 32 and the checkpoint of step 28 both contain all effects of the fault.
         for ranks, layout in [(2, ""), (1, ""), (2, "parallel.pp=2")]:
             text = self.ends_with(0, config, *filter(None, [layout, "--replay", "32"]),
                                   ranks=ranks)

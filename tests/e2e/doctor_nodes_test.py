@@ -1,4 +1,4 @@
-"""trireme doctor over several hosts (tests/support/hosts.py) that differ. Needs root."""
+"""Runs trireme doctor on several hosts that differ (tests/support/hosts.py). Needs root."""
 
 import json
 import pathlib
@@ -32,7 +32,7 @@ class DoctorNodesTest(unittest.TestCase):
                         "-ec", script], check=True)
 
     def doctor(self, *arguments):
-        """Its exit code, and what it found as [(where, what)]."""
+        """Returns the exit code and the findings as [(where, what)]."""
         words = [harness.PROGRAM, "doctor", str(self.config), f"run.dir={self.runs}/first",
                  "--json", *arguments]
         process = self.hosts.start_mpirun(2, words, stdout=subprocess.PIPE, text=True)

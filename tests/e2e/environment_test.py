@@ -1,6 +1,6 @@
-"""What the environment may do: under each variable and limit a run has the bits of a clean run, or
-is refused with the right exit code and the cause by name (docs/reproducibility.md, "What the
-environment may do")."""
+"""Tests the effects of the environment: under each variable and limit, a run either has the bits of
+a clean run, or is refused with the right exit code and a message that names the cause
+(docs/reproducibility.md, "What the environment may do")."""
 
 import concurrent.futures
 import itertools
@@ -20,19 +20,19 @@ numbers = itertools.count()
 
 
 class Row:
-    """One start: what it finds around it, and how it ends."""
+    """One start: its environment, and how it ends."""
 
     def __init__(self, name, env=None, limits=None, code=0, words=(), before=None, keys=()):
         self.name = name
-        self.env = env or {}  # None: unset
+        self.env = env or {}  # None removes a variable
         self.limits = limits or {}
-        self.code = code  # 0: with the bits of a clean run
-        self.words = words  # on stderr
+        self.code = code  # 0 also means the bits of a clean run
+        self.words = words  # expected on stderr
         self.before = before  # called in the child
-        self.keys = keys  # of the configuration
+        self.keys = keys  # keys of the configuration
 
 
-# Smaller teams than the two threads asked for.
+# These lead to fewer than the two threads that the run asks for.
 TEAMS = [
     {"OMP_DYNAMIC": "true"},
     {"OMP_THREAD_LIMIT": "1"},
@@ -41,14 +41,15 @@ TEAMS = [
 
 
 def has_table(name):
-    """Whether this processor runs the kernels."""
+    """Returns whether this processor supports the kernels."""
     flags = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     needed = {"avx2": " avx2 ", "avx512": " avx512vl "}.get(name, "")
     return needed in flags
 
 
 def variables():
-    """Of OpenMP, oneDNN, the C library, MPI, UCX and the shell: none may change a bit."""
+    """Variables of OpenMP, oneDNN, the C library, MPI, UCX and the shell, which must not change any
+    bit."""
     rows = [Row(f"{k}={v}", {k: v}) for k, v in SETTINGS]
     rows += [Row(f"{k} unset", {k: None}) for k in ["HOME", "PATH", "USER", "LANG"]]
     return rows
@@ -111,14 +112,14 @@ REFUSED += [Row(f"attempt {value}", {"TRIREME_GENERATION": value}, code=2,
             for value in ["-5", "0", "99999999999999999999", "1x"]]
 REFUSED += [Row("a node's folder that is a file", {"TRIREME_NODE_DIR": "/dev/null"}, code=2,
                 words=["TRIREME_NODE_DIR", "/dev/null"])]
-# What a library that is loaded before the program may have done by then.
+# A library that is loaded before the program may have done this.
 SOURCE = """
 #include <fenv.h>
 #include <locale.h>
 #include <xmmintrin.h>
 __attribute__((constructor)) static void change(void) { WHAT; }
 """
-# What one may do while the program runs: in new threads, or in calls.
+# A library may do this while the program runs, in new threads or in calls.
 WHILE_RUNNING = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -183,7 +184,7 @@ class Environment(unittest.TestCase):
         cls.clean = {}
 
     def train(self, row):
-        """The run's result and, where it succeeded, the digest of its checkpoint."""
+        """Returns the result of the run and, if it succeeded, the digest of its checkpoint."""
         folder = self.folder / f"run-{next(numbers)}"
         folder.mkdir()
         env = {**harness.ENVIRONMENT, **row.env}
@@ -216,7 +217,8 @@ class Environment(unittest.TestCase):
         return result, bits
 
     def check(self, rows, clean):
-        """Two at a time: a start of one process waits for much that is not a processor."""
+        """Runs two rows at a time, as a start of one process mostly waits for other things than a
+        processor."""
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for row, (result, bits) in zip(rows, pool.map(self.train, rows)):
                 with self.subTest(row.name):
@@ -269,7 +271,7 @@ class Environment(unittest.TestCase):
                     try:
                         os.sched_setaffinity(int(task.name), one)
                     except ProcessLookupError:
-                        pass  # a thread that has ended
+                        pass  # the thread has ended
                 time.sleep(0.05)
         finally:
             harness.end_group(process)
@@ -287,14 +289,14 @@ class Environment(unittest.TestCase):
         self.check(modes, self.clean_run(keys=keys))
 
     def test_other_instructions_are_told(self):
-        """What oneDNN may use is part of the fingerprint: ranks must agree in it, and a run that
-        goes on with other instructions is warned."""
+        """The instructions that oneDNN may use are part of the fingerprint: ranks must agree on
+        them, and a run that resumes with other instructions prints a warning."""
         if not has_table("avx512"):
             self.skipTest("oneDNN takes AVX2 in any case")
         limited = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
         clean = self.clean_run()
         result, other = self.train(Row("limited", limited))
-        self.assertNotEqual(other, clean)  # so the fingerprints had better differ
+        self.assertNotEqual(other, clean)  # different bits, so the fingerprints must differ
         words = r"warning.* matrix products use avx2 instead of avx512_core\w* \(%s=AVX2\)"
         self.assertRegex(result.stderr, words % "ONEDNN_MAX_CPU_ISA")
         result, _ = self.train(Row("older name", {"DNNL_MAX_CPU_ISA": "AVX2"}))
@@ -334,7 +336,7 @@ class Environment(unittest.TestCase):
     def test_limits_do_not_matter(self):
         limits = LIMITS
         if b"__asan_init" in pathlib.Path(harness.PROGRAM).read_bytes():
-            # AddressSanitizer itself takes more address space, and more of a stack.
+            # AddressSanitizer needs more address space and stack itself.
             limits = [row for row in LIMITS if resource.RLIMIT_AS not in row.limits]
         self.check(limits, self.clean_run())
 

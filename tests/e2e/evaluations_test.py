@@ -1,5 +1,6 @@
-"""Evaluations while training: a bad validation set never costs weights, best steps are kept, a run
-that no longer improves ends, and a run that was killed decides as one that was not."""
+"""Tests evaluations during training: a bad validation set never costs weights, the best steps are
+kept, a run that no longer improves ends, and a killed run makes the same decisions as an
+uninterrupted one."""
 
 import os
 import pathlib
@@ -100,7 +101,8 @@ class Evaluations(unittest.TestCase):
                 self.assertIn(6, self.saved_steps(config))
 
     def stop_at(self, name, copy, fault, change, **keys):
-        """A run that is stopped at `fault`, goes on after change(), and ends: code and log."""
+        """Stops a run at `fault`, calls change(), continues the run, and returns config, exit code
+        and log."""
         config = self.config(name, copy, **keys)
         process = harness.start("train", config, "train.global_batch=2", "train.micro_batch=2",
                                 ranks=1, log=self.folder / f"{name}.log",
@@ -116,7 +118,8 @@ class Evaluations(unittest.TestCase):
         return config, code, (self.folder / f"{name}.log").read_text()
 
     def test_damage_to_blocks_that_were_verified_is_found(self):
-        """The first evaluation has read all of the set; a training set is one block, too."""
+        """The first evaluation has verified the whole set. A training set is one digest block, too.
+        """
         copy = self.copy_of_validation("data-later")
         shard = shard_of(copy)
         config, code, log = self.stop_at("later", copy, "step.evaluate:0:2:stop",
@@ -152,7 +155,7 @@ class Evaluations(unittest.TestCase):
         whole = self.config("whole", **keys)
         harness.must(harness.run("train", whole, ranks=2))
         killed = self.config("killed", **keys)
-        for passage in (2, 2, 1):  # the evaluations of steps 4, 6 and 6
+        for passage in (2, 2, 1):  # during the evaluations of steps 4, 6 and 6
             result = harness.run("train", killed, ranks=2,
                                  env={"TRIREME_FAULTS": f"step.evaluate:0:{passage}:kill"})
             self.assertNotEqual(result.returncode, 0)
@@ -164,7 +167,7 @@ class Evaluations(unittest.TestCase):
             return [{key: m.get(key) for key in exact} for m in harness.metrics(config)]
 
         self.assertEqual(lines(killed), lines(whole))
-        # A stop leaves the evaluation of its step to the next start.
+        # A stopped run leaves the evaluation of its last step to the next start.
         stopped = self.config("stopped", **keys)
         process = harness.start("train", stopped, ranks=2, log=self.folder / "stopped.log",
                                 env={"TRIREME_FAULTS": "step.end:0:3:stop"})

@@ -1,6 +1,6 @@
-"""Planned faults (TRIREME_FAULTS) in a run of two ranks: SIGKILL of each rank at every fault point,
-the next start going on from what is left and being killed in its turn at the next point; then other
-ways to fail. The oracle: digest and loss bits of the uninterrupted run."""
+"""Planned faults (TRIREME_FAULTS) in a run of two ranks. Each rank is killed at every fault point;
+the next start resumes from what is left and is killed at the next point. Other failures follow. The
+oracle is the digest and the loss bits of the uninterrupted run."""
 
 import concurrent.futures
 import json
@@ -16,15 +16,15 @@ import harness
 
 STEPS = 12
 EVERY = 2
-# Points that rank 0 alone passes.
+# The points that only rank 0 passes.
 ROOT_ONLY = re.compile(r"ckpt\.(manifest|directory|fence|rename|latest|gc_)|finish\.done|"
                        r"file\.rename")
-# Passed by a run that finds a checkpoint.
+# The points that only a run with a checkpoint passes.
 LOADING = re.compile(r"load\.")
 
 
 def is_running(pid):
-    """Not a zombie, which waits for whoever started it."""
+    """Returns whether the process runs; a zombie does not."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
@@ -40,7 +40,7 @@ class Faults(unittest.TestCase):
         harness.must(harness.run("train", cls.reference, ranks=2))
         cls.bits = harness.loss_bits(cls.reference)
         cls.digest = harness.digest(cls.reference)
-        # As it stands after a kill: some steps done, DONE not written.
+        # This run is in the state after a kill: some steps are done and DONE is missing.
         cls.begun = cls.make_config("begun")
         cls.killed(cls.begun, "step.end:1:8:kill")
 
@@ -73,7 +73,8 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.bits, harness.loss_bits(config), why)
 
     def assert_sound(self, config, why):
-        """After any death: the newest checkpoint is whole, LATEST is no newer, no rank is left."""
+        """After any death, the newest checkpoint is valid, LATEST is not newer, and no rank is
+        left."""
         run_dir = harness.run_dir(config)
         checkpoints = run_dir / "checkpoints"
         steps = sorted(checkpoints.glob("step-*"))
@@ -92,7 +93,7 @@ class Faults(unittest.TestCase):
         if metrics.exists() and steps:
             done = [json.loads(x)["step"] for x in metrics.read_text().splitlines()]
             newest = int(steps[-1].name[5:])
-            # One interval, and the one whose save was under way.
+            # At most one interval is lost, and the one whose save was in progress.
             self.assertLessEqual(max(done, default=0) - newest, 2 * EVERY + 1, why)
 
     def wait_for_end_of(self, pid, why):
@@ -103,21 +104,22 @@ class Faults(unittest.TestCase):
 
     def sites(self):
         listed = json.loads(harness.must(harness.run("config", "faults", "--json")).stdout)
-        # Those of the nodes' memory: memory_checkpoints_test.py.
+        # memory_checkpoints_test.py tests the sites of checkpoints in memory.
         return [site["site"] for site in listed["sites"] if not site["site"].startswith("memory.")]
 
     def test_sigkill_of_each_rank_at_every_site(self):
-        # At memory.* kills memory_checkpoints_test.py.
+        # memory_checkpoints_test.py kills ranks at memory.*.
         cells = [(site, rank) for site in self.sites() for rank in (0, 1)
                  if not site.startswith("memory.") and (rank == 0 or not ROOT_ONLY.match(site))]
         self.assertGreater(len(cells), 60)
-        # Two at a time: for half of its life a killed run is mpirun, waiting for ranks to die.
+        # Run two at a time: for half of its time, a killed run is an mpirun that waits for ranks to
+        # end.
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             killed = sum(pool.map(self.kill_one_after_the_other, [cells[0::2], cells[1::2]]))
         self.assertEqual(killed, len(cells))
 
     def kill_one_after_the_other(self, cells):
-        """How many were killed; each start goes on from what the one before has left."""
+        """Returns the number of kills. Each start resumes from what the previous one has left."""
         config, killed = None, 0
         for site, rank in cells:
             plan = f"{site}:{rank}:1:kill"
@@ -175,7 +177,8 @@ class Faults(unittest.TestCase):
         self.assert_same_as_reference(config)
 
     def test_a_fault_that_comes_back_costs_no_checkpoint(self):
-        """Row 52 without a launcher: it is for people, or `trireme launch`, to give up."""
+        """Row 52 of docs/faults.md without a launcher: only people or `trireme launch` can give up.
+        """
         config = self.begun_copy("loop")
         checkpoints = harness.run_dir(config) / "checkpoints"
         before = sorted(p.name for p in checkpoints.glob("step-*"))
@@ -205,7 +208,7 @@ class Faults(unittest.TestCase):
         for zero in (0, 3):
             config = self.make_config(f"straggler-{zero}", train__straggler_every=2,
                                       parallel__zero=zero)
-            # Far above what a rank waits for a core when other tests run beside this one.
+            # This is far longer than a rank waits for a core when other tests run at the same time.
             plan = {"TRIREME_FAULTS": "step.forward:2:*:sleep=0.3"}
             result = harness.must(harness.run("train", config, ranks=4, env=plan))
             named = re.findall(r"straggler: rank (\d+) \(host", result.stderr)
@@ -230,7 +233,7 @@ class Faults(unittest.TestCase):
         process = harness.start("train", config, "comm.deadline.step=2", ranks=2, log=log,
                                 env={"TRIREME_FAULTS": "step.backward:1:4:stop"})
         try:
-            # The rank that waits for it ends, and says for whom it waited.
+            # The rank that waits for the stopped one ends, and names it.
             while "rank 1" not in log.read_text() or "Hang" not in log.read_text():
                 if process.poll() is not None:
                     break
@@ -247,7 +250,7 @@ class Faults(unittest.TestCase):
 
 
 class Signals(unittest.TestCase):
-    """Row 24: signals during start, load and saves, and two of them."""
+    """Row 24 of docs/faults.md: one or two signals during start, load and saves."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,4 +1,5 @@
-"""What the end-to-end tests share: running the program, alone or under mpirun, and small inputs."""
+"""Common parts of the end-to-end tests: running the program, alone or under mpirun, and small
+inputs."""
 
 import atexit
 import hashlib
@@ -46,7 +47,7 @@ MODELS = {"gpt2": GPT2, "llama": LLAMA}
 
 
 def workspace():
-    """A folder that goes away when the tests end."""
+    """Returns a new folder, which is removed when the tests end."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="trireme-e2e-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -58,7 +59,7 @@ def command(arguments, ranks=0):
 
 
 def run(*arguments, ranks=0, timeout=240, env=None):
-    """Runs to the end; the result has returncode, stdout and stderr."""
+    """Runs the program to its end; the result has returncode, stdout and stderr."""
     return subprocess.run(
         command(arguments, ranks),
         env={**ENVIRONMENT, **(env or {})},
@@ -72,7 +73,7 @@ def run(*arguments, ranks=0, timeout=240, env=None):
 
 
 def run_on_full_output(*arguments):
-    """The same, on a standard output without room; the result has returncode and stderr."""
+    """Runs the program with a full standard output; the result has returncode and stderr."""
     with open("/dev/full", "w", encoding="utf-8") as full:
         return subprocess.run(command(arguments), env=ENVIRONMENT, stdin=subprocess.DEVNULL,
                               stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
@@ -80,8 +81,8 @@ def run_on_full_output(*arguments):
 
 
 def start(*arguments, ranks, log, env=None, prefix=()):
-    """Starts in a process group of its own, writing to the file `log`; the words of `prefix` come
-    before the launcher."""
+    """Starts the program in its own process group, writing to the file `log`. The words of `prefix`
+    precede the launcher."""
     with open(log, "ab") as out:
         return subprocess.Popen(
             [*prefix, *command(arguments, ranks)],
@@ -94,7 +95,7 @@ def start(*arguments, ranks, log, env=None, prefix=()):
 
 
 def pids_of_ranks(log_folder, ranks, deadline=60.0):
-    """The ranks of the newest start, from the first line of each rank's log."""
+    """Returns the process ids of the newest start's ranks, from the first lines of their logs."""
     end = time.monotonic() + deadline
     while time.monotonic() < end:
         pids = {}
@@ -110,7 +111,7 @@ def pids_of_ranks(log_folder, ranks, deadline=60.0):
 
 
 def end_group(process):
-    """Ends what start() began, whatever state it is in."""
+    """Kills what start() has started, whatever state it is in."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -119,7 +120,7 @@ def end_group(process):
 
 
 def commands_of(*words):
-    """The commands that a help lists."""
+    """Returns the commands that a help text lists."""
     listed = must(run(*words)).stdout
     if "\nCommands:\n" not in listed:
         return []
@@ -136,7 +137,7 @@ def must(result):
 
 
 def make_text(folder, bytes_wanted, seed):
-    """Text with some order in it: words drawn by a hash, so that it is the same everywhere."""
+    """Makes text with some structure: words chosen by a hash, so that it is the same everywhere."""
     words = "the ship sails under oars along three banks of water while wind and wave turn".split()
     folder.mkdir(parents=True, exist_ok=True)
     out, n = [], 0
@@ -152,7 +153,7 @@ def make_text(folder, bytes_wanted, seed):
 
 
 def make_datasets(folder, bytes_wanted=120_000):
-    """(train, validation) datasets of bytes."""
+    """Returns (train, validation), two datasets of bytes."""
     result = []
     for seed, name in enumerate(["train", "validation"]):
         text = make_text(folder / f"text-{name}", bytes_wanted, seed)
@@ -163,7 +164,7 @@ def make_datasets(folder, bytes_wanted=120_000):
 
 
 def write_config(path, datasets, model="gpt2", precision="fp32", **keys):
-    """A run's file; keys like train__steps=5 change it."""
+    """Writes a run's configuration file; keys such as train__steps=5 change its values."""
     values = {
         "data.train": datasets[0],
         "data.validation": datasets[1],
@@ -208,7 +209,7 @@ def metrics(config):
 
 
 def predicted_memory(config):
-    """Bytes by part, as the last start of the run told of each rank."""
+    """Returns the predicted bytes by part for each rank, as the last start logged them."""
     lines = (run_dir(config) / "logs" / "rank-00000.jsonl").read_text().splitlines()
     told = [line for line in map(json.loads, lines) if line.get("event") == "memory_predicted"]
     return told[-1]["ranks"]

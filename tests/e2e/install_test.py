@@ -1,4 +1,4 @@
-"""cmake --install and what it leaves when it is undone."""
+"""Tests cmake --install, and what remains after it is undone."""
 
 import os
 import pathlib
@@ -25,7 +25,7 @@ class Install(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.prefix = harness.workspace() / "usr"
-        # A folder that was there before, and a neighbour's file.
+        # The folder and a file of another program existed before.
         (cls.prefix / "share/man/man1").mkdir(parents=True)
         (cls.prefix / "share/man/man1/other.1").write_text("of another program")
         cls.before = content(cls.prefix)
@@ -52,10 +52,10 @@ class Install(unittest.TestCase):
                      "share/trireme/cluster/cpu.yaml", "share/trireme/node-health.sh"]:
             self.assertIn(name, found)
         self.check_program()
-        # The debug information that belongs to the program, where debuggers look.
+        # The debug information is where debuggers search for it.
         [debug] = [name for name in found if name.endswith(".debug")]
         self.assertRegex(debug, r"^lib/debug/\.build-id/[0-9a-f]{2}/[0-9a-f]+\.debug$")
-        self.installed()  # a second time changes nothing
+        self.installed()  # installing again changes nothing
         self.assertEqual(content(self.prefix), found)
         self.uninstall()
         self.assertEqual(content(self.prefix), self.before)

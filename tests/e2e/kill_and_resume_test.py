@@ -1,5 +1,6 @@
-"""SIGKILL of any rank at random moments, then resume, also with another number of ranks: the bits
-of the uninterrupted run. SIGTERM and the user signals: saved, exit code 75."""
+"""Kills ranks at random moments and resumes, also with other numbers of ranks; the bits are those
+of the uninterrupted run. After SIGTERM and the user signals, the run saves and exits with code 75.
+"""
 
 import json
 import os
@@ -70,7 +71,7 @@ class KillAndResume(unittest.TestCase):
             finally:
                 harness.end_group(process)
             done = (harness.run_dir(config) / "DONE").exists()
-            # A kill after DONE changes the code, not the result.
+            # A kill after DONE changes the exit code, but not the result.
             self.assertTrue(done or code != 0, log.read_text()[-2000:])
             if done:
                 self.assert_same_as_reference(config)
@@ -112,7 +113,7 @@ class KillAndResume(unittest.TestCase):
                 try:
                     pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", 2)
                     self.wait_for_step(config)
-                    # One rank is enough: all agree at the next step.
+                    # A signal to one rank is enough, as all ranks agree at the next step.
                     os.kill(pids[1], number)
                     self.assertEqual(process.wait(timeout=60), 75, log.read_text()[-2000:])
                 finally:

@@ -1,5 +1,5 @@
-"""trireme launch as the whole of a job of a real Slurm that knows its switches: failure groups,
-variables in spite of --export=NONE, and a batch step that dies while its node lives."""
+"""Runs trireme launch as a whole job of a real Slurm with a topology: failure groups, variables in
+spite of --export=NONE, and a batch step that dies while its node is alive."""
 
 import json
 import os
@@ -20,7 +20,7 @@ SwitchName=s0 Nodes=n[1-2]
 SwitchName=s1 Nodes=n[3-4]
 SwitchName=top Switches=s[0-1]
 """
-# Sites that ask for --export=NONE have their modules set the variables in the script.
+# Sites that require --export=NONE have their modules set the variables in the script.
 SCRIPT = """#!/bin/bash
 #SBATCH --nodes=4 --ntasks-per-node=1 --no-kill --requeue --open-mode=append --time=10
 #SBATCH --output={log} --export=NONE
@@ -49,7 +49,7 @@ class LaunchClusterTest(unittest.TestCase):
                                     train__steps=steps, checkpoint__every=5)
 
     def submit(self, config, *options, faults=""):
-        """The job, and where its launch logs."""
+        """Submits a job and returns its id and the log of its launch."""
         log = config.with_suffix(".log")
         script = config.with_suffix(".sh")
         environment = {**self.cluster.environment, "TRIREME_SITE_DIR": "/nonexistent",
@@ -81,8 +81,8 @@ class LaunchClusterTest(unittest.TestCase):
                 self.assertEqual(dict(zip(launch["nodes"], launch["groups"])),
                                  {"n1": "s0", "n2": "s0", "n3": "s1", "n4": "s1"})
 
-    # With it die the supervisor and every srun of it; the deputy, on another node, has as long as
-    # Slurm gives the job's other steps (KillWait) to requeue the job.
+    # The kill also ends the supervisor and its srun processes. The deputy, on another node, has the
+    # time that Slurm gives the job's other steps (KillWait) to requeue the job.
     def test_a_killed_batch_step_is_requeued(self):
         reference = self.make_config("reference", 40)
         harness.must(harness.run("train", reference, ranks=4))

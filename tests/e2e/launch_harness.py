@@ -1,4 +1,4 @@
-"""Runs under `trireme launch`, for tests: start, hurt, wait, and see what is left."""
+"""Helpers for runs under `trireme launch`: start one, disturb it, wait, and check what is left."""
 
 import json
 import os
@@ -13,7 +13,7 @@ SHM = pathlib.Path("/dev/shm")
 
 
 def processes(**variables):
-    """Processes that were started with these variables in their environment."""
+    """Returns processes that were started with these variables in their environment."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -46,7 +46,7 @@ def eventually(condition, seconds=60, what="it"):
 
 
 class Launch:
-    """A supervisor and what it has started. A context manager: ends all of it."""
+    """A supervisor and its processes, as a context manager that ends all of them."""
 
     def __init__(self, config, *arguments, options=("--local", 2, "--ranks-per-node", 2), env=None,
                  prefix=(), log=None):
@@ -71,7 +71,7 @@ class Launch:
             os.kill(pid, signal.SIGKILL)
 
     def events(self, name=None):
-        """Those of this launch, and of a kind."""
+        """Returns the events of this launch, if `name` is given only those of that kind."""
         path = self.run / "journal.jsonl"
         if not path.exists():
             return []
@@ -84,7 +84,7 @@ class Launch:
         return begun[-1]["launch"] if begun else None
 
     def wait_for(self, name, count=1, seconds=90):
-        """Until so many events of the kind have happened; the last of them."""
+        """Waits until `count` events of the kind have happened, and returns the last of them."""
         def there():
             if self.process.poll() is not None and len(self.events(name)) < count:
                 raise AssertionError(f"it ended before '{name}':\n{self.text()}")
@@ -106,7 +106,7 @@ class Launch:
         return eventually(find, 30, f"rank {number}")[0]
 
     def children(self, word):
-        """Of the supervisor, with this word in their command line."""
+        """Returns the supervisor's children with this word in their command line."""
         path = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(p) for p in path.read_text().split() if word in command_line(int(p))]
 

@@ -1,5 +1,5 @@
-"""trireme launch beside other users' processes and connections that mean no good: they neither keep
-it from relaunching nor are they touched by it."""
+"""Runs trireme launch beside hostile processes and connections of other users. They neither keep it
+from relaunching, nor does it affect them."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from launch_harness import Launch, command_line, eventually
 
 NOBODY = 65534
 STRANGERS = 3000
-# Connects so often to the port, and reads nothing, until its input ends.
+# Opens this many connections to the port, reads nothing, and waits until its input ends.
 CONNECT = """
 import resource, socket, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -28,7 +28,7 @@ sys.stdin.read()
 
 
 def wake_ups(pid):
-    """How often the process has waited for something so far."""
+    """Returns how often the process has been switched out so far."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as status:
         fields = dict(line.split(":", 1) for line in status)
     return int(fields["voluntary_ctxt_switches"]) + int(fields["nonvoluntary_ctxt_switches"])
@@ -47,7 +47,7 @@ class NeighboursTest(unittest.TestCase):
                       env={"TRIREME_FAULTS": "step.forward:*:*:sleep=0.05"})
 
     def users(self):
-        """Prefixes to commands: as this user, and as another one where that can be done."""
+        """Returns command prefixes for this user and, if possible, for another one."""
         as_nobody = ["setpriv", f"--reuid={NOBODY}", "--clear-groups"]
         can = os.geteuid() == 0 and shutil.which("setpriv")
         return [[], as_nobody] if can else [[]]
@@ -88,7 +88,7 @@ class NeighboursTest(unittest.TestCase):
                 self.assertEqual(stranger.stdout.readline(), "connected\n")
             before, seen = wake_ups(launch.process.pid), len(launch.events("status"))
             launch.wait_for("status", seen + 2)
-            # A tick every tenth of a second, reports and the last of the strangers.
+            # The limit covers ten ticks per second, reports, and the last strangers.
             self.assertLess(wake_ups(launch.process.pid) - before, 3000)
             os.kill(agents[1], signal.SIGKILL)
             launch.wait_for("agent_lost")

@@ -1,5 +1,5 @@
-"""trireme launch over several hosts (tests/support/hosts.py: own networks, processes, memory) that
-die, fall silent and come back. Needs root."""
+"""Runs trireme launch on several hosts that die, fall silent and come back. They have their own
+networks, processes and memory (tests/support/hosts.py). Needs root."""
 
 import os
 import pathlib
@@ -77,7 +77,8 @@ class LaunchNodesTest(unittest.TestCase):
                 print(f"{victim} killed: recovery {report['attempts'][1]['recovery_seconds']:.1f} s"
                       f" after {report['attempts'][0]['detect_seconds']:.1f} s", flush=True)
 
-    # No reset tells of it: only silence does. What still works there must not be believed.
+    # No connection is reset, so only silence shows the loss. The lost host's ranks must not count
+    # later.
     def test_a_host_falls_silent_and_comes_back(self):
         config = self.make_config("silent")
         with self.start(config) as launch:
@@ -101,7 +102,7 @@ class LaunchNodesTest(unittest.TestCase):
             report = self.assert_good_end(launch, config, ["node_death", "finished"], ["host0"])
             self.assertEqual(report["attempts"][1]["ranks"], 1)
 
-    # Nothing is on disk: what the dead host held is read from its partner's memory.
+    # Nothing is on disk, so the dead host's shards are read from its partner's memory.
     def test_a_partners_copy_replaces_the_memory_of_a_dead_host(self):
         config = self.make_config("partner", checkpoint__every=1000, checkpoint__memory_every=2)
         with self.start(config) as launch:

@@ -1,6 +1,6 @@
-"""Jobs of `trireme slurm submit --supervised` on a real Slurm (tests/support/slurm_cluster.py):
-ranks, nodes and the batch host are killed, the job is signalled, requeued and cancelled. The bits
-stay the same."""
+"""Jobs of `trireme slurm submit --supervised` on a real Slurm (tests/support/slurm_cluster.py).
+Ranks, nodes and the batch host are killed, and the job is signalled, requeued and cancelled. The
+bits stay the same."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ SLOW = "step.forward:*:*:sleep=0.05"
 
 
 class Job(Launch):
-    """A launch that runs in a job."""
+    """A launch that runs in a Slurm job."""
 
     def __init__(self, cluster, environment, config, *arguments, launcher="mpirun", nodes=4):
         self.cluster = cluster
@@ -44,7 +44,8 @@ class Job(Launch):
         self.cluster.wait_job(self.job, 60)
 
     def forget(self):
-        """What a dead node held is gone with a real one; here another launch would remove it."""
+        """Removes the node folders, which a real node would lose when it dies; another launch would
+        remove them here."""
         for launch in {e["launch"] for e in self.events()}:
             for folder in SHM.glob(f"trireme-*-{launch}-*"):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -58,9 +59,9 @@ class Job(Launch):
         return self.events(name)[count - 1]
 
     def causes(self):
-        """Under srun without one attempt whose rank died in MPI's start, which is not tested here:
-        now and then Slurm's PMIx lets a rank out of MPI_Init early, and what that sends kills
-        one that is not ready (docs/slurm.md)."""
+        """Returns the causes of the ends. Under srun, it omits one attempt whose rank died while
+        MPI started, which is not tested here: Slurm's PMIx sometimes lets a rank leave MPI_Init
+        early, and its messages then kill a rank that is not ready (docs/slurm.md)."""
         ends = self.events("attempt_end")
         early = [e for e in ends if self.launcher == "srun" and e["cause"] == "process_death"
                  and e.get("rank0", {}).get("phase") == "start"]

@@ -1,5 +1,5 @@
-"""trireme launch on this machine: two nodes of two ranks, and what may befall them. Whatever
-happens, the bits are those of the uninterrupted run, and nothing is left behind."""
+"""Runs trireme launch on this machine with two nodes of two ranks, and injects faults. In every
+case the bits are those of the uninterrupted run, and nothing is left behind."""
 
 import json
 import os
@@ -15,11 +15,11 @@ from launch_harness import SHM, Launch, eventually, processes
 
 STEPS = 40
 FAULTY = pathlib.Path(harness.PROGRAM).resolve().parent / "tests/support/libtrireme_faulty_calls.so"
-SLOW = "step.forward:*:*:sleep=0.02"  # long enough to be hurt meanwhile
+SLOW = "step.forward:*:*:sleep=0.02"  # long enough for faults to happen meanwhile
 
 
 def memory_group(folder, most_bytes):
-    """A control group of version 1 or 2 that takes so much memory, or None."""
+    """Makes a control group of version 1 or 2 with this memory limit; returns None if it cannot."""
     for top, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
                        ("/sys/fs/cgroup", "memory.max")):
         group = pathlib.Path(top) / f"{folder.name}"
@@ -94,7 +94,7 @@ class LaunchTest(unittest.TestCase):
 
     def test_a_stopped_rank(self):
         config = self.make_config("stopped")
-        # The others may wait for it in a step, or at its border, where saves are moved along.
+        # The others may wait in a step or at its end, where saves are advanced.
         with self.start(config, "comm.deadline.step=3", "comm.deadline.checkpoint=6") as launch:
             self.at_work(launch)
             pid = launch.rank(2)
@@ -105,7 +105,7 @@ class LaunchTest(unittest.TestCase):
         self.assertLess(detected, 6 + 10)
         self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
-    # It computes for ever: its process lives, its progress does not.
+    # The rank computes forever: its process is alive, but makes no progress.
     def test_a_rank_that_spins(self):
         config = self.make_config("spins")
         with self.start(config, "comm.deadline.step=3",
@@ -117,7 +117,7 @@ class LaunchTest(unittest.TestCase):
         names = subprocess.run(["addr2line", "-Cfe", harness.PROGRAM, *frames],
                                capture_output=True, text=True, check=False)
         if names.returncode == 0:
-            self.assertIn("trireme::meet_fault", names.stdout)  # where it spins
+            self.assertIn("trireme::meet_fault", names.stdout)  # the function in which it spins
 
     def test_a_killed_agent(self):
         config = self.make_config("agent")
@@ -176,7 +176,7 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(launch.causes(), ["out_of_memory"] * 3)
             self.assertIn("micro_batch", launch.text())
 
-    # What it is told to begin with holds until it has saved a step of its own.
+    # The chosen step applies until the run has saved a step of its own.
     def test_a_start_from_a_chosen_step_goes_on_when_a_rank_dies(self):
         config = self.make_config("chosen", checkpoint__keep=4)
         with self.start(config, "checkpoint.resume=never") as launch:
@@ -191,7 +191,7 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(first[0], 25)
             self.assertGreater(first[1], 25)
 
-    # Before they have the folder in which they could say why.
+    # The ranks are refused before they have the folder in which they could write the reason.
     def test_ranks_that_are_refused_at_once_are_not_repeated(self):
         config = self.make_config("taken")
         log = self.folder / "taken.log"
@@ -217,7 +217,7 @@ class LaunchTest(unittest.TestCase):
             self.assert_good_end(launch, config, ["finished"])
 
     def limited_memory(self, most_bytes):
-        """A program that starts another one in a control group which takes so much."""
+        """Returns a program that starts another one in a control group with this memory limit."""
         group = memory_group(self.folder, most_bytes)
         if group is None:
             self.skipTest("no memory cgroup can be made here")
@@ -227,7 +227,7 @@ class LaunchTest(unittest.TestCase):
         enter.chmod(0o755)
         return enter
 
-    # A killed kernel's victim is told from any other kill by the kernel's own count.
+    # The kernel's count of such kills distinguishes them from other kills.
     def test_the_kernel_kills_for_want_of_memory(self):
         enter = self.limited_memory(200 << 20)
         config = self.make_config("oom")
@@ -238,7 +238,8 @@ class LaunchTest(unittest.TestCase):
             self.assertIn("the kernel ran out of memory and killed", launch.text())
             launch.assert_nothing_left()
 
-    # It has room for one run, and for no second one beside what the first has left in memory.
+    # The node has room for one run, but not for another one beside what the first has left in
+    # memory.
     def test_checkpoints_in_memory_make_room_for_their_successors(self):
         alone = self.make_config("alone", train__steps=2, checkpoint__memory_every=2)
         config = self.make_config("room", train__steps=12, checkpoint__memory_every=2)
@@ -257,7 +258,7 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(launch.causes(), ["process_death", "finished"])
             launch.assert_nothing_left()
 
-    # The run's file system takes nothing for longer than agents wait for a supervisor's word.
+    # The run's file system hangs for longer than agents wait for a message of the supervisor.
     def test_a_file_system_that_hangs_under_the_journal(self):
         config = self.make_config("hangs")
         env = {"LD_PRELOAD": str(FAULTY), "TRIREME_FAULTS": SLOW,
@@ -269,8 +270,8 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(len(launch.events("agent_ready")), 2)
             launch.assert_nothing_left()
 
-    # Nobody waits for such a file system who asks for a stop: neither before the ranks start nor
-    # once they have ended.
+    # A stop does not wait for a hanging file system, neither before the ranks start nor after they
+    # have ended.
     def test_a_stop_while_the_file_system_hangs(self):
         for name, call in (("before", "*/DONE|open|1"), ("after", "*/DONE|open|2")):
             with self.subTest(name):
@@ -295,7 +296,7 @@ class LaunchTest(unittest.TestCase):
         doctor = harness.run("doctor", config, env={"OMPI_ALLOW_RUN_AS_ROOT": ""})
         self.assertIn("mpirun refuses to run as root", doctor.stdout)
 
-    # Some daemons ignore SIGCHLD, and so does what they start.
+    # Some daemons ignore SIGCHLD, and their children inherit that.
     def test_where_sigchld_is_ignored(self):
         config = self.make_config("sigchld")
         ignoring = ("/bin/sh", "-c", 'trap "" CHLD; exec "$@"', "sh")
@@ -331,7 +332,7 @@ class LaunchTest(unittest.TestCase):
         config = self.make_config("unfit")
         sites = self.folder / "bad-nodes"
         options = ("--local", 3, "--ranks-per-node", 2, "--spares", 1, "--site-list", sites)
-        # The agent's own command line holds this text, too: it must not match itself.
+        # The agent's own command line contains this text, too, and must not match it.
         check = "! tr '\\0' ' ' </proc/$PPID/cmdline | grep -q 'node loca[l]0'"
         with self.start(config, options=(*options, "--health", check)) as launch:
             self.assert_good_end(launch, config, ["finished"])

@@ -1,5 +1,5 @@
-"""Three axes of parallelism over real ranks: the same bits over every transport, several hosts, a
-kill, another layout that goes on; and layouts that can't be."""
+"""Three axes of parallelism with real ranks: the same bits with every transport, several hosts, a
+kill, and a resume in another layout; and impossible layouts."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ CUBE = ["parallel.dp=2", "parallel.tp=2", "parallel.pp=2"]
 
 
 def rank_process(config, rank):
-    """The process of a rank, wherever its host is."""
+    """Returns the process of a rank on any host."""
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
@@ -90,7 +90,7 @@ class Layouts(unittest.TestCase):
         harness.must(result)
         self.assertIn("resumed from", result.stderr)
         self.assertIn("layout: dp 4 x tp 1 x pp 2", result.stderr)
-        # It computes in another way now, and says so.
+        # The resumed run computes in another way and reports that.
         self.assertIn("tp", result.stderr[result.stderr.index("the bits of an uninterrupted"):])
         expected = {m["step"]: m["loss"] for m in harness.metrics(alone)}
         got = {m["step"]: m["loss"] for m in harness.metrics(config)}

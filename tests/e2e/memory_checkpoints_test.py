@@ -1,6 +1,6 @@
-"""Checkpoints in the nodes' memory: ranks are killed, nodes lose their memory, and the run goes on
-from the nearest copies with the bits of the uninterrupted run. Two "nodes" of this machine, each
-with a folder of its own; the copies are made as the agents of `trireme launch` make them."""
+"""Checkpoints in the nodes' memory: ranks are killed, nodes lose their memory, and the run resumes
+from the nearest copies with the bits of the uninterrupted run. This machine simulates two nodes,
+each with its own folder; the copies are made like those of the agents of `trireme launch`."""
 
 import atexit
 import json
@@ -20,7 +20,7 @@ STEPS = 40
 
 
 def node_folders(count):
-    """Folders on the machine's memory, gone when the test ends."""
+    """Makes folders in the machine's memory, which are removed when the test ends."""
     base = pathlib.Path(tempfile.mkdtemp(prefix="trireme-e2e-", dir="/dev/shm"))
     atexit.register(shutil.rmtree, base, ignore_errors=True)
     folders = [base / f"node{i}" for i in range(count)]
@@ -51,7 +51,7 @@ def steps_in(node):
 
 
 def copy_newest(source, target):
-    """What the agents of two partner nodes do."""
+    """Makes the copy that the agents of two partner nodes would make."""
     newest = (source / "memory" / "own") / steps_in(source)[-1]
     shutil.copytree(newest, target / "memory" / "partner" / source.name / newest.name)
 
@@ -77,7 +77,7 @@ class MemoryCheckpoints(unittest.TestCase):
         self.assertEqual(self.bits, harness.loss_bits(config))
 
     def kill_amidst(self, config, nodes, ranks_a_node=2, steps=12):
-        """SIGKILLs a rank once so many steps are logged."""
+        """Kills a rank with SIGKILL after this many steps are logged."""
         log = self.folder / f"{config.stem}.log"
         with open(log, "ab") as out:
             process = subprocess.Popen(command(nodes, ranks_a_node, "train", config),
@@ -189,7 +189,7 @@ class MemoryCheckpoints(unittest.TestCase):
         config = self.make_config("transit")
         self.kill_amidst(config, nodes[:2])
         copy_newest(nodes[1], nodes[2])
-        # Rank 1 sends damaged blocks; rank 2 has a copy.
+        # Rank 1 sends damaged blocks, and rank 2 has a copy.
         result = run(nodes, 1, "train", config, env={"TRIREME_FAULTS": "memory.serve:1:1:corrupt"})
         self.resumed_step(result)
         self.assertIn("or on the way", result.stderr)
@@ -244,7 +244,7 @@ class MemoryCheckpoints(unittest.TestCase):
             bytes_on[nodes] = harness.predicted_memory(config)[0]["snapshot"]
         self.assertEqual(5 * bytes_on[1], 3 * bytes_on[2])
 
-    # Every shard is there, and damaged; the disk never had any.
+    # Every shard in memory is damaged, and nothing was ever on disk.
     def test_damage_in_memory_alone_is_no_fresh_start(self):
         nodes = node_folders(1)
         config = self.make_config("ruined")
@@ -256,11 +256,11 @@ class MemoryCheckpoints(unittest.TestCase):
         result = run(nodes, 2, "train", config)
         self.assertEqual(result.returncode, 65, result.stderr[-2000:])
         self.assertIn("the nodes' memory holds checkpoints, but none is valid", result.stderr)
-        # What a new launch finds.
+        # A new launch finds nothing and starts afresh.
         harness.must(run(node_folders(1), 2, "train", config))
         self.assert_same_as_reference(config)
 
-    # Ranks of one host read what they share once: here all of it, for they are replicas.
+    # Ranks of one host read common data once, which is all data here, as the ranks are replicas.
     def test_replicas_read_the_disk_once(self):
         config = self.make_config("once", checkpoint__memory_every=0, checkpoint__every=20)
         harness.must(harness.run("train", config, ranks=2))

@@ -1,5 +1,5 @@
-"""A run is refused before its first step where its host has too little memory, the change that it
-advises makes it fit, and what it predicts is what it takes."""
+"""A run is refused before its first step if its host has too little memory; the change that the
+message advises makes it fit; and the predicted memory is what it takes."""
 
 import json
 import os
@@ -9,14 +9,14 @@ import unittest
 
 import harness
 
-GROUPS = [  # folder of control groups, the file that limits
+GROUPS = [  # folder of control groups, file with the limit
     (pathlib.Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
     (pathlib.Path("/sys/fs/cgroup"), "memory.max"),
 ]
 
 
 class ControlGroup:
-    """One of its own, with a limit; the processes that this test starts are in it."""
+    """A control group with a memory limit, which contains the processes that this test starts."""
 
     def __init__(self, limit):
         self.home = self.current()
@@ -95,8 +95,8 @@ class Memory(unittest.TestCase):
             events = [json.loads(line) for line in log.read_text().splitlines()]
             measured = [e for e in events if e.get("event") == "memory_measured"]
             self.assertEqual(len(measured), 1)
-            # Of runs this small the program's own memory is a large part, and no two starts take
-            # the same of it.
+            # In such small runs, the program's own memory is a large part, and it varies from start
+            # to start.
             for ratio, rank in zip(measured[0]["over_predicted"], measured[0]["ranks"]):
                 predicted = rank["total"] / ratio
                 slack = max(0.07 * predicted, 32 * 2**20)

@@ -1,5 +1,5 @@
-"""The packages on a minimal Debian 12 that has nothing but run-time packages: no compiler, no
-development files. Needs root, debootstrap and a Debian mirror; says so and skips otherwise."""
+"""Installs the packages on a minimal Debian 12 with run-time packages only: no compiler and no
+development files. Needs root, debootstrap and a Debian mirror; skips with a message otherwise."""
 
 import json
 import os
@@ -23,7 +23,7 @@ TRAINING = ["/run/train.yaml", "model.preset=tiny-gpt2", "data.sequence=64", "tr
 
 
 def mirror():
-    """Where this system has its own packages from, or None."""
+    """Returns the mirror that this system gets its packages from, or None."""
     policy = subprocess.run(["apt-cache", "policy", "base-files"], capture_output=True, text=True,
                             check=False).stdout
     found = [url for url in re.findall(r"https?://\S+", policy) if "security" not in url]
@@ -31,7 +31,7 @@ def mirror():
 
 
 def why_not():
-    """What is missing here, or nothing."""
+    """Returns what is missing here, or nothing."""
     if os.geteuid() != 0:
         return "needs root, for chroot"
     if not shutil.which("debootstrap"):
@@ -68,7 +68,7 @@ class MinimalDebian(unittest.TestCase):
 
     @classmethod
     def inside(cls, *command):
-        """In the minimal system. What is mounted there goes with the command's own namespace."""
+        """Runs a command in the minimal system, with mounts in the command's own namespace."""
         environment = {
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "LANG": "C.UTF-8", "HOME": "/tmp", "DEBIAN_FRONTEND": "noninteractive",
@@ -79,7 +79,8 @@ class MinimalDebian(unittest.TestCase):
                          *command], env=environment).stdout
 
     def files(self):
-        """All files but those that apt and dpkg keep for themselves, and what a run wrote."""
+        """Returns all files except those that apt and dpkg keep for themselves and those that a run
+        wrote."""
         own = re.compile(
             r"^/(proc|dev|sys|run|tmp|var/(lib/(apt|dpkg)|cache|log)|opt/trireme)(/|$)")
         found = subprocess.run(["find", self.root, "-printf", "/%P\n"], capture_output=True,

@@ -1,4 +1,5 @@
-"""Going on with trained models and using them: precision, tokenizers, prompts, longer schedules."""
+"""Tests continuing trained models and using them: precision, tokenizers, prompts, longer schedules.
+"""
 
 import hashlib
 import json
@@ -9,7 +10,7 @@ import harness
 
 CONSTANT = "optimizer.schedule.kind=constant"
 
-# What the manifests of version 0.1 at commit ad4fcd10d0b2 hold of a run.
+# The fields that the manifests of version 0.1 at commit ad4fcd10d0b2 contain.
 FIRST_CONFIG = {
     "data": "digest seed sequence shuffle",
     "model": "context dropout family ffn head_dim heads hidden initializer_range kv_heads layers "
@@ -25,7 +26,7 @@ FIRST_COUNTERS = "history skipped_in_a_row skipped_steps step updates".split()
 
 
 def make_first(step):
-    """Takes out of a checkpoint's manifest what the first version did not write."""
+    """Removes from a checkpoint's manifest what the first version did not write."""
     def keep(fields, names):
         assert set(names) <= set(fields), set(names) - set(fields)
         for name in set(fields) - set(names):
@@ -55,7 +56,7 @@ class ModelUse(unittest.TestCase):
 
     @classmethod
     def converted(cls, name, tokenizer):
-        """The training text as a set of another program; its ids are said to be of `tokenizer`."""
+        """Converts the training text as if another program had made it with `tokenizer`."""
         [shard] = (cls.datasets[0] / "shards").glob("*.h5")
         out = cls.folder / f"converted-{name}"
         harness.must(harness.run("data", "convert", shard, "--vocab", 257, "--tokenizer", tokenizer,

@@ -1,8 +1,9 @@
-"""Power cuts: every change that a run makes to its checkpoint folder is recorded, over saves,
-retention, a resume, and a step that is done again and replaced; after each, every disk that a cut
-may leave is made, and on each the newest checkpoint that a run would load has to be a committed
-one, not older than the latest that was reported durable nor than what DONE promises, with the
-digest of the uninterrupted run; and the next run has to take the folder over and save into it."""
+"""Power cuts. Every change that a run makes to its checkpoint folder is recorded, over saves,
+retention, a resume, and a step that is repeated and replaced. For each point in time, the test
+constructs every disk that a power cut may leave. On each of them, the newest checkpoint that a run
+would load must be a committed one with the digest of the uninterrupted run, not older than the
+latest one reported as durable nor than the one that DONE promises. The next run must be able to
+take over the folder and to save into it."""
 
 import json
 import os
@@ -40,7 +41,7 @@ def step_of(name):
 
 
 def counts(change):
-    """Logs and metrics are no promise."""
+    """Returns whether a change matters; logs and metrics promise nothing."""
     name = change.path
     if name == "":
         return change.kind == power_cut.SYNC
@@ -86,7 +87,7 @@ class PowerCut(unittest.TestCase):
         return [change for start in changes for change in start]
 
     def check_done(self, folder, step, line):
-        """What DONE says was done is there, unless it has been taken away since."""
+        """Checks that the step in DONE exists, unless it has been deleted since."""
         done = folder / DONE
         if done.exists():
             promised = json.loads(done.read_text())["step"]
@@ -94,7 +95,7 @@ class PowerCut(unittest.TestCase):
                 self.assertGreaterEqual(step, promised, line)
 
     def good_step(self, text, line):
-        """The step of "STEP DIGEST", 0 for "none"."""
+        """Returns the step in "STEP DIGEST", or 0 for "none"."""
         if text == "none":
             return 0
         step, digest = text.split(" ", 1)
@@ -102,7 +103,7 @@ class PowerCut(unittest.TestCase):
         return int(step)
 
     def check(self, images):
-        """images: [(folder, the least step that has to be there)]."""
+        """Checks images, a list of (folder, oldest step that is acceptable)."""
         folders = "".join(f"{folder / CHECKPOINTS}\n" for folder, _ in images)
         lines = subprocess.run([CHECKER], input=folders, text=True, capture_output=True,
                                check=True).stdout.splitlines()
@@ -127,7 +128,7 @@ class PowerCut(unittest.TestCase):
             disk.follow(change)
             cuts += 1
             floor = max([floor, *map(step_of, disk.safe_names(CHECKPOINTS))])
-            # While step 6 is replaced, it may be that 5 is all there is.
+            # While step 6 is replaced, step 5 may be the newest one.
             floor = min(floor, 5) if cuts > self.replacing else floor
             for image in disk.images(chance):
                 images += 1
@@ -162,12 +163,14 @@ class PowerCut(unittest.TestCase):
                 self.assertEqual(followed, (root / path).read_bytes(), path)
 
     def test_a_writer_that_does_not_sync_is_found_out(self):
-        """The replayer finds faults: without the syncs of shards and manifests it has to fail."""
+        """Shows that the test finds faults: it must fail without the syncs of shards and manifests.
+        """
         weak = [c for c in self.changes
                 if not (c.kind == power_cut.SYNC and "/.tmp" in c.path)]
         whole, self.changes = self.changes, weak
         try:
-            with self.assertRaisesRegex(AssertionError, "image-"):  # an image, not the end
+            # An image, not a failure at the end.
+            with self.assertRaisesRegex(AssertionError, "image-"):
                 self.test_every_cut()
         finally:
             self.changes = whole

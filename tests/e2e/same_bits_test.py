@@ -1,4 +1,5 @@
-"""The same bits for every number of ranks and threads: both families, fp32 and bf16, odd sizes."""
+"""Tests for the same bits with any number of ranks and threads: both families, fp32 and bf16, odd
+sizes."""
 
 import unittest
 
@@ -40,7 +41,7 @@ class SameBits(unittest.TestCase):
         )
         alone = self.train("odd-1", 0, "gpt2", "fp32", **keys)
         self.assertEqual(alone, self.train("odd-2", 2, "gpt2", "fp32", **keys))
-        # Another seed is another run: the comparison above can fail.
+        # Another seed gives other bits, which shows that the comparison can fail.
         self.assertNotEqual(alone, self.train("odd-s", 2, "gpt2", "fp32", train__seed=2, **keys))
 
     def test_layout_takes_what_elastic_refuses(self):

@@ -1,4 +1,4 @@
-"""doctor, health, slurm render and the manual pages, without a Slurm."""
+"""Tests doctor, health, slurm render and the manual pages without Slurm."""
 
 import json
 import os
@@ -70,7 +70,7 @@ class Doctor(unittest.TestCase):
         self.assert_finds("threads share", "train.threads=64", code=4)
 
     def of_two_kinds(self, options, *arguments):
-        """Rank 1 is started in another way than rank 0."""
+        """Runs doctor with rank 1 started in another way than rank 0."""
         doctor = [harness.PROGRAM, "doctor", str(self.config), "--json"]
         result = subprocess.run(
             [harness.MPIEXEC, "-n", "1", *doctor, ":", "-n", "1", *options, *doctor, *arguments],

@@ -1,6 +1,6 @@
-"""On a real Slurm of four nodes (tests/support/slurm_cluster.py): srun and sbatch train, rendered
-scripts do what they say, and the bits are those of a run without Slurm. Those with `trireme launch`
-in them: launch_slurm_test.py."""
+"""Tests on a real Slurm of four nodes (tests/support/slurm_cluster.py): srun and sbatch train,
+rendered scripts do what they promise, and the bits are those of a run without Slurm.
+launch_slurm_test.py has the tests of `trireme launch`."""
 
 import json
 import os
@@ -20,7 +20,8 @@ PROGRAM = str(pathlib.Path(harness.PROGRAM).resolve())
 
 
 def slow(seconds):
-    """Every step takes so long: Slurm's clock ticks in tens of seconds, the model takes none."""
+    """Makes every step take this long. Slurm's clock is coarse, and the model computes almost
+    nothing."""
     return {"TRIREME_FAULTS": f"step.end:*:*:sleep={seconds}"}
 
 
@@ -56,7 +57,7 @@ class OnSlurm(unittest.TestCase):
         return result
 
     def submit(self, config, *arguments, nodes=4, env=None):
-        """By `trireme slurm submit`: what it says."""
+        """Runs `trireme slurm submit` and returns its output."""
         profile = self.folder / "site.yaml"
         profile.write_text(TEST_CLUSTER.read_text().replace("program: trireme",
                                                             f"program: {PROGRAM}"))
@@ -89,11 +90,11 @@ class OnSlurm(unittest.TestCase):
             time.sleep(0.1)
         raise AssertionError(f"no step {step} of {config}")
 
-    # Launchers.
+    # Launchers
 
     def test_srun(self):
-        """But for a start in which a rank dies in MPI_Init, which is Slurm's and is not tested here
-        (docs/slurm.md, srun and PMIx)."""
+        """Repeats a start in which a rank dies in MPI_Init, which is a fault of Slurm and not
+        tested here (docs/slurm.md, srun and PMIx)."""
         config = self.make_config("srun")
         train = ["srun", "--mpi=pmix", "-N4", "-n4", "--kill-on-bad-exit=1", PROGRAM, "train",
                  config]
@@ -129,7 +130,7 @@ class OnSlurm(unittest.TestCase):
                                code=2)
         self.assertEqual(result.stdout.count("srun --mpi=pmix"), 1)
 
-    # Rendered scripts.
+    # Rendered scripts
 
     def test_submitted(self):
         config = self.make_config("submitted")
@@ -145,8 +146,8 @@ class OnSlurm(unittest.TestCase):
                                  r"Job \d+ to start at")
 
     def test_told_before_the_time_limit(self):
-        """USR1 comes 92 s before the end, or up to a minute earlier; all save, the job is requeued
-        and goes on."""
+        """USR1 arrives 92 s before the end or up to a minute earlier; all ranks save, and the job
+        is requeued and continues."""
         config = self.make_config("limited")
         job = self.job_of(config, "--time", "3", "--step-seconds", "0.5", "--save-seconds", "0.5",
                           "run.stop_before_end=never", env=slow(5))
@@ -159,7 +160,7 @@ class OnSlurm(unittest.TestCase):
         self.assert_same_as_reference(config)
 
     def test_knows_when_the_job_ends(self):
-        """No signal is asked for: the run leaves by itself."""
+        """The job requests no signal; the run stops by itself."""
         config = self.make_config("timed")
         script = self.folder / "timed.sh"
         script.write_text(f"#!/bin/bash\nmpirun -n 4 {PROGRAM} train {config} "
@@ -208,8 +209,8 @@ class OnSlurm(unittest.TestCase):
         self.assert_same_as_reference(config)
 
     def test_a_lost_node_is_requeued(self):
-        """By Slurm itself, on the nodes that are left; the bits are the same on two of them. The
-        node can come back."""
+        """Slurm requeues the job on the remaining nodes, with the same bits on two of them. The
+        lost node can return."""
         config = self.make_config("node")
         job = self.job_of(config, "checkpoint.every=5", nodes=2, env=slow(1))
         self.wait_for_step(config, 6)
@@ -265,7 +266,7 @@ class OnSlurm(unittest.TestCase):
         self.assertIn(self.digest, digests)
 
     def test_a_task_of_an_array_is_requeued_alone(self):
-        """One of them has the array's own number."""
+        """One of the tasks has the same number as the array."""
         config = self.make_config("tasks")
         job = self.job_of(config, "--array", "train.seed=1,2", nodes=2, env=slow(0.5))
         for task in (0, 1):
@@ -281,7 +282,7 @@ class OnSlurm(unittest.TestCase):
 
 
 class ClustersEnd(unittest.TestCase):
-    """Whatever ends who made one."""
+    """A test cluster ends together with its maker, however that ends."""
 
     def setUp(self):
         reason = reason_to_skip()

@@ -1,5 +1,5 @@
-"""A FIFO in the place of each file that the program opens: every command ends by itself, with the
-code and the words that a damaged file would get, and none waits for the FIFO's other end."""
+"""Puts a FIFO in the place of each file that the program opens. Every command ends by itself, with
+the exit code and message for a damaged file, and none waits for the FIFO's other end."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ FAULTY = (pathlib.Path(harness.PROGRAM).resolve().parent /
 
 @contextlib.contextmanager
 def fifo_at(path):
-    """The file goes aside, out of every folder of the run, while a FIFO has its name."""
+    """Replaces the file by a FIFO and restores it afterwards."""
     aside = harness.workspace() / "aside"
     there = path.exists()
     if there:

@@ -1,5 +1,5 @@
-"""What people see who stop a run or look at one: Ctrl-C on mpirun, banners of Open MPI, and
-`trireme status`."""
+"""Tests what users see when they stop a run or look at its state: Ctrl-C on mpirun, Open MPI's
+banners, and `trireme status`."""
 
 import json
 import os
@@ -32,7 +32,8 @@ class StopsTest(unittest.TestCase):
             self.assertNotIn(banner, text)
 
     def start(self, config, sleep, *options):
-        """Plain mpirun of two ranks whose steps take so long, once it has done one."""
+        """Starts plain mpirun with two ranks and steps of this length, and waits for the first
+        step."""
         log = config.with_suffix(".log")
         with open(log, "wb") as out:
             process = subprocess.Popen(
@@ -58,7 +59,8 @@ class StopsTest(unittest.TestCase):
         self.assertGreater(state["step"], 0)
         self.assertTrue(list(harness.run_dir(config).glob("checkpoints/step-*")))
 
-    # It is told beforehand, and SIGUSR2 saves in any case, without a banner about a failed job.
+    # The run warns about this beforehand, and SIGUSR2 saves in any case, without a banner about a
+    # failed job.
     def test_steps_that_take_longer_than_mpirun_waits(self):
         config = self.make_config("long")
         process, log = self.start(config, 0.3, "--mca", "odls_base_sigkill_timeout", "0")

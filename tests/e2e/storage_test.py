@@ -1,7 +1,7 @@
-"""Storage that fails under a run of two ranks (tests/support/faulty_calls.c): full disks, errors of
-writes, syncs and reads, interrupted and short calls, slow and hung file systems, read-only ones,
-logs that nobody takes. A save that fails is given up and said; training goes on; nothing damaged is
-ever used; the bits are those of the uninterrupted run."""
+"""Failing storage under a run of two ranks (tests/support/faulty_calls.c): full disks, errors of
+writes, syncs and reads, interrupted and short calls, slow, hung and read-only file systems, and
+logs that cannot be written. A save that fails is abandoned and reported, and training continues.
+Damaged data is never used, and the bits are those of the uninterrupted run."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ BUILT = pathlib.Path(harness.PROGRAM).resolve().parent
 FAULTY = BUILT / "tests/support/libtrireme_faulty_calls.so"
 ROOT = os.geteuid() == 0
 
-# Each strikes one save of its own: step number i + 1. (file, call, which, error)
+# Each entry makes one save fail: that of step i + 1. (file, call, which, error)
 LOST = [
     ("shard-00001.safetensors", "write", "1", "ENOSPC"),
     ("shard-00000.safetensors", "write", "2+", "EDQUOT"),
@@ -85,7 +85,7 @@ class Storage(unittest.TestCase):
             place = (f"*/checkpoints/step-{i + 1:08d}" if file == "step" else
                      f"{attempt}/{file}" if file else attempt)
             rules.append(f"{place}|{call}|{nth}|{error}")
-        # Each save waits for the one before: every one is tried.
+        # Saves do not overlap, so every one is tried.
         result = harness.must(self.train(config, rules, "checkpoint.async=false"))
         self.assertEqual(self.steps_of(config), {self.steps}, result.stderr)
         self.assertEqual(self.remains(config), [])
@@ -156,7 +156,7 @@ class Storage(unittest.TestCase):
                                          "train.steps=6",
                                          f"optimizer.schedule.steps={self.steps}"))
         self.assertEqual(self.steps_of(config), set(range(1, 7)), result.stderr)
-        # Each is what it was when its step ended, though later steps ran meanwhile.
+        # Each checkpoint has the state at the end of its step, although later steps ran meanwhile.
         for step in range(1, 7):
             name = f"checkpoints/step-{step:08d}"
             digests = [harness.must(harness.run("ckpt", "digest", harness.run_dir(c) / name)).stdout
@@ -181,7 +181,7 @@ class Storage(unittest.TestCase):
                 self.assert_same_as_reference(config)
 
     def test_killed_before_a_requested_save_has_ended(self):
-        """Row 23: the grace period is shorter than the save."""
+        """Row 23 of docs/faults.md: the grace period is shorter than the save."""
         config = self.make_config("grace")
         log = self.folder / "grace.log"
         process = harness.start("train", config, "checkpoint.every=3", ranks=2, log=log, env={
@@ -264,7 +264,8 @@ class Storage(unittest.TestCase):
         self.assert_same_as_reference(config)
 
     def test_the_plan_strikes(self):
-        """A library that fails nothing would pass every test above that expects success."""
+        """Shows that the faults happen. Without them, every test above that expects success would
+        pass."""
         result = self.train(self.make_config("strikes"), ["*/logs/rank-00000*|open|1|EIO"])
         self.assertEqual(result.returncode, 74, result.stderr)
         result = self.train(self.make_config("strikes"), ["nonsense"])

@@ -1,10 +1,10 @@
-"""A storm: a supervised run of some minutes is hurt at random every half minute, in every way that
-this machine allows. The bits at its end are those of the run that nothing happened to, its journal
-accounts for the time, and nothing is left behind.
+"""A storm: a supervised run of some minutes suffers a random fault every half minute, of every kind
+that this machine allows. At its end, the bits are those of an undisturbed run, the journal accounts
+for the time, and nothing is left behind.
 
-TRIREME_STORM_SECONDS (300) is about how long it lasts, TRIREME_STORM_SEED (1) chooses the faults
-and their moments, TRIREME_STORM_MEAN (30) is the mean time between them. Hours are for a night,
-not for CI."""
+TRIREME_STORM_SECONDS (300) is the approximate duration, TRIREME_STORM_SEED (1) determines the
+faults and their moments, and TRIREME_STORM_MEAN (30) is the mean time between them. Runs of hours
+are for a night, not for CI."""
 
 import os
 import random
@@ -18,7 +18,7 @@ from launch_harness import Launch
 SECONDS = float(os.environ.get("TRIREME_STORM_SECONDS", 300))
 SEED = int(os.environ.get("TRIREME_STORM_SEED", 1))
 MEAN = float(os.environ.get("TRIREME_STORM_MEAN", 30))
-STEP_SECONDS = 0.1  # slept in each step, so that a small model lasts
+STEP_SECONDS = 0.1  # sleep in each step, which makes a small model last
 RANKS = 4
 OPTIONS = ("--local", 3, "--spares", 1, "--ranks-per-node", 2)
 ARGUMENTS = ("comm.deadline.step=3", "comm.deadline.checkpoint=10", "comm.deadline.start=30",
@@ -30,7 +30,7 @@ def newest_step(run):
 
 
 class Storm:
-    """Hurts a launch, and starts it again where it ends as asked."""
+    """Injects faults into a launch and restarts it when it ends on request."""
 
     def __init__(self, start):
         self.start = start
@@ -76,7 +76,7 @@ class Storm:
             raise AssertionError(f"left with {code} instead of 75:\n{self.launch.text()}")
         self.launch = self.start()
 
-    # The newest step on disk; never two in a row, for the older one has to be there.
+    # Damages the newest step on disk, but never two in a row, as the older one must be valid.
     def flip_a_byte(self):
         newest = newest_step(self.launch.run)
         if newest is None or self.flipped is not None:
@@ -100,11 +100,11 @@ class Storm:
         try:
             action()
         except (ProcessLookupError, IndexError, FileNotFoundError):
-            return  # it struck where nobody was: between two attempts
+            return  # no process to strike, for example between two attempts
         self.struck.append(action.__name__)
 
     def blow(self):
-        """Until the run has finished."""
+        """Injects faults until the run has finished."""
         while True:
             end = time.monotonic() + self.random.expovariate(1 / MEAN)
             while time.monotonic() < end:
@@ -133,7 +133,7 @@ class StormTest(unittest.TestCase):
         config = make_config("storm")
 
         def start():
-            # Every rank has two micro-batches a step.
+            # Every rank has two micro-batches per step.
             plan = f"step.forward:*:*:sleep={STEP_SECONDS / 2}"
             return Launch(config, *ARGUMENTS, options=OPTIONS, env={"TRIREME_FAULTS": plan})
 

@@ -1,4 +1,5 @@
-"""What people see while they wait: progress on a terminal, lines in logs, verdicts, warnings."""
+"""Tests what users see while they wait: progress on a terminal, lines in logs, verdicts, warnings.
+"""
 
 import fcntl
 import json
@@ -19,7 +20,7 @@ BAR = re.compile(r"^train +(\d+)% (\|[# ]{24}\| )?(\d+)/(\d+)(  \S+ left|  in \S
 
 
 def on_terminal(*arguments, ranks=0, timeout=240):
-    """Exit code and output of a command whose standard streams are a terminal of 80 columns."""
+    """Returns exit code and output of a command on a terminal with 80 columns."""
     own, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
     process = subprocess.Popen(harness.command(arguments, ranks), env=harness.ENVIRONMENT,
@@ -39,7 +40,7 @@ def on_terminal(*arguments, ranks=0, timeout=240):
 
 
 def drawn(text):
-    """The lines that the terminal showed, those drawn over one another included."""
+    """Returns the lines that the terminal showed, including those that were overwritten."""
     return [line for line in re.split(r"\r\n|\r|\n", text.replace("\x1b[K", "")) if line]
 
 
@@ -61,7 +62,7 @@ class Terminal(unittest.TestCase):
         self.assertRegex(bars[-1], rf"100% .* {STEPS}/{STEPS}  in ")
         if len(bars) > 2:
             self.assertIn(" left", bars[1])
-        # A bar takes the place of lines for every logged step, and lines take the bar's.
+        # A terminal shows a bar instead of a line per step, and a log has lines instead of the bar.
         self.assertNotIn("iteration", text)
         for line in drawn(text):
             self.assertNotRegex(line, r"\|.*\d\d:\d\d:\d\d")

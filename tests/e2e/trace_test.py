@@ -1,5 +1,5 @@
-"""run.trace: every rank's file loads as strict JSON, on one clock, lanes in order; the summary adds
-up; a rank that computes slower is named; a trace that can't be written does not end the run."""
+"""Tests run.trace: every rank's file is strict JSON, on one clock, with its lanes in order; the
+summary adds up; a slow rank is named; and a trace that cannot be written does not end the run."""
 
 import json
 import shutil
@@ -64,7 +64,8 @@ class Trace(unittest.TestCase):
                     self.assertEqual(len(kinds["evaluation"]), 1)
                     self.assertEqual(len(kinds["meet"]), 2)
                     names = [e["name"] for e in kinds["compute"]]
-                    # 8 micro-batches of 2 replicas, 2 steps; the evaluation has forwards as well.
+                    # There are 8 micro-batches on 2 replicas in 2 steps. The evaluation adds
+                    # forward passes.
                     self.assertEqual(names.count("backward"), 8)
                     self.assertGreater(names.count("forward"), 8)
                     waits = "pp" if name == "pipeline" else "tp"
@@ -85,20 +86,20 @@ class Trace(unittest.TestCase):
                             continue
                         while open_spans and open_spans[-1] <= start:
                             open_spans.pop()
-                        # The main thread's spans may stand within each other.
+                        # Only spans of the main thread can be nested.
                         if open_spans:
                             self.assertEqual(lane, 0, event)
                             self.assertLessEqual(end, open_spans[-1], event)
                         open_spans.append(end)
 
     def test_all_ranks_are_on_one_clock(self):
-        # Ranks of one machine have one steady clock: what was measured is within its uncertainty.
+        # Ranks of one machine share a clock, so the measured offset must be within its uncertainty.
         for name in LAYOUTS:
             traces = self.traces(name)
             for trace in traces:
                 clock = trace["trireme"]["clock"]
                 self.assertLessEqual(abs(clock["offset_us"]), clock["uncertainty_us"])
-            # A tensor is not received before it was sent.
+            # A tensor is not received before it is sent.
             sent = {}
             for trace in traces:
                 place = trace["trireme"]["place"]
@@ -142,7 +143,7 @@ class Trace(unittest.TestCase):
             self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_a_slow_rank_is_named(self):
-        # Kernels many times slower than the others'.
+        # Use kernels that are many times slower than those of the others.
         config = self.config("slow", train__steps=6)
         train = harness.command(["train", config, "parallel.dp=2", "parallel.pp=2", "run.trace=4",
                                  "numerics.reproducibility=fast", "train.compare_every=0"])

@@ -1,5 +1,5 @@
-"""The optimizers, terms of the loss, dropouts and averages that are not the default, as a user runs
-them: real ranks, a resume in another layout, and what is refused."""
+"""Tests optimizers, loss terms, dropouts and averages other than the defaults, as a user runs them:
+with real ranks, a resume in another layout, and what is refused."""
 
 import json
 import shutil
@@ -67,7 +67,7 @@ class TrainingOptions(unittest.TestCase):
                 "--micro-batch", 1, "--precision", "fp32", "--json", *words)).stdout)["loss"]
 
         self.assertNotEqual(loss("--ema"), loss())
-        # Trained with a smoothed loss, evaluated without.
+        # The model was trained with a smoothed loss, which the evaluation does not use.
         self.assertAlmostEqual(loss(), harness.metrics(self.config)[-1]["val_loss"], places=5)
         harness.must(harness.run("generate", "--checkpoint", checkpoints, "--tokens", 5, "--ema"))
         plain = harness.run_dir(self.plain) / "checkpoints"
@@ -89,7 +89,7 @@ class TrainingOptions(unittest.TestCase):
                          "optimizer.name=muon", *words)
         harness.must(harness.run("config", "show", self.plain, "optimizer.name=muon"))
         full = self.copy_of(self.config, "full")
-        # An average may be given up.
+        # A run may give up its average.
         harness.must(harness.run("train", full, *grow, allow, "optimizer.ema=0", ranks=2))
         self.refused(["optimizer.ema"], "generate", "--ema", "--checkpoint",
                      harness.run_dir(full) / "checkpoints")

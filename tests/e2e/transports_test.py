@@ -1,5 +1,5 @@
-"""Which transport carries a run can't be seen in its bits; and every transport names a rank that
-stands still or dies."""
+"""The transport of a run does not affect its bits, and every transport names a rank that stops or
+dies."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import hosts  # noqa: E402
 
 BACKENDS = ["mpi", "shm", "ucx", "hierarchical"]
 TRAIN_ON_THREADS = os.environ["TRAIN_ON_THREADS"]
-# A /dev/shm of the run's own, which other tests write nothing to: what it leaves there is listed.
+# Gives the run a /dev/shm of its own, which no other test writes to, and lists what remains there.
 OWN_MEMORY = ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
               'mount -t tmpfs none /dev/shm || exit 99; "$@"; code=$?; '
               'ls -A /dev/shm | sed "s/^/left behind: /"; echo "that is all"; exit $code', "sh"]
@@ -30,7 +30,7 @@ class Transports(unittest.TestCase):
         cls.datasets = harness.make_datasets(cls.folder)
 
     def config(self, name, **keys):
-        # Many small buckets: many operations under way at a time.
+        # Small buckets lead to many operations at a time.
         keys = {"parallel__bucket_bytes": 20000, "train__steps": 4, **keys}
         return harness.write_config(self.folder / f"{name}.yaml", self.datasets, **keys)
 
@@ -73,7 +73,8 @@ class Transports(unittest.TestCase):
                     self.assertEqual((harness.loss_bits(config), harness.digest(config)), expected)
 
     def start(self, name, backend, prefix=(), **keys):
-        """A run without end of 3 ranks, past its first steps; its processes by rank."""
+        """Starts an endless run of 3 ranks and waits for its first steps; returns its processes by
+        rank."""
         config = self.config(name, comm__backend=backend, train__steps=1000000,
                              train__global_batch=6, numerics__reproducibility="layout", **keys)
         process = harness.start("train", config, ranks=3, log=self.folder / f"{name}.log",
@@ -92,7 +93,7 @@ class Transports(unittest.TestCase):
                 try:
                     os.kill(ranks[2], signal.SIGSTOP)
                     before = time.monotonic()
-                    # The deadline and 10 s; the margin is for a busy test machine.
+                    # The limit is the deadline and 10 s, with a margin for a busy test machine.
                     process.wait(timeout=2 + 10 + 20)
                     elapsed = time.monotonic() - before
                 finally:
@@ -106,7 +107,7 @@ class Transports(unittest.TestCase):
                 self.assertIn("rank 2", reason["message"])
                 for message in re.findall(r"trireme: .*", text):
                     self.assertIn("rank 2", message)
-                # Every rank but the stopped one.
+                # Every rank except the stopped one wrote a dump.
                 for rank in [0, 1]:
                     dump = harness.run_dir(config) / "logs" / f"flight-rank-{rank:05}.jsonl"
                     for line in dump.read_text().splitlines():
@@ -139,15 +140,16 @@ class Transports(unittest.TestCase):
 
 
 class NotToBeHad(unittest.TestCase):
-    """What a backend needs is missing: named, it is refused and says what to set; else the run goes
-    on over another, with a warning."""
+    """A backend lacks what it needs. If it was requested, it is refused with a remedy; otherwise
+    the run uses another one, with a warning."""
 
     SIZES = ["-b", "64K", "-e", "64K", "-n", "1", "-w", "0"]
     # Open MPI's own shared memory would need what these ranks lack.
     TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"}
 
     def coll(self, backend, around=(), env=None, outside=()):
-        """Two ranks, the command lines of both around each; what runs `outside` runs mpirun."""
+        """Runs two ranks, with the command `around` each; `outside` is the command that runs
+        mpirun."""
         rank = [*around, harness.PROGRAM, "bench", "coll", *self.SIZES, "--backend", backend]
         words = [*outside, harness.MPIEXEC, "-n", "2", *rank]
         return self.run_words(words, env)
@@ -169,7 +171,8 @@ class NotToBeHad(unittest.TestCase):
         self.assertIn("Out of bounds values : 0 OK", result.stdout)
 
     def test_memory_to_share(self):
-        # Address space; the length of files, which memory to share is, for the header and for more.
+        # The limits are on the address space and on the length of files, which shared memory is
+        # subject to: for its header and for more.
         for limit, words in [("ulimit -v 30000000", ["ulimit -v"]),
                              ("ulimit -f 0", ["4 KiB (ulimit -f)"]),
                              ("ulimit -f 100", ["MiB more are needed", "ulimit -f"])]:
@@ -186,7 +189,7 @@ class NotToBeHad(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "a process namespace needs root")
     def test_no_permission(self):
-        # One rank in a container of its own, which may not look into the other's processes.
+        # One rank is in a container of its own and may not access the other's process.
         def both(backend):
             rank = [harness.PROGRAM, "bench", "coll", *self.SIZES, "--backend", backend]
             return self.run_words([harness.MPIEXEC, "-n", "1", *rank, ":", "-n", "1", "unshare",
