@@ -1,12 +1,13 @@
-// call_recorder: a preloaded library (LD_PRELOAD) that writes down every change below a folder, in
-// the order in which it happened, over all processes: what a power cut could leave is made from it
-// (power_cut.py).
+// call_recorder is a preloaded library (LD_PRELOAD) that records every change below a folder, by
+// any process, in the order in which they happen. power_cut.py derives from this what a power cut
+// could leave.
 //
 //   TRIREME_RECORD_ROOT=/folder TRIREME_RECORD_LOG=/file
 //
-// A record: u32 magic, u32 kind, u64 inode, u64 number, u32 bytes of path, u32 of second path, u64
-// of data; then these. Paths are relative to the folder ("" is the folder itself); inode is that of
-// the file or folder that is meant. Changes are made one at a time: a lock on the log orders them.
+// A record consists of u32 magic, u32 kind, u64 inode, u64 number, the lengths of path (u32),
+// second path (u32) and data (u64), and then path, second path and data. Paths are relative to the
+// folder, which is "" itself; inode is that of the changed file or folder. A lock on the log orders
+// the changes.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,11 +25,11 @@
 #include <unistd.h>
 
 enum kind {
-  kCreate = 1,  // a file; number: 1 if a folder
+  kCreate = 1,  // a new file; number: 1 for a folder
   kWrite,       // number: offset
-  kSync,        // a file or a folder
+  kSync,  // of a file or a folder
   kResize,      // number: bytes
-  kRemove,      // a name
+  kRemove,  // of a name
   kRename,      // path to second path
   kLink,        // second path becomes another name of path
 };
@@ -48,7 +49,7 @@ static size_t root_length = 0;
 static int log_fd = -1;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-// The real function.
+// Declares `real`, the function that this library replaces.
 #define REAL(result, name, ...)               \
   static result (*real)(__VA_ARGS__) = NULL;  \
   if (real == NULL) {                         \
@@ -64,7 +65,7 @@ __attribute__((constructor)) static void open_log(void) {
   }
 }
 
-// The path below the root of an absolute one, or NULL.
+// Returns the part of an absolute path below the root, or NULL if the path is elsewhere.
 static const char* below(const char* path) {
   if (log_fd < 0 || strncmp(path, root, root_length) != 0) {
     return NULL;
@@ -87,7 +88,7 @@ static const char* below_fd(int fd, char* buffer) {
   return below(buffer);
 }
 
-// The same of a path that a folder's descriptor begins.
+// Does the same for a path relative to a folder's descriptor.
 static const char* below_at(int folder, const char* path, char* buffer) {
   if (folder == AT_FDCWD || path[0] == '/') {
     return below(path);
@@ -115,7 +116,7 @@ static uint64_t inode_of(int fd) {
   return fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
-// One write(2) a record: the log's end is where the next one goes.
+// Appends each record to the log with a single writev().
 static void record(enum kind kind, uint64_t inode, uint64_t number, const char* path,
                    const char* second, const void* data, size_t bytes) {
   REAL(ssize_t, writev, int, const struct iovec*, int)
@@ -198,7 +199,7 @@ ssize_t write(int fd, const void* data, size_t bytes) {
 PWRITE(pwrite)
 PWRITE(pwrite64)
 
-// Calls on a descriptor that return 0: made, and written down.
+// Makes a call on a descriptor and records it if it returns 0.
 #define ON_FD(call, kind, number)                                    \
   char buffer[PATH_MAX];                                             \
   const char* path = below_fd(fd, buffer);                           \
@@ -243,7 +244,7 @@ int fallocate64(int fd, int mode, off_t at, off_t bytes) {
   ON_FD(real(fd, mode, at, bytes), kResize, size_of(fd))
 }
 
-// Calls on names that return 0.
+// Makes a call on names and records it if it returns 0.
 #define ON_NAMES(call, kind, number, path, second, inode)    \
   const char* first_below = path;                            \
   if (first_below == NULL) {                                 \

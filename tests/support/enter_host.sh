@@ -1,6 +1,6 @@
 #!/bin/sh
-# enter_host.sh HOST COMMAND...: mpirun's way onto the hosts of hosts.py, in the place of ssh.
-# TRIREME_HOSTS says which process a host's namespaces are of: "host0=4711 host1=4712".
+# enter_host.sh HOST COMMAND... runs a command on a host of hosts.py, for mpirun in place of ssh.
+# TRIREME_HOSTS names a process in the namespaces of each host: "host0=4711 host1=4712".
 host=$1
 shift
 for pair in $TRIREME_HOSTS; do

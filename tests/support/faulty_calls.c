@@ -1,20 +1,21 @@
-// faulty_calls: a preloaded library (LD_PRELOAD) whose system calls fail as disks and file systems
-// do, for files of some names only.
+// faulty_calls is a preloaded library (LD_PRELOAD) that makes system calls on files of certain
+// names fail like those of disks and file systems.
 //
 //   TRIREME_FAULTY_CALLS='PATTERN|CALL|NTH|ACTION[|RANK];...'
 //
-//   PATTERN  of the absolute path, as for fnmatch(3): */step-*/shard-*
+//   PATTERN  for the absolute path, in the form of fnmatch(3): */step-*/shard-*
 //   CALL     open read write fsync close rename mkdir link unlink fallocate statvfs
 //            (read is also pread; write pwrite and writev; fsync fdatasync; rename renameat2)
-//   NTH      N: the N-th such call of a process; N+: from that on; *: every one
-//   ACTION   ENOSPC, EIO, ... ; short (half, or one byte); delay=SECONDS, then the call is made
-//   RANK     only on this one (OMPI_COMM_WORLD_RANK)
+//   NTH      N: the N-th such call of a process; N+: also all later ones; *: every one
+//   ACTION   ENOSPC, EIO, ... ; short (half, or one byte); delay=SECONDS before the call is made
+//   RANK     the only rank that is affected (OMPI_COMM_WORLD_RANK)
 //
-// TRIREME_CLOCK_OFFSET='RANK:SECONDS[:AGAIN]': the wall clock of that rank is off by so much, and
-// by AGAIN more from its 100th reading on. The monotonic clock is left alone.
+// TRIREME_CLOCK_OFFSET='RANK:SECONDS[:AGAIN]' shifts the wall clock of one rank, and shifts it by
+// AGAIN more from its 100th reading on. The monotonic clock is not affected.
 //
-// With TRIREME_FAULTY_WHILE=FILE they fail only as long as FILE exists. A failing close closes. A
-// plan that can't be read ends the process with code 99. Calls that no rule means go straight on.
+// If TRIREME_FAULTY_WHILE=FILE is set, calls fail only while FILE exists. A close() that fails
+// closes the descriptor nevertheless. A plan with errors ends the process with code 99. Calls that
+// match no rule are passed on.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,7 +44,7 @@ struct rule {
   int error;  // an errno, or 0
   int cut_short;
   double delay_seconds;
-  long rank;  // -1: each
+  long rank;  // -1 for all ranks
   atomic_long count;
 };
 
@@ -51,7 +52,7 @@ static struct rule rules[kMaxRules];
 static int rule_count = 0;
 static const char* only_while = NULL;
 
-// The real function.
+// Declares `real`, the function that this library replaces.
 #define REAL(result, name, ...)               \
   static result (*real)(__VA_ARGS__) = NULL;  \
   if (real == NULL) {                         \
@@ -140,7 +141,7 @@ __attribute__((constructor)) static void read_plan(void) {
   }
 }
 
-// The rule that strikes at this call of `path`, or NULL.
+// Returns the rule that applies to this call on `path`, or NULL.
 static const struct rule* strike(const char* call, const char* path) {
   const struct rule* found = NULL;
   for (int i = 0; i < rule_count; ++i) {
@@ -157,7 +158,7 @@ static const struct rule* strike(const char* call, const char* path) {
   return found;
 }
 
-// Waits out a delay. The errno to fail with, or 0.
+// Waits for the rule's delay. Returns the errno to fail with, or 0.
 static int suffer(const struct rule* r) {
   if (r == NULL) {
     return 0;
@@ -171,7 +172,7 @@ static int suffer(const struct rule* r) {
   return r->error;
 }
 
-// 0, or -1 with errno set: the call shall not be made.
+// Returns 0 if the call may be made, and otherwise -1 with errno set.
 static int refused_path(const char* call, const char* path) {
   const int error = rule_count == 0 ? 0 : suffer(strike(call, path));
   if (error != 0) {
@@ -205,7 +206,7 @@ static int refused_fd(const char* call, int fd) {
   return error == 0 ? 0 : -1;
 }
 
-// How many of `bytes` a transfer may move; -1 with errno set if it fails.
+// Returns how many of `bytes` a transfer may move; -1 with errno set if it fails.
 static ssize_t allowed(const char* call, int fd, size_t bytes) {
   const struct rule* r = strike_fd(call, fd);
   const int error = suffer(r);
@@ -216,7 +217,7 @@ static ssize_t allowed(const char* call, int fd, size_t bytes) {
   if (r == NULL || !r->cut_short) {
     return (ssize_t)bytes;
   }
-  // Whole pages stay whole: direct writing is cut between them.
+  // Direct I/O requires whole pages, so cut between pages.
   const size_t pages = bytes / 2 / 4096 * 4096;
   const size_t some = pages > 0 ? pages : bytes % 4096 == 0 ? bytes : 1;
   return (ssize_t)some;

@@ -1,26 +1,26 @@
 #!/usr/bin/python3
-r"""Several hosts on one machine, and mpirun over them.
+r"""Simulates several hosts on one machine, and runs mpirun on them.
 
     tests/support/hosts.py --hosts 4 --ranks-per-host 2 --rate 1gbit -- PROGRAM ARGS...
 
-A host is a set of namespaces: network, name (host0, host1, ...), processes, System V memory, mounts
-with an own /dev/shm. All hang on one switch, where mpirun sits, too:
+A host is a set of namespaces: network, name (host0, host1, ...), processes, System V memory, and
+mounts with its own /dev/shm. All are connected to one switch, where mpirun runs:
 
     host0 eth0 10.77.0.1 --- p0 \
     host1 eth0 10.77.0.2 --- p1  | bridge br0 10.77.0.254
     ...                         /
 
---rate limits every link in both directions (tc tbf), --mtu sets its packets. Rank r runs on host
-r / R. The exit code is mpirun's; 77 and "skipped 'why'" where the machine does not allow it (root
-is needed). The hosts have no name outside: all on them end with the processes that hold them,
-which end with this one, whatever ends it.
+--rate limits every link in both directions (tc tbf), and --mtu sets the size of its packets. Rank r
+runs on host r / R. The exit code is mpirun's, or 77 with the message "skipped 'why'" if the machine
+does not allow this (it needs root). Everything on the hosts ends with the processes that hold their
+namespaces, which end with this process, however it ends.
 
-These variables are set for the ranks unless they are set already. They keep MPI and UCX to TCP,
-since both would notice that the hosts are one machine:
+The following variables are set for the ranks unless they are set already. They make MPI and UCX use
+TCP, since both would notice that the hosts are one machine:
     OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=eth0
     UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 OMP_NUM_THREADS=1
---mpirun=ARG (may be repeated) adds to mpirun's own arguments. --cut host1:3 pulls the cable of
-host1 after 3 s. As a module: Hosts.
+--mpirun=ARG, which may be repeated, adds to mpirun's own arguments. --cut host1:3 disconnects host1
+after 3 s. Other programs can import the class Hosts.
 """
 import argparse
 import ctypes
@@ -43,7 +43,7 @@ ENVIRONMENT = {
     "UCX_NET_DEVICES": "eth0",
     "OMP_NUM_THREADS": "1",
 }
-# Of mpirun itself: its daemons reach one another over the links; its files end with the hosts.
+# For mpirun itself: its daemons use the simulated network, and its files disappear with the hosts.
 LAUNCHER_ENVIRONMENT = {
     "OMPI_MCA_plm_rsh_agent": os.path.join(HERE, "enter_host.sh"),
     "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
@@ -56,8 +56,8 @@ LAUNCHER_ENVIRONMENT = {
 
 
 def host_namespaces():
-    """Flags of unshare. In a chroot it can't make mounts private; where none is shared it need
-    not."""
+    """Returns flags for unshare, which in a chroot cannot make mounts private, but need not do so
+    if none is shared."""
     with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
         shared = any(" shared:" in mount for mount in mounts)
     return HOST_NAMESPACES + ([] if shared else ["--propagation", "unchanged"])
@@ -75,7 +75,8 @@ def reason_to_skip():
 
 
 def end_with_parent(sig):
-    """For a child, before it starts: it gets the signal when this process dies."""
+    """Returns a function for a child before exec: the child receives the signal when this process
+    dies."""
     libc = ctypes.CDLL(None, use_errno=True)
     return lambda: libc.prctl(1, sig)  # PR_SET_PDEATHSIG
 
@@ -118,17 +119,17 @@ class Hosts:
                 f"printf '{table}' > /dev/shm/.hosts; mount --bind /dev/shm/.hosts /etc/hosts")
 
     def pid(self, name):
-        """Of the host's first process: for nsenter -t."""
+        """Returns the pid of the host's first process, for nsenter -t."""
         with open(f"/proc/{self.holders[name].pid}/task/{self.holders[name].pid}/children") as f:
             return int(f.read())
 
     def set_link(self, name, state):
-        """The cable between the host and the switch: "up" or "down"."""
+        """Connects or disconnects the cable between host and switch: "up" or "down"."""
         port = f"p{self.names.index(name)}"
         self._on(self.switch.pid, f"ip link set {port} {state}")
 
     def start_mpirun(self, ranks_per_host, command, arguments=(), **popen):
-        """mpirun, at the switch; a Popen."""
+        """Starts mpirun at the switch and returns a Popen."""
         environment = dict(os.environ)
         for key, value in {**ENVIRONMENT, **LAUNCHER_ENVIRONMENT}.items():
             environment.setdefault(key, value)
@@ -142,7 +143,7 @@ class Hosts:
                                 preexec_fn=end_with_parent(signal.SIGKILL), **popen)
 
     def mpirun(self, ranks_per_host, command, arguments=(), timeout=None):
-        """Its exit code."""
+        """Runs mpirun and returns its exit code."""
         process = self.start_mpirun(ranks_per_host, command, arguments)
         try:
             return process.wait(timeout)
@@ -157,7 +158,7 @@ class Hosts:
 
     @staticmethod
     def _hold(namespaces, setup):
-        """A process in namespaces of its own that does nothing but live."""
+        """Starts an idle process in namespaces of its own."""
         fork = ["--fork", "--kill-child"] if "-p" in namespaces else []
         holder = subprocess.Popen(
             ["unshare", *namespaces, *fork, "--", "sh", "-ec",
@@ -191,7 +192,7 @@ class Hosts:
 
 
 def end(process):
-    """mpirun ends its ranks when it is asked to; and is ended when it does not."""
+    """Asks mpirun to end, which ends its ranks, and kills it if it does not."""
     for sig, patience in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
         if process.poll() is None:
             process.send_signal(sig)

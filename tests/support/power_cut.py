@@ -1,14 +1,12 @@
 #!/usr/bin/python3
-"""What a power cut could leave on the disk, after every change that call_recorder.c wrote down.
+"""Computes what a power cut could leave on the disk after every change recorded by call_recorder.c.
 
-The disk: a file's bytes are safe once the file was synced after they were written, a name is safe
-once its folder was synced after the name was given or taken. Anything else may be there or not when
-the power comes back, each for itself: of a file's unsafe writes all, none, the last alone, the
-first ones and half of the last, or their length without their bytes (zeros, or what lay there
-before); of unsafe changes of names any subset, in the order in which they were made. That allows
-more than ext4 and XFS do: those keep the order of names, and a file's own name when the file is
-synced.
-"""
+Bytes of a file are safe once the file has been synced after they were written. A name is safe once
+its folder has been synced after the name was added or removed. Everything else may or may not
+survive, independently of each other: of a file's unsafe writes all, none, only the last one, all
+but the second half of the last one, or their length without their bytes (zeros, or old contents of
+the disk); of unsafe changes of names any subset, in their order. That includes more than ext4 and
+XFS allow, which keep the order of names, and sync a file's own name with the file."""
 import dataclasses
 import itertools
 import os
@@ -20,7 +18,7 @@ HEAD = struct.Struct("<IIQQIIQ")
 MAGIC = 0x54524543
 CREATE, WRITE, SYNC, RESIZE, REMOVE, RENAME, LINK = range(1, 8)
 ROOT = 0
-ALL_SUBSETS = 4  # of so many names: 16
+ALL_SUBSETS = 4  # up to this many names, all subsets are tried
 POLICIES = ["all", "none", "zeros", "noise", "torn", "last"]
 
 
@@ -35,7 +33,7 @@ class Change:
 
 
 def read_log(path):
-    """The changes, in their order."""
+    """Returns the recorded changes in their order."""
     changes = []
     raw = pathlib.Path(path).read_bytes()
     at = 0
@@ -64,7 +62,7 @@ def apply(data, operation):
 
 
 def after(safe, pending, policy):
-    """The bytes of a file whose `pending` operations were not synced."""
+    """Returns the bytes of a file whose `pending` operations were not synced."""
     if policy == "none" or not pending:
         return safe
     if policy == "last":
@@ -82,7 +80,7 @@ def after(safe, pending, policy):
     for operation in pending:
         data = apply(data, operation)
     if policy in ("zeros", "noise"):
-        # The length has arrived; what was safe before still lies there.
+        # The new length is on the disk, but only the safe bytes are.
         lost = bytes(len(data)) if policy == "zeros" else random.Random(7).randbytes(len(data))
         kept = safe[:len(data)]
         data = kept + lost[len(kept):]
@@ -90,7 +88,8 @@ def after(safe, pending, policy):
 
 
 class Disk:
-    """Follows the changes. `names` are those that programs see; the rest is what is safe."""
+    """Replays the changes. `seen` has the names that programs see; `folders` and `bytes` have what
+    is safe."""
 
     def __init__(self):
         self.folders = {ROOT: {}}  # safe names: folder -> name -> node
@@ -99,7 +98,7 @@ class Disk:
         self.pending_names = []  # (folder, ((name, node or None), ...))
         self.pending_bytes = {}  # file -> [(offset, bytes or None)]
         self.nodes = {}  # the recorder's inode -> node
-        self.versions = {}  # file -> how often it or its safety changed
+        self.versions = {}  # file -> number of its changes and syncs
         self.count = 0
 
     def node_at(self, path):
@@ -168,8 +167,8 @@ class Disk:
             self.change_names(folder, *gone, (second, node))
 
     def image(self, kept, policy_of):
-        """path -> what is there: (file, version, policy), or None for a folder; with those pending
-        changes of names whose numbers are in `kept`."""
+        """Returns {path: (file, version, policy), or None for a folder} with those pending changes
+        of names whose numbers are in `kept`."""
         folders = {folder: dict(names) for folder, names in self.folders.items()}
         for number in kept:
             folder, changes = self.pending_names[number]
@@ -188,7 +187,7 @@ class Disk:
                 image[path + name] = (node, self.versions[node], policy)
 
     def safe_names(self, path):
-        """Of a folder, if it is safe itself."""
+        """Returns the names in a folder, or nothing if the folder itself is not safe."""
         node = ROOT
         for part in path.split("/"):
             node = self.folders[node].get(part)
@@ -200,7 +199,7 @@ class Disk:
         return after(self.bytes[node], self.pending_bytes.get(node, []), policy)
 
     def images(self, chance):
-        """Every image that a cut may leave now, as far as they are tried."""
+        """Returns the images that a cut may leave now; with many pending changes, a selection."""
         count = len(self.pending_names)
         everything = tuple(range(count))
         if count <= ALL_SUBSETS:
@@ -231,8 +230,8 @@ def give_names(names, changes):
 
 
 class ImageWriter:
-    """Puts images into folders. Bytes that several images share are written once and linked: who
-    looks at an image must not write into its files."""
+    """Writes images into folders. Contents that several images share are written once and linked,
+    so nobody may write into the files of an image."""
 
     def __init__(self, folder):
         self.folder = folder

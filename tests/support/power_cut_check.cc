@@ -30,7 +30,7 @@ std::string newest(const fs::path& folder) {
             logical_digest(CheckpointReader(step.path, *step.manifest), DigestScope::all));
       }
     } catch (const Error&) {
-      // the step is damaged, so try the next older one
+      // The step is damaged, so try the next older one.
     }
   }
   return "none";

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A real Slurm on one machine: munged, slurmctld and a slurmd a node, in a folder of their own, on
-free ports of the loopback interface. Nothing of the system's own Slurm is read or written.
+"""A real Slurm on one machine: munged, slurmctld and one slurmd per node, in a folder of their own,
+on free ports of the loopback interface. Nothing of the system's own Slurm is read or written.
 
     slurm_cluster.py start DIR [--nodes 4] [--lifetime 3600]
     slurm_cluster.py run DIR -- srun -N4 hostname
@@ -13,10 +13,11 @@ As a module:
         cluster.kill_node("n2")
         cluster.wait_job(job)
 
-Between such nodes MPI has to use TCP (see TCP below): they share one host. All processes of the
-cluster descend from one keeper, which adopts those that daemons leave (slurmstepd). The keeper ends
-them, and itself, when it is told to, when the process that made it is gone, and when its lifetime
-is over. Needs root and the packages slurm-wlm and munge; reason_to_skip() says what is missing.
+Since the nodes share one host, MPI has to use TCP between them (see TCP below). All processes of
+the cluster descend from one keeper, which adopts those that daemons leave behind (slurmstepd). The
+keeper ends them and itself on request, when the process that started it is gone, and when its
+lifetime is over. Needs root and the packages slurm-wlm and munge; reason_to_skip() says what is
+missing.
 """
 import argparse
 import os
@@ -35,7 +36,7 @@ from slurm_keeper import (PATH, alive, descendants, environment_of, holds_open, 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
 TOOLS = ("slurmctld", "slurmd", "munged", "srun", "sbatch", "scontrol", "squeue", "mpirun")
-# MPI between nodes that share a host: shared memory would take them for one.
+# MPI must use TCP between the nodes; with shared memory, it would notice that they are one host.
 TCP = {
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "tcp,self",
@@ -48,7 +49,7 @@ TCP = {
 }
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY",
          "DEADLINE", "BOOT_FAIL"}
-# requeue_seconds: how long a requeued job waits before it may start again; Slurm's own 120 s.
+# requeue_seconds: how long a requeued job waits before it may start again; Slurm's own is 120 s.
 CONFIG = """\
 ClusterName=test
 AuthType=auth/munge
@@ -111,13 +112,13 @@ def free_ports(count):
 
 
 def launches_of(pid):
-    """The id of the `trireme launch` that a rank belongs to."""
+    """Returns the id of the `trireme launch` that a rank belongs to, in a list."""
     mark = b"TRIREME_LAUNCH_ID="
     return [e[len(mark):].decode() for e in environment_of(pid) if e.startswith(mark)]
 
 
 class SlurmCluster:
-    """A running cluster; made from its folder alone, one that another process has started."""
+    """A cluster. With `folder` alone, it refers to one that another process has started."""
 
     def __init__(self, folder=None, nodes=4, cpus=2, requeue_seconds=10, slurmd_timeout=10,
                  lifetime=3600, extra_config=""):
@@ -130,7 +131,7 @@ class SlurmCluster:
         self.extra_config = extra_config
         self.keeper = None
 
-    # Life.
+    # Start and stop
 
     def __enter__(self):
         self.start()
@@ -140,7 +141,7 @@ class SlurmCluster:
         self.stop()
 
     def start(self, detached=False):
-        """detached: lives on when this process ends, for its lifetime at most."""
+        """detached: whether the cluster may outlive this process, for its lifetime at most."""
         self._write_config()
         arguments = [sys.executable, HERE / "slurm_keeper.py", self.folder, str(self.lifetime),
                      "0" if detached else str(os.getpid()),
@@ -155,7 +156,7 @@ class SlurmCluster:
             raise
 
     def stop(self):
-        """Jobs first, so that they can clean up; then every process."""
+        """Cancels the jobs, so that they can clean up, and then ends all processes."""
         pid = self._keeper_pid()
         if pid is not None and alive(pid):
             try:
@@ -207,23 +208,23 @@ class SlurmCluster:
             return False
         return all(state == "IDLE" for state in states)
 
-    # Commands.
+    # Commands
 
     @property
     def environment(self):
-        """To run Slurm's commands with; variables of an enclosing job do not get in."""
+        """Returns the environment for Slurm's commands, without variables of an enclosing job."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "PMI"))}
         return {**kept, **TCP, "SLURM_CONF": str(self.folder / "slurm.conf"),
                 "PATH": f"{PATH}:{os.environ.get('PATH', '')}"}
 
     def command(self, *argv, timeout=60, check=True, **options):
-        """Runs to the end; the result has returncode, stdout and stderr."""
+        """Runs a command to its end; the result has returncode, stdout and stderr."""
         options.setdefault("env", self.environment)
         return subprocess.run([str(a) for a in argv], timeout=timeout, check=check, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, **options)
 
     def sbatch(self, *arguments, **options):
-        """The job's number."""
+        """Submits a job and returns its id."""
         result = self.command("sbatch", "--parsable", *arguments, check=False, **options)
         if result.returncode != 0:
             raise RuntimeError(f"sbatch: {result.stderr}")
@@ -233,24 +234,24 @@ class SlurmCluster:
         self.command("scancel", job)
 
     def queue(self):
-        """Numbers of the jobs that are not over."""
+        """Returns the ids of the jobs that are not over."""
         out = self.command("squeue", "--noheader", "--array", "--format=%A", timeout=10).stdout
         return [int(line) for line in out.split()]
 
     def show(self, kind, name):
-        """`scontrol show job 7` as {"JobState": "RUNNING", ...}."""
+        """Returns `scontrol show job 7` as {"JobState": "RUNNING", ...}."""
         out = self.command("scontrol", "--oneliner", "show", kind, name, timeout=15).stdout
         return dict(re.findall(r"(\S+?)=(\S*)", out))
 
     def node_state(self, name):
-        """IDLE, ALLOCATED, MIXED+NOT_RESPONDING, DOWN+NOT_RESPONDING, ..."""
+        """Returns IDLE, ALLOCATED, MIXED+NOT_RESPONDING, DOWN+NOT_RESPONDING or the like."""
         return self.show("node", name)["State"]
 
     def job_state(self, job):
         return self.show("job", job)["JobState"]
 
     def wait_state(self, job, *states, seconds=90):
-        """Until the job is in one of the states; which one."""
+        """Waits until the job is in one of the states, and returns that state."""
         def reached():
             state = self.job_state(job)
             return state if state in states else None
@@ -263,7 +264,7 @@ class SlurmCluster:
         return until(f"node {name} {'/'.join(states)}", seconds, reached, step=0.2)
 
     def wait_job(self, job, seconds=300):
-        """Until it is over: (state, exit code, signal)."""
+        """Waits for the end of the job, and returns (state, exit code, signal)."""
         state = self.wait_state(job, *ENDED, seconds=seconds)
         code, number = self.show("job", job)["ExitCode"].split(":")
         return state, int(code), int(number)
@@ -271,11 +272,11 @@ class SlurmCluster:
     def controller_log(self, most=8000):
         return (self.folder / "slurmctld.log").read_text(errors="replace")[-most:]
 
-    # Faults.
+    # Faults
 
     def processes_of(self, name):
-        """slurmd of the node, its step daemons, and all that they have started there; parents
-        before their children."""
+        """Returns the node's slurmd, its step daemons, and all that they have started there,
+        parents before their children."""
         log = str(self.folder / f"slurmd-{name}.log")
         mark = f"SLURMD_NODENAME={name}".encode()
         below = descendants(self._keeper_pid())
@@ -286,10 +287,10 @@ class SlurmCluster:
         return [p for p in below if p in found and runs_on(p, name)]
 
     def kill_node(self, name):
-        """As a power cut does, but that the kernel still says goodbye on TCP connections. Nobody
-        may do anything more: all are stopped first, and children are killed before their parents,
-        for the kernel continues stopped processes whose parent dies (SIGHUP, SIGCONT). What
-        launches kept in its memory is gone with it."""
+        """Kills a node like a power cut, except that the kernel still closes its TCP connections.
+        All processes are stopped before any is killed, so that none can react. Children are killed
+        before their parents, because the kernel continues stopped processes whose parent dies
+        (SIGHUP, SIGCONT). The node folders of launches are removed with the node."""
         launches = set()
         while True:
             victims = self.processes_of(name)
@@ -306,7 +307,7 @@ class SlurmCluster:
                 shutil.rmtree(kept, ignore_errors=True)
 
     def restart_node(self, name):
-        """The keeper starts its daemon again."""
+        """Makes the keeper start the node's daemon again."""
         (self.folder / "run" / f"restart-{name}").touch()
         up = ("IDLE", "ALLOC", "MIX")
         until(f"{name} back", 60, lambda: self.node_state(name).startswith(up), step=0.2)

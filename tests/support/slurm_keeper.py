@@ -1,10 +1,10 @@
-"""The keeper of a test cluster (slurm_cluster.py): the process that all others of it descend from,
-and what is known of processes through /proc.
+"""The keeper of a test cluster (slurm_cluster.py) is the process from which all others of the
+cluster descend. The functions find out about processes through /proc.
 
     python3 slurm_keeper.py DIR LIFETIME PARENT keep|remove NODE...
 
-starts the daemons that DIR/slurm.conf describes and ends all its descendants when it is told to
-(SIGTERM), when its parent is gone (0: none), and after LIFETIME seconds. Then DIR stays or goes.
+starts the daemons that DIR/slurm.conf describes. It ends all its descendants on SIGTERM, when the
+process PARENT is gone (0 for none), and after LIFETIME seconds. Then it keeps or removes DIR.
 """
 import ctypes
 import os
@@ -20,7 +20,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def parents():
-    """Of every process: {pid: its parent's}."""
+    """Returns {pid: pid of the parent} for all processes."""
     found = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -33,7 +33,7 @@ def parents():
 
 
 def descendants(pid):
-    """Of a process, nearest first, without those that only wait to be reaped."""
+    """Returns the descendants of a process, nearest first, without zombies."""
     of = {}
     for child, parent in parents().items():
         of.setdefault(parent, []).append(child)
@@ -75,13 +75,14 @@ def environment_of(pid):
 
 
 def runs_on(pid, name):
-    """Not a process of another node: a step's srun on one starts nothing by itself on the next."""
+    """Returns whether a process is on this node. A step's srun on one node starts nothing on
+    another."""
     marks = [e for e in environment_of(pid) if e.startswith(b"SLURMD_NODENAME=")]
     return not marks or marks == [f"SLURMD_NODENAME={name}".encode()]
 
 
 def until(what, seconds, condition, step=0.05):
-    """Waits for the condition; returns what it returned."""
+    """Waits for the condition and returns its result."""
     end = time.monotonic() + seconds
     while True:
         result = condition()
@@ -93,7 +94,7 @@ def until(what, seconds, condition, step=0.05):
 
 
 class Keeper:
-    """The process that all others of the cluster descend from."""
+    """The process from which all others of the cluster descend."""
 
     def __init__(self, folder, lifetime, parent, after, names):
         self.folder = folder
@@ -124,7 +125,7 @@ class Keeper:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, *argv):
-        """Dies with this process, whatever ends it."""
+        """Starts a daemon that dies with this process, however that ends."""
         libc = ctypes.CDLL(None)
         subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL,
                          env={"PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")},
@@ -152,7 +153,8 @@ class Keeper:
 
     @staticmethod
     def end_all():
-        """What a killed process leaves becomes a child of this one: until there is none."""
+        """Kills all descendants until there are none. Those of a killed process become children of
+        this one."""
         while True:
             left = descendants(os.getpid())
             for pid in left:
