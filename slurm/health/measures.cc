@@ -18,7 +18,7 @@ constexpr std::int64_t kVersion = 1;
 // 1.4826 times the MAD estimates the standard deviation of a normal distribution.
 constexpr double kDeviations = 3 * 1.4826;
 constexpr double kMostRate = 1e18;
-// a rate below this fraction is reported, however large the scatter
+// A rate below this fraction is reported, however large the scatter.
 constexpr double kLeastFraction = 0.25;
 
 double number_field(const nlohmann::json& object, const char* name) {
@@ -98,7 +98,7 @@ Measures parse_baseline(std::string_view text) {
 
 namespace {
 
-// Prints four digits, and large rates without an exponent.
+// Formats four digits, and large rates without an exponent.
 std::string plain(double rate) {
   return rate < 1e4 ? fmt::format("{:.4g}", rate) : fmt::format("{:.0f}", rate);
 }

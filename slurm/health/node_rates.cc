@@ -100,7 +100,7 @@ std::vector<double> memory_rates(int threads, int rounds) {
 DiskRates disk_rates(const std::filesystem::path& folder, std::int64_t bytes,
                      std::chrono::duration<double> limit) {
   File file = nameless_file(folder);
-  // may fail: tmpfs and some other file systems refuse it
+  // This may fail: tmpfs and some other file systems refuse O_DIRECT.
   (void)::fcntl(file.fd(), F_SETFL, O_DIRECT);
   const Block block = aligned_block(kBlock);
   std::memset(block.get(), 0x5a, static_cast<std::size_t>(kBlock));

@@ -11,7 +11,7 @@ namespace trireme {
 namespace {
 
 constexpr std::chrono::seconds kPatience{10};
-// limit for each part (days, hours, ...), so that no sum overflows
+// Limit for each part (days, hours, ...), so that no sum overflows.
 constexpr std::int64_t kMostPart = 1'000'000;
 
 // Removes the number at the front of `text` and returns it.

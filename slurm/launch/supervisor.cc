@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kTickMilliseconds = 100;
 constexpr double kLongestStallSeconds = 900;
-constexpr double kStopPatience = 10;  // after a request to stop, do not wait longer for a disk
+constexpr double kStopPatience = 10;  // longest wait for a disk after a stop was requested
 constexpr double kPingSeconds = 1;
 constexpr double kFarewellSeconds = 12;  // agents take up to 10 s to end ranks
 constexpr int kBlameSeconds = 2;

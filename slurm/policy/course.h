@@ -28,7 +28,7 @@ struct CoursePlan {
   int nodes_wanted = 1;
   int least_nodes = 1;
   int ranks_a_node = 1;
-  // Whether the run's layout allows it.
+  // Returns whether the run's layout allows this number of nodes.
   std::function<bool(int nodes)> fits = [](int) { return true; };
   std::string launcher = "mpirun";  // the program that starts the ranks, for messages
   bool in_slurm = false;            // whether a lack of nodes leads to a requeue

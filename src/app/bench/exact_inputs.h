@@ -1,5 +1,5 @@
 // ExactInputs makes inputs whose sums over all ranks are whole numbers that the type represents
-// exactly, whatever the order of summation, so that every wrong element of a result is detected.
+// exactly, whatever the order of summation, so that the wrong elements of a result can be counted.
 // Element i of rank r is a hash of (r, i mod 8191). Because the period is prime, parts that are
 // swapped or shifted by a power of two differ. A value type.
 #pragma once

@@ -25,7 +25,7 @@ struct BenchLoaderOptions {
 struct BenchLoaderResult {
   std::int64_t bytes = 0;  // per round
   std::int64_t reads = 0;
-  double bytes_per_s = 0;  // median over the rounds, like the next two
+  double bytes_per_s = 0;  // median over the rounds, as is the next one
   double pread_bytes_per_s = 0;
   double wait_fraction = 0;  // fraction of the loader's time that was spent in next()
 };

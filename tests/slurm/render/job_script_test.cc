@@ -123,7 +123,7 @@ TEST(JobScript, HostileNamesStayNames) {
   profile.environment.program = evil;
   const std::string script = render_job(profile, request);
   expect_clean(script);
-  // the part of the script before the ranks are started
+  // Keep the part of the script before the ranks are started.
   const std::string setup = script.substr(0, script.find("# USR1 comes"));
   const std::string file = (folder.path() / "job.sh").string();
   write_file_durably(file, setup + "\nprintf '%s|' \"$program\" \"${arguments[@]}\" \"$EVIL\"\n");
