@@ -2,7 +2,7 @@
 // function. Within an attempt it relies on rank 0, whose progress page records the time spent in
 // each phase.
 //
-//   launch begins   launch      page made         ...phases...     page stands still  detected next
+//   launch begins   launch      page made         ...phases...     page unchanged     detected next
 //     |--- start ----|-- start or relaunch --|load|train|...|------- detect --------|- exclude -|
 #pragma once
 

@@ -45,7 +45,7 @@ Environment shared_environment(const LaunchSetting& setting, std::int64_t genera
 }
 
 // These make mpirun's daemons notice within seconds, rather than eight minutes, that a host is
-// gone. mpirun's grace for ranks that are told to end stays at two seconds, because mpirun waits
+// gone. mpirun's grace for ranks that it ends stays at two seconds, because mpirun waits
 // for all of it after every rank that exits with a code, too.
 const Environment kPatience = {{"OMPI_MCA_oob_tcp_keepalive_time", "5"},
                                {"OMPI_MCA_oob_tcp_keepalive_intvl", "2"},
