@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include <openssl/crypto.h>
 #include <sys/random.h>
 
 #include "src/base/digest.h"
@@ -27,27 +28,16 @@ std::string fresh_secret() {
 
 std::string proof_of(std::string_view secret, std::string_view side, std::string_view their_nonce,
                      std::string_view own_nonce, std::string_view who) {
-  // The key's 64 digits fill SHA-256's block, so it needs no padding. These are the inner and outer
-  // pads of the RFC.
-  std::string inner(secret);
-  std::string outer(secret);
-  for (std::size_t i = 0; i < secret.size(); ++i) {
-    inner[i] = static_cast<char>(inner[i] ^ 0x36);
-    outer[i] = static_cast<char>(outer[i] ^ 0x5c);
-  }
+  std::string text;
   for (const std::string_view part : {side, their_nonce, own_nonce, who}) {
-    inner += fmt::format("{}:", part.size());
-    inner += part;
+    text += fmt::format("{}:", part.size());
+    text += part;
   }
-  return sha256_hex(outer + sha256_hex(inner));
+  return hmac_sha256_hex(secret, text);
 }
 
 bool same_proof(std::string_view a, std::string_view b) {
-  int difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    difference |= a[i] ^ b[i];
-  }
-  return difference == 0;
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace trireme

@@ -14,7 +14,6 @@
 #include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
 #include "mpi/session/start_alarm.h"
-#include "slurm/render/shell_words.h"
 #include "src/app/standard_output.h"
 #include "src/app/version.h"
 #include "src/base/fault.h"
@@ -166,15 +165,6 @@ std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Co
   return lock;
 }
 
-// Ends a single rank whose start hangs on a file system. There is no other rank whose deadline
-// would end it, and a signal only asks for a save.
-void watch_files(std::optional<StartAlarm>& alarm, std::chrono::duration<double> limit,
-                 std::string_view files, std::string_view key) {
-  alarm.emplace(limit, fmt::format("the start has not finished within {}: a file system hangs or "
-                                   "is very slow ({}); {} waits longer",
-                                   format_seconds(limit.count()), files, key));
-}
-
 // Returns what stopped the run. A launch sends SIGUSR2 to its ranks, whatever stopped the launch.
 std::string stop_cause(int signal) {
   if (signal == kTimeLimitSignal) {
@@ -192,106 +182,157 @@ std::string stop_message(const TrainingOutcome& outcome) {
                      stop_cause(outcome.stop_signal), outcome.step);
 }
 
-void train(const TrainOptions& options, AppContext& context) {
-  // Created first, so that signals during the start of MPI count as well.
-  const StopFlag stop;
+// One start of `trireme train`: from the command line to the outcome, on every rank.
+class TrainStart {
+ public:
+  TrainStart(const TrainOptions& options, AppContext& context);
+  void run();
+
+ private:
+  void watch_start(const std::string& files, std::chrono::duration<double> limit,
+                   std::string_view key);
+  LoadedConfig load_config();
+  bool is_finished(const RunConfig& config, const RunDirectory& run);
+  void start_ranks(const LoadedConfig& loaded, const RunDirectory& run);
+  void train(const LoadedConfig& loaded, const RunDirectory& run, TrainingHost& host);
+  void note_stop(const RunDirectory& run, const TrainingOutcome& outcome, Log& log);
+  void note_progress(ProgressPhase phase, std::int64_t step, double limit);
+  bool replays() const { return options_.replay != 0; }
+  Communicator& world() { return context_.session().world(); }
+
+  const TrainOptions& options_;
+  AppContext& context_;
+  const StopFlag stop_;  // created first, so that signals during the start of MPI count as well
+  JobEnd end_;
+  std::optional<StartAlarm> opening_;  // until the run's files are open
+};
+
+TrainStart::TrainStart(const TrainOptions& options, AppContext& context)
+    : options_(options), context_(context) {
   check_attempt_number();
   context.progress = open_progress_page();
-  ProgressPage* const progress = context.progress.get();
-  if (progress != nullptr) {
-    const auto limit = start_deadline(process_environment()("TRIREME_START_DEADLINE"));
-    progress->note(ProgressPhase::start, 0, limit.count());
+  const auto limit = start_deadline(process_environment()("TRIREME_START_DEADLINE"));
+  note_progress(ProgressPhase::start, 0, limit.count());
+  end_ = find_job_end(process_environment());
+  watch_start(options.file, limit, "TRIREME_START_DEADLINE");
+}
+
+void TrainStart::note_progress(ProgressPhase phase, std::int64_t step, double limit) {
+  if (context_.progress != nullptr) {
+    context_.progress->note(phase, step, limit);
   }
-  const JobEnd end = find_job_end(process_environment());
-  MpiSession& session = context.session();
-  Communicator& world = session.world();
-  const bool alone = world.size() == 1;
-  std::optional<StartAlarm> opening;
-  if (alone) {
-    watch_files(opening, start_deadline(process_environment()("TRIREME_START_DEADLINE")),
-                options.file, "TRIREME_START_DEADLINE");
+}
+
+// Ends a single rank whose start hangs on a file system. There is no other rank whose deadline
+// would end it, and a signal only asks for a save.
+void TrainStart::watch_start(const std::string& files, std::chrono::duration<double> limit,
+                             std::string_view key) {
+  if (world().size() == 1) {
+    opening_.emplace(limit, fmt::format("the start has not finished within {}: a file system hangs "
+                                        "or is very slow ({}); {} waits longer",
+                                        format_seconds(limit.count()), files, key));
   }
-  const LoadedConfig loaded = load_run_config(
-      {.file = options.file, .arguments = options.arguments, .environment = environ});
+}
+
+LoadedConfig TrainStart::load_config() {
+  LoadedConfig loaded = load_run_config(
+      {.file = options_.file, .arguments = options_.arguments, .environment = environ});
   const RunConfig& config = loaded.config;
-  world.set_deadline(std::chrono::duration<double>(config.deadline.start));
-  if (alone) {
-    // The limit covers opening the run's files and loading a checkpoint.
-    watch_files(
-        opening, std::chrono::duration<double>(config.deadline.start + config.deadline.checkpoint),
-        "that of run.dir, data.train, data.validation or checkpoint.dir", "comm.deadline.start");
+  world().set_deadline(std::chrono::duration<double>(config.deadline.start));
+  // The limit covers opening the run's files and loading a checkpoint.
+  watch_start("that of run.dir, data.train, data.validation or checkpoint.dir",
+              std::chrono::duration<double>(config.deadline.start + config.deadline.checkpoint),
+              "comm.deadline.start");
+  note_progress(ProgressPhase::start, 0, config.deadline.start);
+  check_same_config(world(), loaded);
+  return loaded;
+}
+
+bool TrainStart::is_finished(const RunConfig& config, const RunDirectory& run) {
+  if (replays() || !finished_before(config, run, world())) {
+    return false;
   }
-  if (progress != nullptr) {
-    progress->note(ProgressPhase::start, 0, config.deadline.start);
+  note_progress(ProgressPhase::end, config.train.steps, config.deadline.start);
+  if (world().rank() == 0) {
+    run.forget_exit_reason();
+    fmt::print(
+        "{}: finished, step {} of {}.\nTo train longer, for example twice as long with the "
+        "learning rate's schedule stretched, run the same command with\n  train.steps={} "
+        "optimizer.schedule.steps={} checkpoint.allow_change=optimizer.schedule.steps\n",
+        config.run_dir.string(), config.train.steps, config.train.steps, 2 * config.train.steps,
+        2 * config.train.steps);
   }
-  check_same_config(world, loaded);
-  const RunDirectory run(config.run_dir);
-  const bool replays = options.replay != 0;
-  if (!replays && finished_before(config, run, world)) {
-    if (progress != nullptr) {
-      progress->note(ProgressPhase::end, config.train.steps, config.deadline.start);
-    }
-    if (world.rank() == 0) {
-      run.forget_exit_reason();
-      fmt::print(
-          "{}: finished, step {} of {}.\nTo train longer, for example twice as long with the "
-          "learning rate's schedule stretched, run the same command with\n  train.steps={} "
-          "optimizer.schedule.steps={} checkpoint.allow_change=optimizer.schedule.steps\n",
-          config.run_dir.string(), config.train.steps, config.train.steps, 2 * config.train.steps,
-          2 * config.train.steps);
-    }
+  return true;
+}
+
+void TrainStart::run() {
+  const LoadedConfig loaded = load_config();
+  const RunDirectory run(loaded.config.run_dir);
+  if (is_finished(loaded.config, run)) {
     return;
   }
-  check_writable(config, world);
-  const std::optional<FileLock> lock = take_directory(run, replays, world);
-  context.run = run;
+  check_writable(loaded.config, world());
+  const std::optional<FileLock> lock = take_directory(run, replays(), world());
+  context_.run = run;
+  start_ranks(loaded, run);
+}
 
-  Log log({.rank = world.rank(),
-           .ranks = world.size(),
+void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run) {
+  const RunConfig& config = loaded.config;
+  MpiSession& session = context_.session();
+  Log log({.rank = world().rank(),
+           .ranks = world().size(),
            .host = session.place().host,
            .folder = config.run_dir / "logs",
            .json = config.log_format == "json",
            .rotate_bytes = config.log_bytes});
-  if (world.rank() == 0 && !replays) {
-    announce_run(config, world.size(), log);
+  if (world().rank() == 0 && !replays()) {
+    announce_run(config, world().size(), log);
   }
   // The supervisor requests stacks before it ends a rank that makes no progress.
-  const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world.rank()));
-  check_same_build(world, json_line(version_json()), config.reproducibility, log);
+  const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world().rank()));
+  check_same_build(world(), json_line(version_json()), config.reproducibility, log);
   const std::unique_ptr<Communicator> ranks = connect(config, session, log);
-  TrainingHost host{*ranks, session.places(), session.recorder(), log, stop, context.status};
-  host.limit = time_limit(config, end, log);
+  TrainingHost host{*ranks, session.places(), session.recorder(), log, stop_, context_.status};
+  host.limit = time_limit(config, end_, log);
   tell_of_grace(log);
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
-  host.progress = progress;
-  if (replays) {
-    opening.reset();
-    replay_logged(config, host, options.replay);
-    return;
+  host.progress = context_.progress.get();
+  if (replays()) {
+    opening_.reset();
+    replay_logged(config, host, options_.replay);
+  } else {
+    train(loaded, run, host);
   }
-  warn_of_space(config, world, log);
+}
+
+void TrainStart::train(const LoadedConfig& loaded, const RunDirectory& run, TrainingHost& host) {
+  const RunConfig& config = loaded.config;
+  warn_of_space(config, world(), host.log);
   Training training(config, host);
-  opening.reset();
-  if (world.rank() == 0) {
+  opening_.reset();
+  if (world().rank() == 0) {
     // Written only now, so that a refused start leaves the files of an earlier one unchanged.
     write_file_durably(run.config(), loaded.binder.to_yaml());
     run.clear_done();
   }
   const TrainingOutcome outcome = training.run();
-  if (progress != nullptr) {
-    progress->note(ProgressPhase::end, outcome.step, config.deadline.start);
-  }
+  note_progress(ProgressPhase::end, outcome.step, config.deadline.start);
   fault("finish.finalize");
   if (!outcome.finished) {
-    context.exit_code = static_cast<int>(ExitCode::requeue);
-    if (world.rank() == 0) {
-      log.info(stop_message(outcome));
-      run.write_exit_reason({context.exit_code,
-                             outcome.stop_signal == kTimeLimitSignal ? "time_limit" : "signal",
-                             stop_message(outcome), 0, session.place().host, outcome.stop_signal,
-                             outcome.step, "train"});
-    }
+    note_stop(run, outcome, host.log);
+  }
+}
+
+void TrainStart::note_stop(const RunDirectory& run, const TrainingOutcome& outcome, Log& log) {
+  context_.exit_code = static_cast<int>(ExitCode::requeue);
+  if (world().rank() == 0) {
+    const std::string message = stop_message(outcome);
+    log.info(message);
+    run.write_exit_reason(
+        {context_.exit_code, outcome.stop_signal == kTimeLimitSignal ? "time_limit" : "signal",
+         message, 0, context_.session().place().host, outcome.stop_signal, outcome.step, "train"});
   }
 }
 
@@ -318,7 +359,7 @@ void add_train_command(CommandLine& app, AppContext& context) {
       "The same command resumes an interrupted run from its newest valid checkpoint. On SIGTERM, "
       "SIGINT, SIGUSR1 or SIGUSR2 the run finishes its step, saves a checkpoint and exits with "
       "75.");
-  command.callback([options, &context] { train(*options, context); });
+  command.callback([options, &context] { TrainStart(*options, context).run(); });
 }
 
 }  // namespace trireme

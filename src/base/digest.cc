@@ -3,11 +3,26 @@
 #include <charconv>
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <xxhash.h>
 
 #include "src/base/check.h"
 
 namespace trireme {
+
+namespace {
+
+using RawDigest = std::array<unsigned char, EVP_MAX_MD_SIZE>;
+
+std::string hex_of(const RawDigest& raw, unsigned length) {
+  std::string hex;
+  for (unsigned i = 0; i < length; ++i) {
+    hex += fmt::format("{:02x}", raw[i]);
+  }
+  return hex;
+}
+
+}  // namespace
 
 struct Sha256::State {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
@@ -28,21 +43,27 @@ void Sha256::update(const void* data, std::int64_t bytes) {
 }
 
 std::string Sha256::finish_hex() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> raw{};
+  RawDigest raw{};
   unsigned length = 0;
   check(EVP_DigestFinal_ex(state_->context, raw.data(), &length) == 1,
         "OpenSSL finishes a SHA-256 digest");
-  std::string hex;
-  for (unsigned i = 0; i < length; ++i) {
-    hex += fmt::format("{:02x}", raw[i]);
-  }
-  return hex;
+  return hex_of(raw, length);
 }
 
 std::string sha256_hex(std::string_view text) {
   Sha256 digest;
   digest.update(text);
   return digest.finish_hex();
+}
+
+std::string hmac_sha256_hex(std::string_view key, std::string_view text) {
+  RawDigest raw{};
+  unsigned length = 0;
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
+  check(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes, text.size(), raw.data(),
+             &length) != nullptr,
+        "OpenSSL computes an HMAC");
+  return hex_of(raw, length);
 }
 
 std::uint64_t xxh3(const void* data, std::int64_t bytes) {

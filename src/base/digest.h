@@ -31,6 +31,8 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view text);
+// HMAC-SHA-256 (RFC 2104) as 64 hexadecimal digits; the key may have any length.
+std::string hmac_sha256_hex(std::string_view key, std::string_view text);
 
 // XXH3, 64 bits, seed 0.
 std::uint64_t xxh3(const void* data, std::int64_t bytes);

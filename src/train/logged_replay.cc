@@ -80,9 +80,26 @@ std::string difference_from(const Logged& logged, const StepResult& again) {
       {0, again.loss, again.grad_norm, {}});
 }
 
-}  // namespace
+// The steps that a replay has logged lines for, and what came of them.
+class Replay {
+ public:
+  Replay(const RunConfig& config, const TrainingHost& host, std::int64_t last);
+  void run();
 
-void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64_t last) {
+ private:
+  void compare(std::int64_t step, const StepResult& again);
+  void report() const;
+
+  const RunConfig& config_;
+  const TrainingHost& host_;
+  std::int64_t last_;
+  StartPoint start_;
+  std::map<std::int64_t, Logged> logged_;  // on rank 0
+  std::int64_t compared_ = 0;
+  std::int64_t reached_ = 0;  // the last step that was compared
+};
+
+StartPoint required_start(const RunConfig& config, const TrainingHost& host, std::int64_t last) {
   if (last < 1 || last > config.train.steps) {
     throw ConfigError(fmt::format("--replay {}: the run has steps 1 to {} (train.steps)", last,
                                   config.train.steps));
@@ -95,57 +112,76 @@ void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64
         "rewound since then and left out their data",
         config.checkpoint_dir().string(), last));
   }
-  const std::int64_t from = start->step;
-  std::map<std::int64_t, Logged> logged;  // rank 0's
+  return *start;
+}
+
+Replay::Replay(const RunConfig& config, const TrainingHost& host, std::int64_t last)
+    : config_(config), host_(host), last_(last), start_(required_start(config, host, last)) {
+  const std::int64_t from = start_.step;
   run_on_root(host.world, [&] {
-    logged = read_logged(RunDirectory(config.run_dir).metrics(), from, last);
-    if (logged.empty()) {
+    logged_ = read_logged(RunDirectory(config.run_dir).metrics(), from, last);
+    if (logged_.empty()) {
       throw NotFound(fmt::format("{} has no line for steps {} to {}: there is nothing to compare",
                                  RunDirectory(config.run_dir).metrics().string(), from + 1, last));
     }
     return std::string();
   });
-  TrainingParts parts(config, host, start);
-  std::size_t compared = 0;
-  std::int64_t reached = from;
-  for (std::int64_t done = from + 1; done <= last; ++done) {
-    parts.enter("train", config.deadline.step);
-    const StepResult again = parts.step->run(parts.counters, host.stop.signal());
-    std::string differs;
-    if (const auto found = logged.find(done); found != logged.end()) {
-      differs = difference_from(found->second, again);
-      ++compared;
-      reached = done;
-      host.log.info(fmt::format("step {}: loss {:.6g}, gradient norm {:.6g}: {}", done, again.loss,
-                                again.grad_norm, differs.empty() ? "the same bits" : differs));
-    }
-    differs = broadcast_text(host.world, differs, 0);
-    if (!differs.empty()) {
-      throw DeviceError(fmt::format(
-          "replayed from step {}, step {} has different bits: {}. Unless the program, its "
-          "kernels or the layout have changed since then, a processor, its memory or the network "
-          "changed bits, then or now: replay the step once more, and drain the nodes that differ",
-          from, done, differs));
-    }
+}
+
+void Replay::run() {
+  TrainingParts parts(config_, host_, start_);
+  for (std::int64_t step = start_.step + 1; step <= last_; ++step) {
+    parts.enter("train", config_.deadline.step);
+    const StepResult again = parts.step->run(parts.counters, host_.stop.signal());
+    compare(step, again);
     if (again.judgement.breaks_off() || again.stop_signal != 0) {
       break;
     }
   }
-  if (host.world.rank() == 0 && compared == 0) {
-    host.log.warning("the replay ended before it reached a logged step: nothing was compared");
-  } else if (host.world.rank() == 0) {
-    host.log.info(fmt::format(
-        "replayed from step {}: {} up to step {} {} the same bits{}. Data or the optimizer, not "
-        "the hardware, caused what stands out there",
-        from, counted(static_cast<std::int64_t>(compared), "logged step"), reached,
-        compared == 1 ? "has" : "have",
-        compared < logged.size()
-            ? fmt::format(
-                  "; the replay ended early, {} up to step {} were not reached",
-                  counted(static_cast<std::int64_t>(logged.size() - compared), "logged step"),
-                  logged.rbegin()->first)
-            : ""));
+  if (host_.world.rank() == 0) {
+    report();
   }
+}
+
+// Throws on every rank if the step has other bits than its line.
+void Replay::compare(std::int64_t step, const StepResult& again) {
+  std::string differs;
+  if (const auto found = logged_.find(step); found != logged_.end()) {
+    differs = difference_from(found->second, again);
+    ++compared_;
+    reached_ = step;
+    host_.log.info(fmt::format("step {}: loss {:.6g}, gradient norm {:.6g}: {}", step, again.loss,
+                               again.grad_norm, differs.empty() ? "the same bits" : differs));
+  }
+  differs = broadcast_text(host_.world, differs, 0);
+  if (!differs.empty()) {
+    throw DeviceError(fmt::format(
+        "replayed from step {}, step {} has different bits: {}. Unless the program, its kernels or "
+        "the layout have changed since then, a processor, its memory or the network changed bits, "
+        "then or now: replay the step once more, and drain the nodes that differ",
+        start_.step, step, differs));
+  }
+}
+
+void Replay::report() const {
+  if (compared_ == 0) {
+    host_.log.warning("the replay ended before it reached a logged step: nothing was compared");
+    return;
+  }
+  const std::int64_t left = std::ssize(logged_) - compared_;
+  host_.log.info(fmt::format(
+      "replayed from step {}: {} up to step {} {} the same bits{}. Data or the optimizer, not the "
+      "hardware, caused what stands out there",
+      start_.step, counted(compared_, "logged step"), reached_, compared_ == 1 ? "has" : "have",
+      left == 0 ? ""
+                : fmt::format("; the replay ended early, {} up to step {} were not reached",
+                              counted(left, "logged step"), logged_.rbegin()->first)));
+}
+
+}  // namespace
+
+void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64_t last) {
+  Replay(config, host, last).run();
 }
 
 }  // namespace trireme

@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// The example values of FIPS 180-4 and NIST.
+// FIPS 180-4 and NIST's example values.
 TEST(Sha256, PublishedVectors) {
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -24,6 +24,17 @@ TEST(Sha256, APieceAtATimeIsTheSame) {
   }
   EXPECT_EQ(digest.finish_hex(),
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+// RFC 4231, test cases 1, 2 and 6 (a key longer than a block).
+TEST(HmacSha256, PublishedVectors) {
+  EXPECT_EQ(hmac_sha256_hex(std::string(20, '\x0b'), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(hmac_sha256_hex("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(hmac_sha256_hex(std::string(131, '\xaa'),
+                            "Test Using Larger Than Block-Size Key - Hash Key First"),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
 // Returns the test buffer of xxHash's own sanity check, whose list (seed 0) has the expected

@@ -4,7 +4,6 @@ networks, processes and memory (tests/support/hosts.py). Needs root."""
 import os
 import pathlib
 import sys
-import time
 import unittest
 
 import harness
@@ -85,9 +84,7 @@ class LaunchNodesTest(unittest.TestCase):
             launch.wait_for("first_step")
             eventually(lambda: list(launch.run.glob("checkpoints/step-*")), 60)
             self.hosts.set_link("host1", "down")
-            cut = time.time()
-            lost = launch.wait_for("node_lost")
-            self.assertLess(lost["time"] - cut, 13)
+            self.assertIn("no heartbeat", launch.wait_for("node_lost")["why"])
             launch.wait_for("launch", 2)
             self.hosts.set_link("host1", "up")
             self.assert_good_end(launch, config, ["node_death", "finished"], ["host0", "host2"])

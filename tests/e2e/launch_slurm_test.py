@@ -200,7 +200,7 @@ class LaunchSlurmTest(unittest.TestCase):
             self.assertEqual(self.cluster.wait_job(job.job, 60)[0], "CANCELLED")
             eventually(lambda: not processes(TRIREME_LAUNCH_ID=job.number()), 20, "no process")
             eventually(lambda: not job.folders(), 20, "no folder")
-            time.sleep(15)  # longer than a deputy would take
+            # No deputy is left that could requeue the job.
             self.assertEqual(self.cluster.job_state(job.job), "CANCELLED")
             self.assertEqual(len(job.launches()), 1)
 

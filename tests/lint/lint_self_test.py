@@ -58,6 +58,11 @@ class LintTest(unittest.TestCase):
     def test_sizes(self):
         self.check("sizes_test.py", "src/base/x.cc", "int x;\n" * 401, "401 lines")
         self.check("sizes_test.py", "src/base/x.cc", "//" + "x" * 99 + "\n", "101 columns")
+        body = "  f();\n" * 58
+        self.check("sizes_test.py", "src/base/x.cc", f"int f(int a,\n      int b) {{\n{body}}}\n",
+                   "src/base/x.cc:1: a function of 61 lines")
+        short = f"int f(int a) {{\n{body}}}\n\nclass A {{\n{body}  int x;\n}};\n"
+        self.assertEqual(run("sizes_test.py", {**SOUND, "src/base/x.cc": short})[0], 0)
         self.check("sizes_test.py", "src/base/x.cc", "int x; \n", "blanks at the end")
 
     def test_paths(self):

@@ -9,57 +9,68 @@
 
 namespace trireme {
 
-void add_launch_command(CommandLine& app, int& exit_code) {
-  CommandLine& command = app.add_command(
-      "launch", "Start the ranks of a run, watch them, and relaunch them after a failure");
-  const auto o = std::make_shared<LaunchOptions>();
-  command.add_option("--hosts", o->hosts, "File with one node per line: NAME [slots=N] [group=G]")
+namespace {
+
+void add_node_options(CommandLine& command, LaunchOptions& o) {
+  command.add_option("--hosts", o.hosts, "File with one node per line: NAME [slots=N] [group=G]")
       .type_name("FILE");
-  command.add_option("--local", o->local, "Simulate N nodes on this machine")
-      .check(within(1, 1024));
+  command.add_option("--local", o.local, "Simulate N nodes on this machine").check(within(1, 1024));
   command
-      .add_option("--ranks-per-node", o->ranks_a_node,
+      .add_option("--ranks-per-node", o.ranks_a_node,
                   "Ranks per node (default: from --hosts or Slurm, else 1)")
       .check(within(1, 4096));
   command
-      .add_option("--cpus-per-rank", o->cpus_a_rank,
+      .add_option("--cpus-per-rank", o.cpus_a_rank,
                   "Cores to bind each rank to (default: decided by mpirun or srun)")
       .check(within(1, 4096));
-  command.add_option("--spares", o->spares, "Nodes to keep in reserve for nodes that fail")
+  command.add_option("--spares", o.spares, "Nodes to keep in reserve for nodes that fail")
       .check(within(0, 1 << 20))
       .show_default();
   command
       .add_option(
-          "--min-nodes", o->min_nodes,
+          "--min-nodes", o.min_nodes,
           "Continue with as few as N nodes if more are not left (default: all but the spares)")
       .check(within(1, 1 << 20));
-  command.add_option("--launcher", o->launcher, "The program that starts the ranks")
+}
+
+void add_start_options(CommandLine& command, LaunchOptions& o) {
+  command.add_option("--launcher", o.launcher, "The program that starts the ranks")
       .check(one_of({"mpirun", "srun"}))
       .show_default();
-  command.add_option("--ssh", o->ssh, "The command that reaches the nodes of --hosts")
+  command.add_option("--ssh", o.ssh, "The command that reaches the nodes of --hosts")
       .type_name("COMMAND")
       .show_default();
   command
-      .add_option("--launcher-arg", o->launcher_arguments,
+      .add_option("--launcher-arg", o.launcher_arguments,
                   "An argument to pass to mpirun or srun; can be repeated")
       .one_value_a_use()
       .type_name("ARGUMENT");
   command
       .add_option(
-          "--ports", o->ports,
+          "--ports", o.ports,
           "Ports on which the supervisor and the agents listen, as in 47000-47099 (default: "
           "any free ones)")
       .type_name("FIRST-LAST");
   command
-      .add_option("--health", o->health,
+      .add_option("--health", o.health,
                   "Shell command to run on each node before it is used; the node is fit if the "
                   "command exits with 0")
       .type_name("COMMAND");
   command
-      .add_option("--site-list", o->site_list,
+      .add_option("--site-list", o.site_list,
                   "File of bad nodes: nodes listed in it are left out, nodes that fail are "
                   "added to it")
       .type_name("FILE");
+}
+
+}  // namespace
+
+void add_launch_command(CommandLine& app, int& exit_code) {
+  CommandLine& command = app.add_command(
+      "launch", "Start the ranks of a run, watch them, and relaunch them after a failure");
+  const auto o = std::make_shared<LaunchOptions>();
+  add_node_options(command, *o);
+  add_start_options(command, *o);
   command.add_option("RUN", o->run, "After '--': the run to start, as for trireme train");
   command.footer(
       "Examples:\n"

@@ -33,7 +33,7 @@ void bind(ConfigBinder& b, DataConfig& c) {
   b.integer("data.seed", c.seed, "seed of the order of the samples");
 }
 
-void bind(ConfigBinder& b, TrainConfig& c) {
+void bind_batches(ConfigBinder& b, TrainConfig& c) {
   b.integer("train.steps", c.steps, "number of optimizer steps of the whole run")
       .required()
       .at_least(1)
@@ -55,18 +55,9 @@ void bind(ConfigBinder& b, TrainConfig& c) {
       .at_most(kMostSteps);
   b.integer("train.micro_batch", c.micro_batch, "sequences that a rank computes at a time")
       .at_least(1);
-  b.text("train.precision", c.precision,
-         "precision of activations and matrix products; sums and master weights are always fp32")
-      .one_of({"bf16", "fp32"});
-  b.real("train.label_smoothing", c.label_smoothing,
-         "share of each target that is spread evenly over the vocabulary")
-      .at_least(0)
-      .below(1);
-  b.real("train.z_loss", c.z_loss,
-         "weight of the squared logarithm of the softmax's denominator in the loss; 0: none")
-      .at_least(0);
-  b.integer("train.seed", c.seed, "seed of the initial weights and of dropout");
-  b.integer("train.log_every", c.log_every, "steps from one logged step to the next").at_least(1);
+}
+
+void bind_evaluations(ConfigBinder& b, TrainConfig& c) {
   b.integer("train.eval_every", c.eval_every,
             "steps from one evaluation to the next; 0: evaluate only at the end")
       .at_least(0);
@@ -80,6 +71,23 @@ void bind(ConfigBinder& b, TrainConfig& c) {
          "the validation loss must be lower than the best one by more than this to be an "
          "improvement, in nats per token")
       .at_least(0);
+}
+
+void bind(ConfigBinder& b, TrainConfig& c) {
+  bind_batches(b, c);
+  b.text("train.precision", c.precision,
+         "precision of activations and matrix products; sums and master weights are always fp32")
+      .one_of({"bf16", "fp32"});
+  b.real("train.label_smoothing", c.label_smoothing,
+         "share of each target that is spread evenly over the vocabulary")
+      .at_least(0)
+      .below(1);
+  b.real("train.z_loss", c.z_loss,
+         "weight of the squared logarithm of the softmax's denominator in the loss; 0: none")
+      .at_least(0);
+  b.integer("train.seed", c.seed, "seed of the initial weights and of dropout");
+  b.integer("train.log_every", c.log_every, "steps from one logged step to the next").at_least(1);
+  bind_evaluations(b, c);
   b.integer("train.max_skipped_steps", c.max_skipped_steps,
             "how many steps in a row may be skipped because the loss or the gradient is not finite "
             "or has a spike; one more ends the run with exit code 3")
