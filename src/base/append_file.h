@@ -1,6 +1,6 @@
-// AppendFile: a log that must never stop the program. After it was opened nothing throws: what does
-// not fit on a full disk is dropped as a whole, counted, and writing goes on when there is space
-// again. Records are all there or not at all. One thread at a time, one writer a file.
+// AppendFile is a log file that never stops the program. Once it is open nothing throws: a record
+// that a full disk refuses is dropped completely and counted, and writing resumes when there is
+// space again. One writer per file; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,13 @@ namespace trireme {
 
 class AppendFile {
  public:
-  // For lines: makes the file if need be; a torn last line, left by a killed process, is cut off.
+  // Opens a file of lines, creating it if needed. Removes a torn last line, which a killed process
+  // may have left.
   static AppendFile open_lines(const std::filesystem::path& path);
-  // For binary records: the file must be new.
+  // Creates a file of binary records, which must not exist yet.
   static AppendFile create_new(const std::filesystem::path& path);
 
-  // Whether the record was written.
+  // Returns whether the record was written.
   bool append(std::string_view record) noexcept;
   std::int64_t dropped() const { return dropped_; }
   const std::filesystem::path& path() const { return file_.path(); }
@@ -27,7 +28,7 @@ class AppendFile {
   AppendFile(File file, std::int64_t bytes) : file_(std::move(file)), bytes_(bytes) {}
 
   File file_;
-  std::int64_t bytes_;  // of whole records
+  std::int64_t bytes_;  // size of all complete records
   std::int64_t dropped_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// check(): states an invariant of the program, in every build. Never for what a user may get wrong.
+// check() states an invariant of the program, in every build. It is never used for a user's
+// mistakes.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace trireme {
 
-// Throws the InternalError that names the invariant and the place.
+// Throws InternalError that names the invariant and its place in the source.
 [[noreturn]] void invariant_broken(const char* what, const char* file, int line);
 
 inline void check(bool holds, const char* what, const char* file = __builtin_FILE(),

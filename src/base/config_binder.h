@@ -1,4 +1,5 @@
-// ConfigBinder: joins the sources of a configuration and binds them to plain structs. Each room has
+// ConfigBinder merges the sources of a configuration and binds their values to plain structs. Each
+// room has a function such as
 //
 //   void bind(ConfigBinder& b, OptimizerConfig& c) {
 //     b.real("optimizer.lr", c.lr, "peak learning rate").above(0);
@@ -6,9 +7,9 @@
 //   }
 //
 // A struct's initial value is the default. Sources, weakest first: defaults, include_defaults (a
-// preset), site files, the run's file, environment, command line. Everything that is wrong is
-// gathered, with file, line, key, value and what is allowed; finish() throws it as one ConfigError.
-// Owned by the app; one thread.
+// preset), site files, the run's file, environment, command line. All errors are collected, each
+// with file, line, key, value and what is allowed, and finish() throws them as one ConfigError.
+// Owned by the app; for one thread.
 #pragma once
 
 #include <array>
@@ -28,24 +29,25 @@ namespace trireme {
 
 class ConfigBinder;
 
-// A number, or one of a key's words ("auto").
+// A number, or one of the words that the key allows ("auto").
 struct IntegerOrWord {
   std::int64_t integer = 0;
-  std::string word;  // empty: the number counts
+  std::string word;  // empty if the value is a number
   bool is(std::string_view which) const { return word == which; }
 };
 
-// What a key resolved to: a line of `trireme config show`.
+// The resolved value of a key: one line of `trireme config show`.
 struct ResolvedKey {
   std::string key;
   ConfigValue value;
   std::string origin;   // "run.yaml:12", "environment TRIREME_...", "command line", "default", ...
-  std::string doc;      // what it means
+  std::string doc;      // what the key means
   std::string allowed;  // "integer, at least 1"
   bool required = false;
 };
 
-// Narrows what a key may be; returned by the binding calls, lives for that statement.
+// Restricts the allowed values of a key. Returned by the binding calls; used within the same
+// statement.
 class ConfigRule {
  public:
   ConfigRule& required();
@@ -62,26 +64,27 @@ class ConfigRule {
   ConfigRule& bound(std::string_view words, double bound, bool (*holds)(double, double));
 
   ConfigBinder& binder_;
-  std::size_t index_;            // of the resolved key
-  std::vector<double> numbers_;  // what a source gave, where that is numbers
+  std::size_t index_;            // index of the key in `resolved_`
+  std::vector<double> numbers_;  // the given values, if they are numbers
   bool narrowed_ = false;
 };
 
 class ConfigBinder {
  public:
-  // Sources. The order of calls does not matter between kinds; within a kind later ones win.
+  // The sources. The order of calls does not matter between kinds; within a kind, later calls win.
   void add_site_files(const std::filesystem::path& folder);  // *.yaml in name order; may be absent
   void add_file(const std::filesystem::path& path);
-  // TRIREME_TRAIN__STEPS=5 sets train.steps. Variables without "__" are switches, not
-  // configuration.
+  // TRIREME_TRAIN__STEPS=5 sets train.steps. Variables without "__" are switches and not part of
+  // the configuration.
   void add_environment(const char* const* environment);
-  // "train.steps=5", "optimizer.betas=[0.9, 0.95]".
+  // Arguments have the form "train.steps=5" or "optimizer.betas=[0.9, 0.95]".
   void add_arguments(const std::vector<std::string>& arguments);
-  // Lays the YAML's keys, below `prefix` ("model", or "" for the root), under all that users say.
+  // Adds the YAML's keys, below `prefix` ("model", or "" for the root), as defaults that all users'
+  // sources override.
   void include_defaults(const std::string& prefix, std::string_view yaml,
                         const std::string& origin);
 
-  // What sources say about a key before it is bound: a preset's name, say.
+  // Returns what the sources say about a key before it is bound, for example the name of a preset.
   std::optional<std::string> given_text(const std::string& key) const;
 
   ConfigRule integer(const std::string& key, std::int64_t& value, std::string_view doc);
@@ -92,27 +95,30 @@ class ConfigBinder {
   ConfigRule boolean(const std::string& key, bool& value, std::string_view doc);
   ConfigRule text(const std::string& key, std::string& value, std::string_view doc);
   ConfigRule path(const std::string& key, std::filesystem::path& value, std::string_view doc);
-  // A size: 64K, 25MiB, 4096.
+  // Binds a size, such as 64K, 25MiB or 4096.
   ConfigRule bytes(const std::string& key, std::int64_t& value, std::string_view doc);
-  // `~` for none.
+  // `~` means no value.
   ConfigRule optional_integer(const std::string& key, std::optional<std::int64_t>& value,
                               std::string_view doc);
   ConfigRule integer_or_word(const std::string& key, IntegerOrWord& value,
                              const std::vector<std::string>& words, std::string_view doc);
   ConfigRule real_pair(const std::string& key, std::array<double, 2>& value, std::string_view doc);
   ConfigRule reals(const std::string& key, std::vector<double>& value, std::string_view doc);
-  // A single text stands for a list of one.
+  // A single text counts as a list of one.
   ConfigRule texts(const std::string& key, std::vector<std::string>& value, std::string_view doc);
 
-  // Adds a problem that a room found between keys; told with the origin of `key`.
+  // Adds a problem that a room found in combinations of keys; the message includes the origin of
+  // `key`.
   void refuse(const std::string& key, const std::string& what);
-  // After all was bound: throws ConfigError with everything that is wrong, unknown keys included.
+  // Called after all keys are bound. Throws one ConfigError with all problems, including unknown
+  // keys.
   void finish() const;
 
-  // In the order of binding.
+  // The keys are in the order of binding.
   const std::vector<ResolvedKey>& resolved() const { return resolved_; }
   std::string origin_of(const std::string& key) const;
-  // The resolved configuration as YAML with its origins as comments; can be loaded again.
+  // Returns the resolved configuration as YAML that can be loaded again, with the origins as
+  // comments.
   std::string to_yaml() const;
 
  private:
@@ -127,10 +133,11 @@ class ConfigBinder {
   void put(Source source, const std::string& key, ConfigValue value, const std::string& origin);
   void put_yaml(Source source, std::string_view yaml, const std::string& name,
                 const std::string& prefix = "");
-  // Notes the key and its default; returns what a source says about it, or null.
+  // Registers the key and its default. Returns what a source says about it, or null.
   const Given* begin(const std::string& key, ConfigValue fallback, std::string_view doc,
                      std::string allowed);
-  // Ends the binding that begin() began: takes the source's value, or notes that it is no good.
+  // Ends the binding that begin() started: takes the source's value, or records that it is
+  // malformed.
   ConfigRule end(const Given* given, bool well_formed, std::vector<double> numbers = {});
   ConfigRule bind_integer(const std::string& key, std::int64_t& value, std::int64_t low,
                           std::int64_t high, std::string_view doc);
@@ -141,11 +148,11 @@ class ConfigBinder {
   std::vector<ResolvedKey> resolved_;
   std::set<std::size_t> unfit_;  // resolved keys whose given value is not allowed
   std::vector<std::string> problems_;
-  std::vector<std::pair<std::string, std::string>>
-      switches_;  // TRIREME_X_Y, and the key it may mean
+  // Names TRIREME_X_Y, each with the key that may have been meant.
+  std::vector<std::pair<std::string, std::string>> switches_;
 };
 
-// $TRIREME_SITE_DIR, or /etc/trireme.
+// Returns $TRIREME_SITE_DIR, or /etc/trireme.
 std::filesystem::path site_folder();
 
 }  // namespace trireme

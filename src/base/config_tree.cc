@@ -210,7 +210,8 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-// Returns Levenshtein's distance (insertions, deletions, substitutions).
+// Returns the distance of optimal string alignment: the number of insertions, deletions,
+// substitutions and swaps of neighbours that turn a into b.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> two_back(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);

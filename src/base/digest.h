@@ -1,5 +1,5 @@
-// Digests: SHA-256 (OpenSSL) for what people compare and archive, XXH3-64 for blocks on the data
-// path.
+// Digests: SHA-256 (OpenSSL) for what people compare and archive, and XXH3-64 for blocks on the
+// data path.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-// Incremental SHA-256 (FIPS 180-4). One thread at a time.
+// Incremental SHA-256 (FIPS 180-4), for one thread at a time.
 class Sha256 {
  public:
   Sha256();
@@ -22,7 +22,7 @@ class Sha256 {
   void update(std::string_view text) {
     update(text.data(), static_cast<std::int64_t>(text.size()));
   }
-  // The 64 hexadecimal digits; ends the computation.
+  // Ends the computation and returns 64 hexadecimal digits.
   std::string finish_hex();
 
  private:
@@ -34,9 +34,9 @@ std::string sha256_hex(std::string_view text);
 // HMAC-SHA-256 (RFC 2104) as 64 hexadecimal digits; the key may have any length.
 std::string hmac_sha256_hex(std::string_view key, std::string_view text);
 
-// XXH3, 64 bits, seed 0.
+// Returns the 64-bit XXH3 with seed 0.
 std::uint64_t xxh3(const void* data, std::int64_t bytes);
-// Incremental form of the same.
+// Computes the same digest incrementally.
 class Xxh3 {
  public:
   Xxh3();
@@ -51,10 +51,10 @@ class Xxh3 {
   std::unique_ptr<State> state_;
 };
 
-// 16 lower-case digits, and back (DataError for anything else).
+// Converts to and from 16 lower-case digits. Throws DataError for any other text.
 std::string hex64(std::uint64_t value);
 std::uint64_t parse_hex64(std::string_view text);
-// The same for a row of values, without anything between them.
+// Converts a list of values to and from their digits without separators.
 std::string join_hex64(const std::vector<std::uint64_t>& values);
 std::vector<std::uint64_t> split_hex64(std::string_view text);
 

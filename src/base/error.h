@@ -1,6 +1,6 @@
-// The errors of Trireme: one root, and one subclass for each thing an operator has to do next.
-// The exit code belongs to the class (docs/exit-codes.md); main() is the only place that catches.
-// Messages say what happened, where (file, byte, rank, host, step) and what to do about it.
+// The errors of Trireme: one root, and one subclass for each action that an operator has to take.
+// The class determines the exit code (docs/exit-codes.md). Messages say what happened, where (file,
+// byte, rank, host, step) and what to do about it.
 #pragma once
 
 #include <stdexcept>
@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-// What a process reports to its job script.
+// The code that a process returns to its job script.
 enum class ExitCode : int {
   ok = 0,
   usage = 2,
@@ -30,7 +30,7 @@ enum class ExitCode : int {
 class Error : public std::runtime_error {
  public:
   ExitCode exit_code() const { return code_; }
-  // A short stable word for machines: "config", "data", "io", ...
+  // A short fixed word for programs: "config", "data", "io", ...
   std::string_view kind() const { return kind_; }
 
  protected:
@@ -42,11 +42,11 @@ class Error : public std::runtime_error {
   std::string_view kind_;
 };
 
-// Usage or configuration: fix the command and start again.
+// The command line or configuration is wrong; it must be corrected before the next start.
 struct ConfigError : Error {
   explicit ConfigError(const std::string& what) : Error(ExitCode::usage, "config", what) {}
 };
-// Loss or gradients left the numbers for longer than the policy allows.
+// The loss or gradients were not finite for longer than the policy allows.
 struct DivergenceError : Error {
   explicit DivergenceError(const std::string& what) : Error(ExitCode::diverged, "numerics", what) {}
 };
@@ -57,26 +57,27 @@ struct DataError : Error {
 struct NotFound : Error {
   explicit NotFound(const std::string& what) : Error(ExitCode::not_found, "not_found", what) {}
 };
-// The file system said no: a full disk, a lost mount, a failing device.
+// The file system failed: a full disk, a lost mount, a failing device.
 struct IoError : Error {
   explicit IoError(const std::string& what) : Error(ExitCode::io, "io", what) {}
 };
 struct DeviceError : Error {
   explicit DeviceError(const std::string& what) : Error(ExitCode::device, "device", what) {}
 };
-// Permission, or a policy of the site or of this program (a second run on one directory, say).
+// Permission was denied, or a policy of the site or of this program forbids it, such as one run per
+// folder.
 struct PolicyError : Error {
   explicit PolicyError(const std::string& what) : Error(ExitCode::refused, "policy", what) {}
 };
-// A peer is gone or the fabric failed.
+// A peer died or the network failed.
 struct CommError : Error {
   explicit CommError(const std::string& what) : Error(ExitCode::hang, "communication", what) {}
 };
-// No progress before a deadline.
+// There was no progress before a deadline.
 struct Hang : Error {
   explicit Hang(const std::string& what) : Error(ExitCode::hang, "hang", what) {}
 };
-// An invariant of this program is broken: a defect, never the user's fault.
+// An invariant of this program is broken, which is a defect of the program and not of its input.
 struct InternalError : std::logic_error {
   using std::logic_error::logic_error;
 };

@@ -1,5 +1,6 @@
-// EventFile: scalars for TensorBoard, one file a process and start. Like every log it never stops
-// the program: what a full disk refuses is dropped and counted. One thread at a time.
+// EventFile writes scalars for TensorBoard, in one file per process and start. Like every log, it
+// never stops the program: records that a full disk refuses are dropped and counted. For one thread
+// at a time.
 //
 //   file    events.out.tfevents.<unix time>.<host>.<pid>.<n>
 //   record  u64 length | u32 masked CRC-32C of the length | data | u32 masked CRC-32C of the data
@@ -7,8 +8,8 @@
 //           summary = 5 {value = 1 {tag string = 1, simple_value float = 2}},
 //           session_log = 7 {status = 1}
 //
-// All little-endian; the first record holds file_version "brain.Event:2" (tensorflow/core/util/
-// event.proto, lib/io/record_writer).
+// All numbers are little-endian. The first record has the file_version "brain.Event:2"
+// (tensorflow/core/util/event.proto, lib/io/record_writer).
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ using Scalar = std::pair<std::string, float>;  // tag, value
 
 class EventFile {
  public:
-  // Makes the folder and a new file in it. first_step: TensorBoard forgets what an earlier file of
-  // the folder says about steps from there on; for a resumed run.
+  // Creates the folder and a new file in it. TensorBoard then discards the steps from first_step on
+  // in earlier files of the folder, because a resumed run computes them again.
   EventFile(const std::filesystem::path& folder, std::int64_t first_step);
 
   void scalars(std::int64_t step, const std::vector<Scalar>& values);
@@ -38,7 +39,7 @@ class EventFile {
   AppendFile file_;
 };
 
-// The pieces, for tests. Times in seconds since 1970.
+// The parts of a file, for tests. Times are in seconds since 1970.
 std::uint32_t crc32c(std::string_view bytes);
 std::string event_record(std::string_view event);
 std::string version_event(double wall_time);

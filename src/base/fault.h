@@ -1,10 +1,11 @@
-// Fault points: named places where tests and drills make the program fail as the world would.
+// Fault points are named places where tests and drills make the program fail like real faults do.
 //
 //   fault("ckpt.rename");      // SIGKILL, hang, exception, ... as TRIREME_FAULTS says
 //
-// Compiled in, off by default: without a plan a point costs one load and a branch that is never
-// taken. The plan belongs to the process, as its signals do (docs/decisions/0013). Any thread may
-// pass a point; arm_faults() comes before other threads. Names: fault_sites.h; plan: fault_plan.h.
+// They are compiled in and off by default: without a plan, a point costs one load and a branch that
+// is never taken. The plan belongs to the process, as its signals do (docs/decisions/0013). Any
+// thread may pass a point; arm_faults() must be called before other threads start. fault_sites.h
+// lists the names, and fault_plan.h describes the plan.
 #pragma once
 
 #include <atomic>
@@ -24,13 +25,14 @@ inline bool faults_armed() {
   return __builtin_expect(fault_detail::armed.load(std::memory_order_relaxed), false);
 }
 
-// What becomes of a system call: it fails with `error` before it is made, or moves `bytes`.
+// The planned outcome of a system call: it fails with `error` before it is made, or transfers
+// `bytes`.
 struct FaultyCall {
   int error = 0;
   std::int64_t bytes = 0;
 };
 
-// The long way, when armed.
+// The slow path, taken only when a plan is armed.
 void meet_fault(std::string_view site, void* data, std::int64_t bytes);
 FaultyCall meet_faulty_call(std::string_view site, std::int64_t bytes);
 
@@ -39,19 +41,19 @@ inline void fault(std::string_view site) {
     meet_fault(site, nullptr, 0);
   }
 }
-// Where `bytes` of data pass.
+// A point where `bytes` of data pass.
 inline void fault(std::string_view site, void* data, std::int64_t bytes) {
   if (faults_armed()) {
     meet_fault(site, data, bytes);
   }
 }
-// Before a system call that shall move up to `bytes`.
+// A point before a system call that transfers up to `bytes`.
 inline FaultyCall fault_call(std::string_view site, std::int64_t bytes = 0) {
   return faults_armed() ? meet_faulty_call(site, bytes) : FaultyCall{0, bytes};
 }
 
-// Those of the rules that mean this rank and generation are in force from here on, counted from
-// zero passages; none switches all points off. Says on stderr what is in force.
+// Puts the rules for this rank and attempt into force and resets all counts of passages. An empty
+// list disarms all points. Reports the rules on stderr.
 void arm_faults(const std::vector<FaultRule>& rules, int rank, int generation);
 
 }  // namespace trireme

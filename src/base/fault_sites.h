@@ -1,5 +1,5 @@
-// The fault points of the program: what tests and drills can name in a plan (fault_plan.h). A point
-// stands in this table and in the source under one name; tests/base/fault_test.cc compares the two.
+// The table of the fault points that tests and drills can name in a plan (fault_plan.h). Each point
+// has the same name here and in the source, which tests/base/fault_test.cc verifies.
 #pragma once
 
 #include <span>
@@ -10,23 +10,24 @@
 namespace trireme {
 
 struct FaultSite {
-  // What passes the point decides what can go wrong there besides the end of the process.
+  // What passes the point. It determines which faults are possible there besides the end of the
+  // process.
   enum class Kind {
-    point,    // nothing: errno is thrown as that error
+    point,    // nothing: errno is thrown as the error of its class
     data,     // bytes, which can be corrupted; errno is thrown
-    numbers,  // f32 values, which can become NaN or larger, too
-    call,     // a system call, which can fail or move fewer bytes
+    numbers,  // f32 values, which can also become NaN or be scaled
+    call,     // a system call, which can fail or transfer fewer bytes
   };
   std::string_view name;  // "<part>.<point>"
   Kind kind;
-  std::string_view where;  // for people
+  std::string_view where;  // description for people
 };
 
-// In the order in which a run passes them.
+// The points are in the order in which a run passes them.
 std::span<const FaultSite> fault_sites();
-// Null if there is none of this name.
+// Returns null if there is no point of this name.
 const FaultSite* find_fault_site(std::string_view name);
-// "point", "data", "numbers", "call".
+// Returns "point", "data", "numbers" or "call".
 std::string_view name_of(FaultSite::Kind kind);
 
 }  // namespace trireme

@@ -1,16 +1,16 @@
-// The floating-point environment of a thread: how its arithmetic rounds, and whether numbers below
-// 2^-126 count. A library built with -ffast-math switches it for the thread that loads it, and
-// threads that are started later inherit that.
+// The floating-point environment of a thread: its rounding mode, and whether it flushes numbers
+// below 2^-126 to zero. A library built with -ffast-math changes it for the thread that loads the
+// library, and threads started later inherit that.
 #pragma once
 
 #include <cstdint>
 
 namespace trireme {
 
-// Rounds to nearest, keeps denormal numbers and traps nothing from here on, in the calling thread.
-// Returns whether the thread had other settings. Costs one read of a register if it had not.
+// Sets the calling thread to round to nearest, keep denormal numbers and trap nothing. Returns
+// whether the thread had other settings. If not, costs one read of a register.
 bool restore_floating_point();
-// Counts the calls of restore_floating_point(), in all threads, that found other settings.
+// Returns how many calls of restore_floating_point(), in all threads, found other settings.
 std::int64_t floating_point_restorations();
 
 }  // namespace trireme

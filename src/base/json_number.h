@@ -1,4 +1,4 @@
-// More kinds of fields for src/base/json_fields.h: a number, whole or not, and a finite one.
+// More accessors for src/base/json_fields.h: a number, whole or not, and a finite one.
 #pragma once
 
 #include <cmath>

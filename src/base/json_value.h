@@ -1,6 +1,6 @@
-// JsonValue: JSON to be held by structs whose headers need not know nlohmann's, which each file
-// that includes it takes a second to compile. A value; an empty object unless made of something.
-// One that was moved from may only be assigned to or destroyed.
+// JsonValue holds JSON in structs whose headers must not include nlohmann's, which takes a second
+// to compile in each source file. A value; an empty object by default. A moved-from object may only
+// be assigned to or destroyed.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class JsonValue {
  public:
   JsonValue();
   explicit JsonValue(nlohmann::json value);
-  // DataError as from parse_json().
+  // Throws DataError like parse_json().
   static JsonValue parse(std::string_view text);
   JsonValue(const JsonValue& other);
   JsonValue(JsonValue&& other) noexcept;

@@ -1,5 +1,5 @@
-// LinePlot: a figure with lines over one pair of axes, as SVG text that needs nothing else.
-// A pure function of its data.
+// LinePlot is a figure of lines over one pair of axes, as self-contained SVG text. A pure function
+// of its data.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 namespace trireme {
 
 struct PlotSeries {
-  std::string name;  // for the legend
+  std::string name;  // shown in the legend
   std::vector<double> x;
-  std::vector<double> y;  // as many; NaN and infinity leave a gap
+  std::vector<double> y;  // same size as x; NaN and infinity leave a gap
 };
 
-// A vertical line at an event ("killed"), or a horizontal one at a level ("unigram entropy").
+// A vertical line at an event ("killed"), or a horizontal line at a level ("unigram entropy").
 struct PlotMark {
   double at = 0;
   std::string label;
@@ -30,7 +30,7 @@ struct LinePlot {
 
 std::string to_svg(const LinePlot& plot);
 
-// Round numbers (1, 2 or 5 times a power of ten) within [low, high], about `count` of them.
+// Returns about `count` round numbers (1, 2 or 5 times a power of ten) in [low, high].
 std::vector<double> axis_ticks(double low, double high, int count);
 
 }  // namespace trireme

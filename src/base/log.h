@@ -1,6 +1,7 @@
-// Log: the messages of a rank. People read lines on stderr (information from rank 0 only, warnings
-// and errors from every rank); programs read JSON lines in the rank's own file. Neither a full disk
-// nor a closed stderr stops the program. Owned by the app and passed down; safe from any thread.
+// Log writes the messages of a rank: lines for people on stderr (information from rank 0 only,
+// warnings and errors from every rank), and JSON lines for programs in the rank's own file. Neither
+// a full disk nor a closed stderr stops the program. Owned by the app and passed down; usable from
+// any thread.
 #pragma once
 
 #include <chrono>
@@ -17,13 +18,13 @@ namespace trireme {
 
 enum class LogLevel { debug, info, warning, error };
 
-// ConfigError for another word than debug, info, warning, error.
+// Parses debug, info, warning or error. Throws ConfigError for any other word.
 LogLevel parse_log_level(std::string_view word);
 
-// Whether to colour text: not if NO_COLOR is set (no-color.org) or TERM is dumb; always if
-// CLICOLOR_FORCE is set and not 0; otherwise on a terminal.
+// Returns whether to colour text: never if NO_COLOR is set (no-color.org) or TERM is dumb; else
+// always if CLICOLOR_FORCE is set and not 0; else only on a terminal.
 bool use_color(bool is_terminal);
-// "2026-11-22 13:30:06", local time.
+// Returns "2026-11-22 13:30:06" in local time.
 std::string time_text(std::chrono::system_clock::time_point time);
 
 struct LogOptions {
@@ -31,18 +32,18 @@ struct LogOptions {
   int ranks = 1;
   std::string host = {};
   LogLevel terminal_level = LogLevel::info;
-  // The folder for rank-00000.jsonl, created if it is missing. Empty: no file.
+  // The folder for rank-00000.jsonl, which is created if needed. If empty, no file is written.
   std::filesystem::path folder = {};
-  // Print on stderr the JSON lines of the file.
+  // Print the JSON lines of the file on stderr instead of text.
   bool json = false;
-  // A file of this size is renamed to rank-00000.1.jsonl, in place of an older one, and a new one
-  // is started. 0: never.
+  // Before the file would exceed this size, it is renamed to rank-00000.1.jsonl, replacing an older
+  // one, and a new file is started. 0: never.
   std::int64_t rotate_bytes = 0;
 };
 
 class Log {
  public:
-  // The file's first line is an event "start" with pid, rank, ranks and host.
+  // The first line of the file is an event "start" with pid, rank, ranks and host.
   explicit Log(const LogOptions& options);
   ~Log();
   Log(const Log&) = delete;
@@ -52,14 +53,14 @@ class Log {
   void info(std::string_view message) { write(LogLevel::info, message); }
   void warning(std::string_view message) { write(LogLevel::warning, message); }
   void error(std::string_view message) { write(LogLevel::error, message); }
-  // For programs only: {"time", "level", "rank", "host", "event": name, ...fields}.
+  // Logs an event for programs only: {"time", "level", "rank", "host", "event": name, ...fields}.
   void event(std::string_view name, const nlohmann::json& fields);
-  // The same, and for people a line of information.
+  // Logs the same event, and a line of information for people.
   void event(std::string_view name, const nlohmann::json& fields, std::string_view text);
-  // For people only: a line with a title and below it the rows, without time and rank, so that 78
-  // columns are left for them. Programs find the figures in an event.
+  // Prints a table for people only: a line with the title, then the rows without time and rank,
+  // which leaves 78 columns for them. Programs find the numbers in an event.
   void table(std::string_view title, const std::vector<std::string>& rows);
-  // Lines that could not be written to the file.
+  // Returns how many lines could not be written to the file.
   std::int64_t dropped_lines() const;
 
  private:
@@ -70,12 +71,12 @@ class Log {
   std::unique_ptr<State> state_;
 };
 
-// Opens /dev/null in the place of a closed stdin, stdout or stderr: otherwise the next file that is
-// opened would take its number and receive the messages. The first statement of main().
+// Opens /dev/null for each of stdin, stdout and stderr that is closed. Otherwise the next file
+// opened would get its number and receive the messages. Must be the first statement of main().
 void open_standard_streams();
-// This machine's name.
+// Returns the name of this machine.
 std::string host_name();
-// logs/rank-00042.jsonl, and the file before it, logs/rank-00042.1.jsonl.
+// Return logs/rank-00042.jsonl, and its predecessor logs/rank-00042.1.jsonl.
 std::filesystem::path log_file(const std::filesystem::path& folder, int rank);
 std::filesystem::path older_log_file(const std::filesystem::path& folder, int rank);
 

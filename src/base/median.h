@@ -1,11 +1,11 @@
-// The middle of measured values.
+// The median of measured values.
 #pragma once
 
 #include <vector>
 
 namespace trireme {
 
-// Of an even number the mean of the two in the middle; 0 of none.
+// Returns the mean of the two middle values if their number is even, and 0 if there are none.
 double median(std::vector<double> values);
 
 }  // namespace trireme

@@ -1,6 +1,6 @@
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11):
-// random bits as a pure function of a key and a counter. There is no state to save or to reshard:
-// whoever knows the logical coordinates of an element knows its random number.
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11)
+// computes random bits as a pure function of a key and a counter. There is no state to save or
+// reshard: the logical coordinates of an element determine its random number.
 #pragma once
 
 #include <array>
@@ -27,12 +27,12 @@ constexpr PhiloxKey philox_key(std::uint64_t seed) {
   return {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
 }
 
-// 24 random bits as a float in [0, 1).
+// Returns a float in [0, 1) made from 24 random bits.
 constexpr float uniform_float(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * 0x1p-24F;
 }
 
-// A good mixing of 64 bits (the finalizer of SplitMix64, Steele et al., OOPSLA'14), to make keys.
+// Mixes 64 bits, to make keys (the finalizer of SplitMix64, Steele et al., OOPSLA'14).
 constexpr std::uint64_t mix64(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;

@@ -1,4 +1,4 @@
-// A pipe to or from a child: both ends close at exec unless they are duplicated.
+// A pipe to or from a child process. Both ends close at exec unless they are duplicated.
 #pragma once
 
 #include "src/base/file.h"
@@ -10,7 +10,7 @@ struct Pipe {
   UniqueHandle<FileDescriptorTraits> write;
 };
 
-// IoError where the process has no descriptors left.
+// Throws IoError if the process has no file descriptors left.
 Pipe make_pipe();
 
 }  // namespace trireme

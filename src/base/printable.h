@@ -1,6 +1,6 @@
-// Text of files, arguments and remote peers made fit for a terminal or a log: what a terminal would
-// obey instead of showing is written out, so that a file's name or contents can't move the cursor,
-// forge lines or change the terminal's settings. Pure functions.
+// Makes text of files, arguments and remote peers safe to show in a terminal or log. Characters
+// that a terminal would interpret are escaped, so that the text can't move the cursor, forge lines
+// or change the terminal's settings. Pure functions.
 #pragma once
 
 #include <string>
@@ -8,21 +8,22 @@
 
 namespace trireme {
 
-// One line: control characters (line ends too), characters that reverse the direction of text, and
-// bytes that are not UTF-8 become \n, \t, \x1b, \u202e and the like. All else stays as it is.
+// Escapes one line: control characters including line ends, characters that reverse the direction
+// of text, and bytes that are not UTF-8 become \n, \t, \x1b, \u202e and the like. All other text is
+// unchanged.
 std::string printable(std::string_view text);
-// Several lines: the same, but line ends and tabs stay.
+// Escapes several lines in the same way, but keeps line ends and tabs.
 std::string printable_lines(std::string_view text);
 
-// The lines of a message as one, separated by "; ", without their indentation.
+// Joins the lines of a message by "; ", or by a blank after ":", without their indentation.
 std::string joined_lines(std::string_view text);
 
-// printable_lines() of a text that comes in pieces, which may end within a character.
+// Applies printable_lines() to a text that arrives in pieces, which may end within a character.
 class PrintableStream {
  public:
-  // What can be shown by now.
+  // Returns what can be shown so far.
   std::string add(std::string_view piece);
-  // The bytes that wait for the rest of their character; the text has ended.
+  // Called at the end of the text. Returns the bytes that were kept for an incomplete character.
   std::string rest();
 
  private:

@@ -1,5 +1,5 @@
-// ProgressBar: one line on a terminal that is drawn over itself; elsewhere nothing, or a plain line
-// once per interval. Owned by whoever works; one thread.
+// ProgressBar is a line on a terminal that is redrawn in place. Without a terminal it prints
+// nothing, or a plain line once per interval. For one thread.
 #pragma once
 
 #include <chrono>
@@ -12,21 +12,21 @@ namespace trireme {
 
 class ProgressBar {
  public:
-  // The work of the first n units, in any measure; empty where all units are alike.
+  // Returns the work of the first n units, in any measure. Empty if all units take equal work.
   using Work = std::function<std::int64_t(std::int64_t n)>;
 
-  // `total` in the caller's units. `plain_interval`: between lines where stderr is no terminal;
-  // zero for none. `work`: what the time left is estimated from.
+  // total: in the caller's units. plain_interval: time between lines if stderr is not a terminal;
+  // zero for none. work: basis of the estimated time left.
   ProgressBar(std::string label, std::int64_t total, std::chrono::seconds plain_interval = {},
               Work work = {});
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Draws at most ten times a second. The first call says where the work begins: the time left is
-  // estimated from the second on. `detail` follows the bar: "loss 3.21  12.3k tokens/s".
+  // Draws at most ten times per second. The first call sets where the work begins; later calls
+  // estimate the time left. `detail` follows the bar: "loss 3.21  12.3k tokens/s".
   void update(std::int64_t done, std::string_view detail = {});
-  // Draws the last state and ends the line.
+  // Draws the final state and ends the line.
   void finish();
 
  private:
@@ -39,7 +39,7 @@ class ProgressBar {
   std::chrono::seconds plain_interval_;
   Work work_;
   bool terminal_;
-  std::int64_t first_ = -1;  // done at the first update: a resumed run starts later than 0
+  std::int64_t first_ = -1;  // `done` of the first update, which is above 0 in a resumed run
   std::int64_t done_ = 0;
   std::string detail_;
   Clock::time_point start_;
@@ -47,17 +47,18 @@ class ProgressBar {
   bool finished_ = false;
 };
 
-// The width of a line in a file or a pipe: all parts, but no bar.
+// The width for a file or a pipe: all parts are shown, but no bar.
 inline constexpr int kAnyWidth = 1 << 20;
 
-// "train  42% |########            | 420/1000  2m10s left  loss 3.21", at most `width` characters.
-// Where it is too long, the last parts of `detail` are left out first (two blanks separate parts),
-// then the bar; no part is cut. first: where this process began counting, `seconds` ago.
+// Returns "train  42% |########            | 420/1000  2m10s left  loss 3.21" in at most `width`
+// characters. If that is too long, leaves out the last parts of `detail`, which two blanks
+// separate, and then the bar; no part is cut. first: where this process started to count, `seconds`
+// ago.
 std::string progress_text(std::string_view label, std::int64_t first, std::int64_t done,
                           std::int64_t total, double seconds, std::string_view detail, int width);
 
-// The time that the rest takes at the rate so far: "2m10s left"; empty before anything was done and
-// after the end.
+// Returns the time that the rest takes at the rate so far, "2m10s left", or "" before the first
+// progress and after the end.
 std::string time_left_text(std::int64_t first, std::int64_t done, std::int64_t total,
                            double seconds);
 

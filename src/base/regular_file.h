@@ -1,16 +1,16 @@
-// Opening a path that should be a regular file. A FIFO, socket, device or directory in its place
-// would otherwise make open() or read() wait for ever, or return something that is no file's
-// content. Every file of a run, dataset or checkpoint is opened here (most through
-// src/base/file.h). Streams that a user names on purpose, such as /dev/stdin, are read with
-// std::istream instead.
+// Opens a path that should be a regular file. With a FIFO, socket, device or directory in its
+// place, open() or read() could block forever, or return something other than a file's contents.
+// Every file of a run, dataset or checkpoint is opened here, most of them through src/base/file.h.
+// Streams that a user names on purpose, such as /dev/stdin, are read with std::istream instead.
 #pragma once
 
 #include <filesystem>
 
 namespace trireme {
 
-// open(2) with O_CLOEXEC and mode 0644; returns the descriptor, or -1 with errno. Anything but a
-// regular file is refused: DataError if it was to be read, PolicyError if it was to be written.
+// Calls open(2) with O_CLOEXEC and mode 0644. Returns the descriptor, or -1 with errno. If the path
+// is not a regular file, throws DataError if it was to be read, and PolicyError if it was to be
+// written.
 int open_regular(const std::filesystem::path& path, int flags);
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
-// What to do about ranks that compute with different kernels: the start of a run and `trireme
-// doctor` give the same advice.
+// Advises what to do about ranks that compute with different kernels. Shared by the start of a run
+// and `trireme doctor`.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace trireme {
 
-// Of two ranks' kernels, each as "avx512 (avx512_core_bf16, bf16_dot)": the variable to set so that
-// both compute the same bits.
+// Returns which variable to set so that two ranks compute the same bits. `one` and `other` are
+// their kernels, such as "avx512 (avx512_core_bf16, bf16_dot)".
 std::string same_kernels_advice(std::string_view one, std::string_view other);
 
 }  // namespace trireme

@@ -1,12 +1,12 @@
-// say(): a line for people, on standard error.
+// say() prints a line for people on standard error.
 #pragma once
 
 #include <string_view>
 
 namespace trireme {
 
-// In one piece, made printable: it may quote files and remote peers. Where it can't be written, on
-// a full disk or a closed pipe, it is lost: nothing may end for that.
+// Writes the line in one piece and makes it printable, because it may quote files and remote peers.
+// If it can't be written, because of a full disk or a closed pipe, it is lost without an error.
 void say(std::string_view line) noexcept;
 
 }  // namespace trireme

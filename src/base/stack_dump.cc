@@ -40,7 +40,7 @@ void dump(int /*signal*/) {
   const int error = errno;
   while (writing.test_and_set(std::memory_order_acquire)) {
   }
-  // A FIFO of that name must not block the process, and is not written to.
+  // A FIFO of that name must not block the process; nothing is written to it.
   constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
   const int file = ::open(path.data(), kFlags, 0644);
   struct stat status {};

@@ -1,6 +1,6 @@
-// StackDump: on SIGURG a thread of this process appends where it is to a file, and goes on: for a
-// process that makes no progress, before it is ended from outside. SIGURG, because a process that
-// has no such object ignores it. One per process; the file appears with the first dump.
+// StackDump makes each thread that receives SIGURG append its stack to a file and continue. It
+// shows what a process without progress is doing before it is killed. The signal is SIGURG because
+// a process without such an object ignores it. One per process; the first dump creates the file.
 //
 //   process 4711, thread 4712, at 1700000000 s
 //   trireme(+0x1a2b3c)[0x55d0c1a2b3c]           addr2line -Cfie trireme 0x1a2b3c
@@ -18,14 +18,15 @@ class StackDump {
  public:
   static constexpr int kSignal = SIGURG;
 
-  // Any path that fits PATH_MAX; its folder has to be there when the signal comes.
+  // file: any path that fits into PATH_MAX; its folder must exist when the signal arrives.
   explicit StackDump(const std::filesystem::path& file);
   ~StackDump();
   StackDump(const StackDump&) = delete;
   StackDump& operator=(const StackDump&) = delete;
 };
 
-// Asks every thread of a process, ours or another of this user's, for its stack. Does not wait.
+// Requests the stacks of all threads of a process that belongs to this user. Does not wait for
+// them.
 void ask_for_stacks(pid_t pid);
 
 }  // namespace trireme

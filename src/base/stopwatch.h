@@ -1,5 +1,5 @@
-// Stopwatch: the time since it was made, by a clock that nobody sets. A value; for measuring, not
-// for deadlines.
+// Stopwatch returns the time since its construction on a steady clock. A value; for measurements,
+// not for deadlines.
 #pragma once
 
 #include <chrono>

@@ -5,7 +5,7 @@
 
 namespace trireme {
 
-// NotFound if it is no folder.
+// Throws NotFound if it is not a folder.
 std::filesystem::path temporary_folder();
 
 }  // namespace trireme

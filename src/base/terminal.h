@@ -1,6 +1,6 @@
-// What people read standard error on. A rank writes into the pipe of mpirun or srun, which passes
-// on what it writes as it is; a launcher whose own standard error is a terminal tells its ranks so
-// in TRIREME_TERMINAL_COLUMNS, and they draw as if it were theirs.
+// The terminal on which people read standard error. A rank writes to a pipe of mpirun or srun,
+// which forwards its output unchanged. If the launcher's own standard error is a terminal, it sets
+// TRIREME_TERMINAL_COLUMNS for its ranks, and they draw as if on that terminal.
 #pragma once
 
 #include <string_view>
@@ -9,11 +9,11 @@ namespace trireme {
 
 inline constexpr const char* kTerminalColumns = "TRIREME_TERMINAL_COLUMNS";
 
-// The width of the terminal that shows standard error; 0 where there is none.
+// Returns the width of the terminal that shows standard error, or 0 if there is none.
 int terminal_columns();
 
-// What a line on standard error begins with, so that it replaces a progress bar which has not been
-// ended; empty where there is no terminal.
+// Returns what a line on standard error must begin with to replace an unfinished progress bar, or
+// "" if there is no terminal.
 std::string_view line_start();
 
 }  // namespace trireme

@@ -1,6 +1,5 @@
-// UniqueHandle<Traits>: sole owner of a handle of a C library.
-// Traits: `using Handle = ...; static Handle none(); static void close(Handle);` - close may not
-// throw.
+// UniqueHandle<Traits> is the only owner of a handle of a C library. Traits provides `using Handle
+// = ...; static Handle none(); static void close(Handle);`, where close() must not throw.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Sizes and durations, for people and from people.
+// Parses and formats sizes and durations for people.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,18 @@
 
 namespace trireme {
 
-// "64K", "4 MiB", "1.5GiB", "512" -> bytes. Suffixes are binary; anything else is a ConfigError.
+// Converts "64K", "4 MiB", "1.5GiB", "512" to bytes. Suffixes are binary. Throws ConfigError for
+// any other text.
 std::int64_t parse_bytes(std::string_view text);
-// 1536 -> "1.5 KiB".
+// Formats 1536 as "1.5 KiB".
 std::string format_bytes(std::int64_t bytes);
-// 3725.0 -> "1h02m", 75.2 -> "1m15s", 0.5 -> "0.5s".
+// Formats 3725.0 as "1h02m", 75.2 as "1m15s" and 0.5 as "0.5s".
 std::string format_seconds(double seconds);
-// 12345678 -> "12.35M" (decimal).
+// Formats 12345678 as "12.35M" (decimal prefixes).
 std::string format_count(double count);
-// 9.68e8, "FLOP/s" -> "968 MFLOP/s" (decimal).
+// Formats 9.68e8 with the unit "FLOP/s" as "968 MFLOP/s" (decimal prefixes).
 std::string format_rate(double rate, std::string_view unit);
-// "1 shard", "2 shards", "0 batches", "3 entries": the noun's plural is regular.
+// Returns "1 shard", "2 shards", "0 batches", "3 entries". The noun must have a regular plural.
 std::string counted(std::int64_t count, std::string_view noun);
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
-// Any bytes as the text of an XML element or attribute: escaped, and without what XML can't carry.
-// Pure function.
+// Returns any bytes as text for an XML element or attribute, escaped and without what XML can't
+// represent. A pure function.
 #pragma once
 
 #include <string>

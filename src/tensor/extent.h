@@ -1,6 +1,6 @@
-// Extent: where a block sits in a whole (logical) tensor: either a hyper-rectangle, which is how
-// tensor parallelism cuts, or a flat range of the row-major elements, which is how optimizer
-// sharding cuts. A block's own elements lie densely, row-major.
+// Extent is the position of a block in a whole (logical) tensor: a hyper-rectangle, into which
+// tensor parallelism cuts tensors, or a flat range of the row-major elements, into which optimizer
+// sharding cuts them. A block's own elements are dense and row-major.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace trireme {
 struct Extent {
   enum class Kind { box, flat };
   Kind kind = Kind::box;
-  std::vector<std::int64_t> start;   // box: first index an axis; flat: {first element}
-  std::vector<std::int64_t> length;  // box: indices an axis;     flat: {elements}
+  std::vector<std::int64_t> start;   // box: first index per axis; flat: {first element}
+  std::vector<std::int64_t> length;  // box: indices per axis; flat: {elements}
 
   static Extent whole(const Shape& shape) {
     return {Kind::box, std::vector<std::int64_t>(static_cast<std::size_t>(shape.rank()), 0),
@@ -27,18 +27,18 @@ struct Extent {
     return {Kind::flat, {first}, {elements}};
   }
   std::int64_t elements() const;
-  // Whether the block lies within a tensor of that shape.
+  // Returns whether the block lies within a tensor of that shape.
   bool fits(const Shape& shape) const;
   friend bool operator==(const Extent&, const Extent&) = default;
 };
 
-// One run of elements that is contiguous in the whole tensor and in the block.
+// A run of elements that is contiguous both in the whole tensor and in the block.
 struct Run1d {
   std::int64_t whole_first;  // row-major element number in the whole tensor
   std::int64_t block_first;  // element number in the block
   std::int64_t elements;
 };
-// The runs of a block, in order. A flat or whole block is one run.
+// Returns the runs of a block in order. A block that is flat or whole is one run.
 std::vector<Run1d> runs_of(const Extent& extent, const Shape& shape);
 
 }  // namespace trireme

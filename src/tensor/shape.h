@@ -1,4 +1,4 @@
-// Shape: up to four extents, outermost first; row-major.
+// Shape has up to four extents, outermost first; row-major.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class Shape {
     check(axis >= 0 && axis < rank_, "an axis lies within the shape");
     return extents_[static_cast<std::size_t>(axis)];
   }
-  // The number of elements; 1 for a scalar.
+  // Returns the number of elements, which is 1 for a scalar.
   std::int64_t elements() const {
     std::int64_t n = 1;
     for (int axis = 0; axis < rank_; ++axis) {
@@ -39,7 +39,7 @@ class Shape {
   std::vector<std::int64_t> to_vector() const {
     return {extents_.begin(), extents_.begin() + rank_};
   }
-  // "[2, 3]"
+  // Returns, for example, "[2, 3]".
   std::string to_string() const;
   friend bool operator==(const Shape&, const Shape&) = default;
 

@@ -1,5 +1,5 @@
-// Tensor: a value of shape, type and storage. Copying shares the storage; the last owner gives it
-// back to its pool. Row-major and dense.
+// Tensor is a value with a shape, a type and storage, dense and row-major. Copies share the
+// storage; the last owner returns it to its pool.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace trireme {
 class Tensor {
  public:
   Tensor() = default;
-  // Uninitialized elements.
+  // Allocates storage without initializing it.
   Tensor(Pool& pool, const Shape& shape, DType dtype)
       : shape_(shape),
         dtype_(dtype),
@@ -26,7 +26,7 @@ class Tensor {
     return storage_ == nullptr ? View{}
                                : View{storage_->data(), elements(), dtype_, storage_->device()};
   }
-  // The same storage under another shape of as many elements.
+  // Returns the same storage under another shape with as many elements.
   Tensor reshaped(const Shape& shape) const {
     check(shape.elements() == elements(), "a reshape keeps the number of elements");
     Tensor other = *this;
