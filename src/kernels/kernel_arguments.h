@@ -1,4 +1,5 @@
-// The arguments of the kernels that take more than a few. See kernels.h for the rules they share.
+// The argument structs of kernels that take more than a few arguments. kernels.h has the rules they
+// share.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace trireme {
 
 enum class Epilogue : std::uint8_t {
   none,
-  gelu,           // aux = the sum before GELU, c = gelu(aux)
+  gelu,           // aux = the sum, c = gelu(aux)
   gelu_backward,  // c = the sum * gelu'(aux)
 };
 
@@ -26,7 +27,7 @@ struct Matmul {
   View aux = {};        // T [M,N], for the GELU epilogues
   bool transpose_a = false;
   bool transpose_b = false;
-  bool accumulate = false;  // add to C what it held (f32 C only, no epilogue)
+  bool accumulate = false;  // adds to the old contents of C (f32 C only, no epilogue)
   Epilogue epilogue = Epilogue::none;
 };
 
@@ -47,14 +48,14 @@ struct EmbeddingForward {
   ConstView ids;            // i32 [B,T]
   ConstView token;          // T [V,C]
   ConstView position = {};  // T [positions,C], or empty
-  // Of a vocabulary shared between ranks: token holds the rows of ids from first_id on, and the
-  // rows of `out` whose ids are not among them become zero.
+  // If the ranks of a group divide the vocabulary, token holds the rows of ids from first_id on,
+  // and rows of `out` whose ids are not among them become zero.
   bool partial = false;
   std::int64_t first_id = 0;
 };
 
-// dtoken is added to (the tied output matrix may have left its part there); dposition overwritten:
-// rows 0..T-1 hold sums over the batch, later rows zero.
+// Adds to dtoken, which may already hold the gradient of a tied output matrix. Overwrites
+// dposition: rows 0..T-1 become the sums over the batch, later rows zero.
 struct EmbeddingBackward {
   std::int64_t batch = 0;
   std::int64_t time = 0;
@@ -63,19 +64,19 @@ struct EmbeddingBackward {
   ConstView ids;         // i32 [B,T]
   View dtoken = {};      // f32 [V,C], or empty
   View dposition = {};   // f32 [positions,C], or empty
-  bool partial = false;  // as above: rows of other ids are left out of dtoken
+  bool partial = false;  // as in EmbeddingForward; skips the ids of other ranks
   std::int64_t first_id = 0;
 };
 
-// LayerNorm (Ba et al., 2016) and RMSNorm (Zhang and Sennrich, 2019) over rows. When `residual` is
-// given, sum = x + residual is stored and normalized instead of x: the residual add is fused.
+// LayerNorm (Ba et al., 2016) and RMSNorm (Zhang and Sennrich, 2019) over rows. If `residual` is
+// given, sum = x + residual is stored and normalized instead of x.
 struct NormForward {
   std::int64_t rows = 0;
   std::int64_t channels = 0;
   float epsilon = 1e-5F;
   ConstView x;              // T [R,C]
   ConstView residual = {};  // T [R,C], or empty
-  View sum = {};            // T [R,C], with residual only; may be x or residual itself
+  View sum = {};            // T [R,C], only with residual; may be x or residual itself
   ConstView weight;         // T [C]
   ConstView bias = {};      // T [C]; empty for RMSNorm
   View y;                   // T [R,C]
@@ -87,35 +88,35 @@ struct NormBackward {
   std::int64_t rows = 0;
   std::int64_t channels = 0;
   ConstView dy;              // T [R,C]
-  ConstView x;               // T [R,C]: what was normalized (x, or sum where there was a residual)
+  ConstView x;               // T [R,C]: the normalized input (x, or sum if there was a residual)
   ConstView weight;          // T [C]
   ConstView mean = {};       // f32 [R]; empty for RMSNorm
   ConstView rstd;            // f32 [R]
-  ConstView dresidual = {};  // T [R,C], or empty: added to dx (the gradient that skips the norm)
+  ConstView dresidual = {};  // T [R,C], or empty: gradient that bypasses the norm, added to dx
   View dx;                   // T [R,C]; may be dresidual or dy itself
   View dweight;              // f32 [C]
   View dbias = {};           // f32 [C]; empty for RMSNorm
 };
 
-// Rotary positions (Su et al., 2021), halves rotated as in Hugging Face's Llama, in place:
-// out1 = x1 cos - x2 sin; out2 = x2 cos + x1 sin; angle = position * inverse_frequency[j].
+// Rotary positions (Su et al., 2021), applied in place, with halves rotated as in Hugging Face's
+// Llama: out1 = x1 cos - x2 sin; out2 = x2 cos + x1 sin; angle = position * inverse_frequency[j].
 struct Rope {
   std::int64_t batch = 0;
   std::int64_t time = 0;
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t first_position = 0;
-  std::int64_t stride = 0;      // elements from one token to the next
-  View x;                       // T [B,T] rows of `stride`, heads contiguous at each row's start
+  std::int64_t stride = 0;  // elements from one token to the next
+  View x;                   // T, [B,T] rows `stride` apart, heads contiguous from each row's start
   ConstView inverse_frequency;  // f32 [D/2]
-  bool backward = false;        // rotate by the negative angle
+  bool backward = false;        // rotates by the negative angle
 };
 
-// Dropout of attention's weights (Srivastava et al., 2014; where Vaswani et al., 2017, leave it to
-// the residual branches, GPT-2 has it here, too): after the softmax a weight is zeroed with
-// `probability`, or divided by 1 - probability. The mask of a weight is word key % 4 of Philox
-// keyed by (seed, layer, head), with counter (query, step, sample, key / 4): independent of who
-// computes it, and made again by backward.
+// Dropout of attention's weights (Srivastava et al., 2014; GPT-2 has it here, while Vaswani et al.,
+// 2017, have it in the residual branches). After the softmax, a weight is zeroed with
+// `probability`, or else divided by 1 - probability. The mask of a weight is word key % 4 of Philox
+// keyed by (seed, layer, head) at counter (query, step, sample, key / 4). It does not depend on
+// which rank computes it, and backward computes it again.
 struct AttentionDropout {
   float probability = 0;
   std::uint64_t seed = 0;
@@ -124,16 +125,16 @@ struct AttentionDropout {
   std::int64_t first_head = 0;    // number of the call's first head among all ranks' heads
   std::int64_t first_sample = 0;  // number of the call's first sample within the global batch
 
-  // The Philox seed of a head of this call.
+  // Returns the Philox seed of a head of this call.
   std::uint64_t seed_of(std::int64_t head) const {
     const auto number = static_cast<std::uint64_t>(first_head + head);
     return mix64(mix64(seed) ^ ((std::uint64_t{layer} + 1) << 32 | number));
   }
 };
 
-// Causal attention; query head h reads key/value head h / (heads / kv_heads); scale 1/sqrt(D).
-// The query of time t has position kv_time - time + t, so that with kv_time > time the queries are
-// the last of a longer sequence (a key-value cache). Never stores T x T.
+// Causal attention with scale 1/sqrt(D); query head h reads key/value head h / (heads / kv_heads).
+// The query at time t has position kv_time - time + t: with kv_time > time, the queries are the
+// last ones of a longer sequence (key-value cache). Never stores the T x T matrix.
 struct AttentionForward {
   std::int64_t batch = 0;
   std::int64_t time = 0;
@@ -141,57 +142,58 @@ struct AttentionForward {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  ConstView q;  // T, token rows of q_stride, [heads, D] at each row's start; [B*time] rows
-  ConstView k;  // T, token rows of kv_stride, [kv_heads, D]; [B*kv_batch_time] rows
+  ConstView q;  // T, [B*time] rows q_stride apart, [heads, D] at each row's start
+  ConstView k;  // T, [B*kv_batch_rows] rows kv_stride apart, [kv_heads, D] at each row's start
   ConstView v;  // like k
   std::int64_t q_stride = 0;
   std::int64_t kv_stride = 0;
-  std::int64_t kv_batch_rows = 0;  // token rows from one batch member's k to the next; >= kv_time
-  View out;                        // T [B,T,heads*D]
+  // Rows from the k of one batch member to the next; at least kv_time.
+  std::int64_t kv_batch_rows = 0;
+  View out;       // T [B,T,heads*D]
   View lse = {};  // f32 [B,heads,T]: log of the sum of exponentials, for backward; or empty
-  AttentionDropout dropout = {};  // training shapes only: kv_time == time
+  AttentionDropout dropout = {};  // only if kv_time == time
 };
 
-// Training shapes only: kv_time == time, kv_batch_rows == time.
+// Preconditions: kv_time == time and kv_batch_rows == time.
 struct AttentionBackward {
-  AttentionForward forward;  // as it was called; out and lse hold its results
+  AttentionForward forward;  // the arguments of the forward call, whose results are in out and lse
   ConstView dout;            // T [B,T,heads*D]
-  View dq;                   // T, strides as q
-  View dk;                   // T, strides as k
-  View dv;                   // T, strides as v
+  View dq;                   // T, strides as in q
+  View dk;                   // T, strides as in k
+  View dv;                   // T, strides as in v
 };
 
-// y = x * mask / (1 - probability). The mask of an element is Philox keyed by `seed`, with counter
-// (site, step, sample, element / 4): independent of who computes it. y may be x. Backward is the
-// same call on the gradient.
+// y = x * mask / (1 - probability). The mask of an element is Philox keyed by `seed` at counter
+// (site, step, sample, element / 4), so that it does not depend on which rank computes it. y may be
+// x. Backward is the same call on the gradient.
 struct Dropout {
   std::int64_t batch = 0;              // samples in this call
   std::int64_t elements_a_sample = 0;  // T*C
-  std::int64_t first_sample = 0;       // number of the first sample within the step's global batch
+  std::int64_t first_sample = 0;       // number of the first sample within the global batch
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
-  std::uint32_t site = 0;  // which dropout of the model
+  std::uint32_t site = 0;  // number of the dropout layer in the model
   float probability = 0;
   ConstView x;  // T, elements [first_element, first_element + count) of [B, elements_a_sample]
   View y;
   std::int64_t first_element = 0;
 };
 
-// What is added to a cross entropy while training. With L = log(sum_i exp(x_i)) over the V logits
-// of a token and its target t,
+// Terms added to the cross entropy in training. With L = log(sum_i exp(x_i)) over the V logits x of
+// a token, and its target t,
 //   loss = L - (1 - s) x_t - (s / V) sum_i x_i + z L^2
-// where s is label smoothing (Szegedy et al., Rethinking the Inception Architecture, 2016; as
-// PyTorch's cross_entropy defines it) and z the weight of the z-loss, which keeps L near 0
-// (Chowdhery et al., PaLM, 2022, section 5). Its gradient by x_i is
+// where s is label smoothing (Szegedy et al., Rethinking the Inception Architecture, 2016; defined
+// as in PyTorch's cross_entropy) and z is the weight of the z-loss, which keeps L near 0 (Chowdhery
+// et al., PaLM, 2022, section 5). The gradient with respect to x_i is
 //   (1 + 2 z L) softmax(x)_i - (1 - s) [i = t] - s / V
 struct LossTerms {
   float label_smoothing = 0;
   float z_loss = 0;
 };
 
-// losses[r] = the loss of LossTerms, which without its terms is -log
-// softmax(logits[r,:V])[targets[r]]; and, in place, logits[r,:] = its gradient * scale, unless
-// forward_only.
+// Sets losses[r] to the loss of row r as in LossTerms, which is -log
+// softmax(logits[r,:V])[targets[r]] if both terms are zero. Unless forward_only, also replaces
+// logits[r,:] by scale times the loss's gradient.
 struct CrossEntropy {
   std::int64_t rows = 0;
   std::int64_t vocabulary = 0;
@@ -203,62 +205,63 @@ struct CrossEntropy {
   LossTerms terms = {};
 };
 
-// Cross entropy over a vocabulary that ranks share, in two calls with an exchange between them.
-// First, of each row of this rank's logits: the maximum, the sum of exp(logit - maximum), the logit
-// of the target (0 where another rank has it), and the sum of the logits (0 unless it is asked
-// for).
+// Cross entropy over a vocabulary that ranks divide, in two calls with an all-gather between them.
+// The first call computes, for each row of this rank's logits, the maximum, the sum of exp(logit -
+// maximum), the logit of the target (0 if another rank holds it), and the sum of the logits (0
+// unless requested).
 inline constexpr std::int64_t kRowStatistics = 4;
 struct SoftmaxPart {
   std::int64_t rows = 0;
-  std::int64_t vocabulary = 0;  // ids that this rank holds
-  std::int64_t first_id = 0;    // the first of them
+  std::int64_t vocabulary = 0;  // number of ids that this rank holds
+  std::int64_t first_id = 0;    // the first of these ids
   ConstView logits;             // T [R,V]
   ConstView targets;            // i32 [R], ids of the whole vocabulary
   View statistics;              // f64 [R,kRowStatistics]
-  bool sum_logits = false;      // for label smoothing
+  bool sum_logits = false;      // needed for label smoothing
 };
-// Then losses and gradients as of CrossEntropy, from all ranks' statistics, taken in rank order.
+// The second call computes losses and gradients as for CrossEntropy from all ranks' statistics in
+// rank order.
 struct CrossEntropyOfParts {
-  CrossEntropy own;  // vocabulary and logits: this rank's; targets: ids of the whole vocabulary
+  CrossEntropy own;  // vocabulary and logits of this rank; targets are ids of the whole vocabulary
   std::int64_t first_id = 0;
   std::int64_t parts = 1;
   ConstView statistics;               // f64 [parts,R,kRowStatistics]
-  std::int64_t whole_vocabulary = 0;  // ids of all parts together, for label smoothing
+  std::int64_t whole_vocabulary = 0;  // number of ids of all parts, for label smoothing
 };
 
-// AdamW (Loshchilov and Hutter, 2019), decoupled decay:
+// AdamW (Loshchilov and Hutter, 2019) with decoupled decay:
 //   g = gradient * gradient_scale; m = beta1 m + (1-beta1) g; v = beta2 v + (1-beta2) g^2
 //   value -= lr * ( (m / (1-beta1^t)) / (sqrt(v / (1-beta2^t)) + epsilon) + weight_decay * value )
-// PyTorch's order of decay first, then the step: value *= 1 - lr * weight_decay.
+// As in PyTorch, the decay comes before the step: value *= 1 - lr * weight_decay.
 struct AdamW {
   View value;             // f32 [n]
   View m;                 // f32 [n]
   View v;                 // f32 [n]
   ConstView gradient;     // f32 [n]
-  View compute = {};      // bf16 [n] copy of the new value, or empty
+  View compute = {};      // bf16 [n], receives the new value; or empty
   std::int64_t step = 1;  // t, from 1
   float lr = 0;
   float beta1 = 0.9F;
   float beta2 = 0.95F;
   float epsilon = 1e-8F;
   float weight_decay = 0;
-  float gradient_scale = 1;  // clipping
+  float gradient_scale = 1;  // from gradient clipping and loss scaling
 };
 
-// SGD with momentum and decoupled decay (SGDW of Loshchilov and Hutter, 2019; without decay the
-// same as PyTorch's SGD with no dampening):
+// SGD with momentum and decoupled decay (SGDW of Loshchilov and Hutter, 2019; without decay it
+// equals PyTorch's SGD without dampening):
 //   g = gradient * gradient_scale; b = momentum * b + g; d = nesterov ? g + momentum * b : b
 //   value = (1 - lr * weight_decay) * value - lr * d
 struct Sgd {
   View value;          // f32 [n]
-  View buffer;         // f32 [n], b: zeros before the first step
+  View buffer;         // f32 [n], b; zeros before the first step
   ConstView gradient;  // f32 [n]
-  View compute = {};   // bf16 [n] copy of the new value, or empty
+  View compute = {};   // bf16 [n], receives the new value; or empty
   float lr = 0;
   float momentum = 0.9F;
   bool nesterov = false;
   float weight_decay = 0;
-  float gradient_scale = 1;  // clipping
+  float gradient_scale = 1;  // from gradient clipping and loss scaling
 };
 
 // average += (1 - decay) * (value - average), both f32 [n].

@@ -1,11 +1,11 @@
-// The kernel table: every operation that a layer or an optimizer runs on a device, as plain
-// function pointers. One table an implementation: reference (plain loops, double where it matters),
-// cpu (oneDNN and own fused kernels, per instruction set), cuda. Chosen once, by kernels_for().
+// The kernel table: function pointers for every operation that a layer or an optimizer runs on a
+// device. Each implementation has one table: reference (plain loops, in double where it matters),
+// cpu (oneDNN and fused kernels, per instruction set), cuda. kernels_for() chooses the table once.
 //
 // Rules for every entry:
 // - Work is ordered on the stream; on the CPU it has finished when the call returns.
 // - Views are dense and row-major unless a stride says otherwise; strides count elements.
-// - Activations ("T" below) are f32 or bf16, all of one call alike; sums are taken in f32 or
+// - Activations ("T" below) are f32 or bf16, with one type per call; sums are taken in f32 or
 //   better. Weights have the activations' type. Gradients of parameters are always f32 and are
 //   overwritten unless `accumulate` says otherwise.
 // - Results depend on the arguments and the instruction set, not on the number of threads.
@@ -27,7 +27,7 @@ struct Kernels {
 
   // C = op(A) op(B) (+ bias) (+ C), then the epilogue.
   void (*matmul)(Stream&, const Matmul&);
-  // sum[N] (f32) = the sum over the rows of x[M, N]: the gradient of a bias.
+  // Sets sum[N] (f32) to the sum over the rows of x[M, N], the gradient of a bias.
   void (*column_sum)(Stream&, const ColumnSum&);
 
   void (*embedding_forward)(Stream&, const EmbeddingForward&);
@@ -54,13 +54,13 @@ struct Kernels {
   void (*adamw)(Stream&, const AdamW&);
   void (*sgd)(Stream&, const Sgd&);
   void (*moving_average)(Stream&, const MovingAverage&);
-  // sums[b] (doubles on the host, [ceil(n / kSumBlock)]) = the sum of x[i]^2 over block b of an f32
-  // view, in double, in a fixed order.
+  // Sets sums[b] (doubles on the host, [ceil(n / kSumBlock)]) to the sum of x[i]^2 over block b of
+  // an f32 view, added in double and in a fixed order.
   void (*sums_of_squares)(Stream&, double* sums, ConstView x);
   // y += x, both f32 or both bf16.
   void (*add)(Stream&, View y, ConstView x);
-  // y += x[0] + (x[1] + (... + x[n-1])), all f32, n from 1 to kMaxAddends: add() from the right, in
-  // one pass over memory.
+  // y += x[0] + (x[1] + (... + x[n-1])), all f32, for n from 1 to kMaxAddends. Has the bits of
+  // add() calls from the right, in one pass over memory.
   void (*add_chain)(Stream&, View y, const ConstView* x, int n);
   // y = x, converting between f32 and bf16 (nearest, ties to even).
   void (*cast)(Stream&, View y, ConstView x);
@@ -70,11 +70,11 @@ struct Kernels {
 inline constexpr std::int64_t kSumBlock = 4096;
 inline constexpr int kMaxAddends = 8;
 
-// The best table for the device. On the CPU the environment variable TRIREME_KERNELS =
-// reference|baseline|avx2|avx512 overrides the choice; ConfigError for another word, or for an
-// instruction set that this processor lacks.
+// Returns the best table for the device. On the CPU, the environment variable TRIREME_KERNELS =
+// reference|baseline|avx2|avx512 overrides the choice. Throws ConfigError for another word, or for
+// an instruction set that this processor lacks.
 const Kernels& kernels_for(Device device);
-// By the name of a table, as above; for tests and benchmarks.
+// Returns the table of one of these names; for tests and benchmarks.
 const Kernels& kernels_named(std::string_view name);
 
 }  // namespace trireme

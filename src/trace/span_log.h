@@ -1,7 +1,8 @@
-// SpanLog: what a rank's main thread did in the traced steps: spans of time, within each other or
-// one after the other, never across. Whoever works has a pointer to the log, null where nothing is
-// traced, and makes a SpanTimer around what it does: without a log that costs one comparison. Owned
-// by the training loop; used by its thread alone. Memory is bounded: what does not fit is counted.
+// SpanLog records what a rank's main thread did in the traced steps, as spans of time that are
+// nested or disjoint, but never overlap otherwise. Code that is traced has a pointer to the log,
+// null if there is no trace, and makes a SpanTimer around its work, which costs one comparison
+// without a log. Owned by the training loop and used by its thread only. Memory is bounded; spans
+// that do not fit are counted.
 #pragma once
 
 #include <chrono>
@@ -15,38 +16,38 @@
 namespace trireme {
 
 enum class SpanKind : std::uint8_t {
-  step,        // one turn of the training loop
-  compute,     // a step of the pipeline's schedule
-  data,        // waits for the loader
-  tensor,      // waits for ranks of the tensor-parallel group
-  replicas,    // waits for other replicas
-  stages,      // waits for another stage
-  send,        // hands a tensor to another stage
-  meet,        // the exchange of losses: waits for the own pipeline, then for other replicas
-  optimizer,   // norm and update
-  checkpoint,  // stall
+  step,        // one iteration of the training loop
+  compute,     // one pipeline step
+  data,        // waiting for the loader
+  tensor,      // waiting for ranks of the tensor-parallel group
+  replicas,    // waiting for other replicas
+  stages,      // waiting for another stage
+  send,        // sending a tensor to another stage
+  meet,        // exchange of losses: waiting for the rank's pipeline, then for other replicas
+  optimizer,   // gradient norm and update
+  checkpoint,  // stall of the training loop
   evaluation,
 };
-// "step", "compute", "data", "tp", "dp", "pp", "send", "meet", "optimizer", ...
+// Returns "step", "compute", "data", "tp", "dp", "pp", "send", "meet", "optimizer", ...
 std::string_view name_of(SpanKind kind);
 std::optional<SpanKind> parse_span_kind(std::string_view name);
 
-// What a span is about; -1: nothing of the kind.
+// What a span refers to; -1 if not applicable.
 struct SpanDetail {
-  std::int64_t number = -1;  // of the step, or of the micro-batch within the replica
-  int chunk = -1;            // of a tensor that moves: the receiver's
-  int stage = -1;            // at the other end
+  std::int64_t number = -1;  // number of the step, or of the micro-batch within the replica
+  int chunk = -1;            // the receiving chunk of a tensor that is sent
+  int stage = -1;            // the stage at the other end
 };
 
 struct Span {
   SpanKind kind = SpanKind::step;
-  std::string_view name;  // outlives the log: a literal
+  std::string_view name;  // must outlive the log, as a literal does
   SpanDetail detail;
-  std::int64_t start_ns = 0;  // of the steady clock
+  std::int64_t start_ns = 0;  // on the steady clock
   std::int64_t end_ns = 0;
 };
 
-// An outer span stands before those inside it.
+// Sorts the spans by start and puts outer spans before the spans within them.
 void sort_by_nesting(std::vector<Span>& spans);
 
 std::int64_t steady_nanoseconds();
@@ -59,13 +60,13 @@ class SpanLog {
 
   bool recording() const { return recording_; }
   void record(bool on);
-  // Told after every span of compute: a time to see what went on meanwhile.
+  // `call` runs after every span of compute, so that it can see what went on meanwhile.
   void call_after_compute(std::function<void()> call) { after_compute_ = std::move(call); }
   void add(const Span& span);
-  // Inner spans before the outer ones.
+  // Inner spans precede outer ones.
   const std::vector<Span>& spans() const { return spans_; }
   std::int64_t dropped() const { return dropped_; }
-  // Forgets all but the first `count`.
+  // Removes all spans but the first `count`.
   void rewind(std::size_t count) { spans_.resize(count); }
 
  private:
@@ -76,7 +77,7 @@ class SpanLog {
   std::function<void()> after_compute_;
 };
 
-// From its construction to end(), or its destruction.
+// SpanTimer records a span from its construction until end() or its destruction.
 class SpanTimer {
  public:
   SpanTimer(SpanLog* log, SpanKind kind, std::string_view name, SpanDetail detail = {})
