@@ -38,13 +38,14 @@ class Dataset {
   // Throws DataError for the first shard that is missing or has another size.
   void check_sizes() const;
 
-  // Reads the stored tokens of a run, u16 or u32 [run.count], into `scratch`. The returned pointer
-  // is valid until `scratch` changes.
+  // Reads the stored tokens of a token run, u16 or u32 [run.count], into `scratch`. The returned
+  // pointer is valid until `scratch` changes.
   const std::byte* read(const TokenRun& run, std::vector<std::byte>& scratch) const;
-  // Reads the tokens of a run. to: i32 [run.count]. Throws DataError for a token outside the
+  // Reads the tokens of a token run. to: i32 [run.count]. Throws DataError for a token outside the
   // vocabulary.
   void read(const TokenRun& run, std::span<std::int32_t> to, std::vector<std::byte>& scratch) const;
-  // Asks the kernel to read a run ahead, unless its blocks have been verified already.
+  // Asks the operating system to read a token run ahead, unless its blocks have been verified
+  // already.
   void will_need(const TokenRun& run) const;
   // Throws DataError that names the file and byte of the run's first token outside the vocabulary,
   // if there is one. raw: u16 or u32 [run.count].

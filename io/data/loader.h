@@ -108,9 +108,9 @@ class Loader {
   std::condition_variable slot_filled_;
   std::vector<Slot> slots_;
   Cursor cursor_;
-  std::int64_t claimed_ = 0;  // number of tickets that threads took
-  std::int64_t handed_ = 0;  // number of tickets that next() returned; the last one is still in use
-  int idle_ = 0;             // number of workers that wait for slot_free_
+  std::int64_t claimed_ = 0;  // tickets that threads took
+  std::int64_t handed_ = 0;   // tickets that next() returned; the last one is still in use
+  int idle_ = 0;              // workers that wait for slot_free_
   bool stop_ = false;
   std::chrono::duration<double> waited_{0};
   std::unique_ptr<Worker> caller_;  // used when next() reads micro-batches itself

@@ -55,7 +55,7 @@ EpochOrder::EpochOrder(const Sampler& sampler, std::int64_t epoch)
   if (sampler.shuffle_ == Shuffle::block) {
     const std::int64_t blocks = blocks_of(sampler.samples_, sampler.block_samples_);
     missing_ = blocks * sampler.block_samples_ - sampler.samples_;
-    // If the last block is short, all positions behind its new place move up by what it lacks.
+    // If the last block is short, positions after its new place are shifted by what it lacks.
     short_end_ = (all_.inverse(blocks - 1) + 1) * sampler.block_samples_ - missing_;
   }
 }

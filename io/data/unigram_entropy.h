@@ -15,7 +15,7 @@ struct UnigramEntropy {
   std::int64_t tokens = 0;  // number of tokens counted
 };
 
-// Counts roughly `max_tokens` tokens at most, in runs spread evenly over the dataset. Returns
+// Counts roughly `max_tokens` tokens at most, in token runs spread evenly over the dataset. Returns
 // nothing if the vocabulary is too large to count.
 std::optional<UnigramEntropy> unigram_entropy(const Dataset& dataset, std::int64_t max_tokens);
 

@@ -100,8 +100,8 @@ class TrialThreads {
   std::vector<pthread_t> started_;
 };
 
-// If libgomp can't start a thread, it ends the process. This finds out before, and throws with a
-// reason and the right exit code.
+// If libgomp can't start a thread, it ends the process. This finds out beforehand, and throws with
+// a reason and the right exit code.
 void try_threads(int threads) {
   const std::int64_t asked = asked_stack_bytes("OMP_STACKSIZE");
   const std::int64_t stack = asked > 0 ? asked : asked_stack_bytes("GOMP_STACKSIZE");

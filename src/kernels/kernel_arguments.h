@@ -106,8 +106,8 @@ struct Rope {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t first_position = 0;
-  std::int64_t stride = 0;  // elements from one token to the next
-  View x;                   // T, [B,T] rows `stride` apart, heads contiguous from each row's start
+  std::int64_t stride = 0;      // elements from one token to the next
+  View x;                       // T, [B,T] rows `stride` apart, each starting with its heads
   ConstView inverse_frequency;  // f32 [D/2]
   bool backward = false;        // rotates by the negative angle
 };

@@ -35,7 +35,7 @@ std::optional<SpanKind> parse_span_kind(std::string_view name);
 // What a span refers to; -1 if not applicable.
 struct SpanDetail {
   std::int64_t number = -1;  // number of the step, or of the micro-batch within the replica
-  int chunk = -1;            // the receiving chunk of a tensor that is sent
+  int chunk = -1;            // chunk of the model; for a tensor that is sent, the receiver's
   int stage = -1;            // the stage at the other end
 };
 

@@ -41,7 +41,7 @@ TEST(ScheduleTest, AllWarmUpLinearlyToThePeak) {
 TEST(ScheduleTest, DecaysAsItsNameSays) {
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::inverse_sqrt), 15), 0.5);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::inverse_sqrt), 99), 0.2);
-  // Not below min_lr.
+  // The rate does not fall below min_lr.
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::inverse_sqrt), 100000), 0.1);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::constant), 19), 1.0);
   EXPECT_DOUBLE_EQ(learning_rate(schedule(ScheduleKind::constant), 1000), 1.0);

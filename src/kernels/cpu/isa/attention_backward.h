@@ -383,8 +383,8 @@ void attention_backward_blocks(Stream& stream, const AttentionBackward& argument
   const Backward<Unit, T> work(arguments);
   const std::int64_t tasks = work.p.batch * work.p.kv_heads;
   const int threads = stream.threads();
-  // By heads, the slowest thread does ceil(tasks / threads) tasks; by blocks, every thread does 7/5
-  // of an even share.
+  // Divided by heads, the slowest thread does ceil(tasks / threads) tasks. Divided by blocks, each
+  // thread does 7/5 of an even share.
   if (5 * ((tasks + threads - 1) / threads) * threads <= 7 * tasks) {
     backward_by_heads(work, threads);
   } else {
