@@ -23,8 +23,8 @@ class DigestStream {
       const std::int64_t room = (kBatchBytes - used_) / size;
       const std::int64_t count = std::min(room, tensor.shape.elements() - first);
       std::byte* at = buffer_.data() + used_;
-      requests_.push_back({tensor.name, tensor.shape, Extent::flat(first, count),
-                           View{at, count, tensor.dtype, {}}});
+      blocks_.push_back({tensor.name, tensor.shape, Extent::flat(first, count),
+                         View{at, count, tensor.dtype, {}}});
       titles_.push_back(std::move(title));
       title.clear();
       used_ += round_up(count * size, 8);
@@ -42,12 +42,12 @@ class DigestStream {
 
  private:
   void flush() {
-    reader_.load(requests_);
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
+    reader_.load(blocks_);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
       digest_.update(titles_[i]);
-      digest_.update(requests_[i].data.data, requests_[i].data.bytes());
+      digest_.update(blocks_[i].data.data, blocks_[i].data.bytes());
     }
-    requests_.clear();
+    blocks_.clear();
     titles_.clear();
     used_ = 0;
   }
@@ -55,7 +55,7 @@ class DigestStream {
   const CheckpointReader& reader_;
   PageBuffer buffer_;
   std::int64_t used_ = 0;
-  std::vector<BlockRequest> requests_;
+  std::vector<TensorBlock> blocks_;
   std::vector<std::string> titles_;
   Sha256 digest_;
 };

@@ -2,63 +2,97 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
+#include "io/checkpoint/tiling.h"
 #include "src/base/fault.h"
 
 namespace trireme {
+namespace {
 
-PieceBlocks wanted_blocks(const Piece& piece) {
-  PieceBlocks wanted;
-  const std::int64_t begin = piece.number * kPieceBytes;
-  for (const Segment& segment : piece.segments) {
-    const std::int64_t last = (segment.offset + segment.bytes - 1 - begin) / kDigestBlockBytes;
-    for (std::int64_t i = (segment.offset - begin) / kDigestBlockBytes; i <= last; ++i) {
-      wanted.set(static_cast<std::size_t>(i));
+using Pieces = std::map<std::pair<std::int64_t, std::int64_t>, Piece>;
+
+// Cuts a run where a piece ends.
+void add_run(std::int64_t shard, ByteRun run, Pieces& pieces) {
+  while (run.bytes > 0) {
+    const std::int64_t number = run.offset / kPieceBytes;
+    const std::int64_t bytes = std::min(run.bytes, (number + 1) * kPieceBytes - run.offset);
+    Piece& piece = pieces[{shard, number}];
+    piece.shard = shard;
+    piece.number = number;
+    piece.runs.push_back({run.memory, run.offset, bytes});
+    const std::int64_t last = (run.offset + bytes - 1) / kDigestBlockBytes;
+    for (std::int64_t i = run.offset / kDigestBlockBytes; i <= last; ++i) {
+      piece.blocks.set(static_cast<std::size_t>(i - piece.first_block()));
+    }
+    run = {run.memory + bytes, run.offset + bytes, run.bytes - bytes};
+  }
+}
+
+}  // namespace
+
+std::vector<Piece> plan_read(const Manifest& manifest, std::span<const TensorBlock> blocks) {
+  Pieces pieces;
+  for (const TensorBlock& block : blocks) {
+    const StoredTensor* tensor = manifest.find(block.name);
+    check(tensor != nullptr, "a wanted tensor is in the checkpoint");
+    const std::vector<Run1d> wanted = runs_of(block.extent, block.shape);
+    for (const StoredBlock& stored : tensor->blocks) {
+      if (!may_overlap(stored.extent, block.extent)) {
+        continue;
+      }
+      std::vector<ByteRun> runs;
+      for (const SharedRun& run : shared_runs(wanted, runs_of(stored.extent, tensor->shape))) {
+        add_byte_runs(block, run.first, run.elements,
+                      stored.offset + run.second * size_of(tensor->dtype), runs);
+      }
+      for (const ByteRun& run : runs) {
+        add_run(stored.shard, run, pieces);
+      }
     }
   }
-  return wanted;
+  std::vector<Piece> plan;
+  for (auto& [key, piece] : pieces) {
+    plan.push_back(std::move(piece));
+  }
+  return plan;
 }
 
 std::int64_t digest_block_bytes(const StoredShard& shard, std::int64_t block) {
   return std::min(kDigestBlockBytes, shard.bytes - block * kDigestBlockBytes);
 }
 
-std::int64_t bytes_of(const StoredShard& shard, std::int64_t piece_number,
-                      const PieceBlocks& blocks) {
+std::int64_t bytes_of(const StoredShard& shard, const Piece& piece) {
   std::int64_t bytes = 0;
   for (std::int64_t i = 0; i < kPieceBlocks; ++i) {
-    if (blocks.test(static_cast<std::size_t>(i))) {
-      bytes += digest_block_bytes(shard, piece_number * kPieceBlocks + i);
+    if (piece.blocks.test(static_cast<std::size_t>(i))) {
+      bytes += digest_block_bytes(shard, piece.first_block() + i);
     }
   }
   return bytes;
 }
 
-std::int64_t read_blocks_of(const ShardReader& shard, std::int64_t piece_number,
-                            const PieceBlocks& wanted, std::byte* buffer) {
-  const std::int64_t base = piece_number * kPieceBlocks;
+void read_piece(const ShardReader& shard, const Piece& piece, std::byte* buffer,
+                const PieceBlocks& blocks) {
+  const PieceBlocks wanted = piece.blocks & blocks;
   for (std::int64_t first = 0; first < kPieceBlocks;) {
     std::int64_t last = first;
     while (last < kPieceBlocks && wanted.test(static_cast<std::size_t>(last))) {
       ++last;
     }
     if (last > first) {
-      shard.read_blocks(base + first, base + last, buffer + first * kDigestBlockBytes);
+      shard.read_blocks(piece.first_block() + first, piece.first_block() + last,
+                        buffer + first * kDigestBlockBytes);
     }
     first = last + 1;
   }
-  return bytes_of(shard.shard(), piece_number, wanted);
-}
-
-std::int64_t read_piece(const ShardReader& shard, const Piece& piece, std::byte* buffer) {
-  return read_blocks_of(shard, piece.number, wanted_blocks(piece), buffer);
 }
 
 void hand_out(const Piece& piece, const std::byte* buffer) {
   fault("load.reshard");
-  for (const Segment& segment : piece.segments) {
-    std::memcpy(segment.to, buffer + (segment.offset - piece.number * kPieceBytes),
-                static_cast<std::size_t>(segment.bytes));
+  for (const ByteRun& run : piece.runs) {
+    std::memcpy(run.memory, buffer + (run.offset - piece.number * kPieceBytes),
+                static_cast<std::size_t>(run.bytes));
   }
 }
 

@@ -25,7 +25,9 @@ std::int64_t load_pieces(const std::vector<Piece>& pieces,
     for (std::int64_t i = next++; i < count; i = next++) {
       const Piece& piece = pieces[static_cast<std::size_t>(i)];
       try {
-        bytes += read_piece(shards.at(piece.shard), piece, buffer.data());
+        const ShardReader& shard = shards.at(piece.shard);
+        read_piece(shard, piece, buffer.data());
+        bytes += bytes_of(shard.shard(), piece);
         hand_out(piece, buffer.data());
       } catch (...) {
         next = count;
@@ -38,22 +40,17 @@ std::int64_t load_pieces(const std::vector<Piece>& pieces,
 
 }  // namespace
 
-std::vector<std::string> mismatches(const Manifest& manifest,
-                                    std::span<const BlockRequest> requests) {
+std::vector<std::string> mismatches(const Manifest& manifest, std::span<const TensorBlock> blocks) {
   std::vector<std::string> lines;
-  for (const BlockRequest& request : requests) {
-    check(request.extent.fits(request.shape) &&
-              request.data.count ==
-                  block_rows(request.extent, request.pitch).span(request.extent.elements()) &&
-              request.data.device.kind == DeviceKind::cpu,
-          "a request asks for a block of its tensor, on the CPU");
-    const StoredTensor* tensor = manifest.find(request.name);
+  for (const TensorBlock& block : blocks) {
+    check_block(block);
+    const StoredTensor* tensor = manifest.find(block.name);
     if (tensor == nullptr) {
-      lines.push_back(fmt::format("{}: the checkpoint has no such tensor", request.name));
-    } else if (tensor->dtype != request.data.dtype || !(tensor->shape == request.shape)) {
-      lines.push_back(fmt::format("{}: checkpoint {} {}, run {} {}", request.name,
+      lines.push_back(fmt::format("{}: the checkpoint has no such tensor", block.name));
+    } else if (tensor->dtype != block.data.dtype || !(tensor->shape == block.shape)) {
+      lines.push_back(fmt::format("{}: checkpoint {} {}, run {} {}", block.name,
                                   dtype_name(tensor->dtype), tensor->shape.to_string(),
-                                  dtype_name(request.data.dtype), request.shape.to_string()));
+                                  dtype_name(block.data.dtype), block.shape.to_string()));
     }
   }
   return lines;
@@ -62,18 +59,18 @@ std::vector<std::string> mismatches(const Manifest& manifest,
 CheckpointReader::CheckpointReader(std::filesystem::path step_folder, Manifest manifest, ShardIo io)
     : folder_(std::move(step_folder)), manifest_(std::move(manifest)), io_(io) {}
 
-LoadStats CheckpointReader::load(std::span<const BlockRequest> requests) const {
+LoadStats CheckpointReader::load(std::span<const TensorBlock> blocks) const {
   const Stopwatch watch;
-  const std::vector<std::string> wrong = mismatches(manifest_, requests);
+  const std::vector<std::string> wrong = mismatches(manifest_, blocks);
   if (!wrong.empty()) {
     throw ConfigError(
         fmt::format("{} does not fit this run:\n  {}", folder_.string(), fmt::join(wrong, "\n  ")));
   }
   LoadStats stats;
-  for (const BlockRequest& request : requests) {
-    stats.wanted_bytes += request.extent.elements() * size_of(request.data.dtype);
+  for (const TensorBlock& block : blocks) {
+    stats.wanted_bytes += block.bytes();
   }
-  const std::vector<Piece> pieces = plan_read(manifest_, requests);
+  const std::vector<Piece> pieces = plan_read(manifest_, blocks);
   std::map<std::int64_t, ShardReader> shards;
   for (const Piece& piece : pieces) {
     shards.try_emplace(piece.shard, folder_,

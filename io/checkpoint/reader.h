@@ -21,10 +21,9 @@ struct LoadStats {
   double seconds = 0;
 };
 
-// What keeps the requests from being served out of such a checkpoint: a missing tensor, another
+// What keeps the blocks from being loaded from such a checkpoint: a missing tensor, another
 // shape or type, a line each.
-std::vector<std::string> mismatches(const Manifest& manifest,
-                                    std::span<const BlockRequest> requests);
+std::vector<std::string> mismatches(const Manifest& manifest, std::span<const TensorBlock> blocks);
 
 class CheckpointReader {
  public:
@@ -33,9 +32,9 @@ class CheckpointReader {
   const Manifest& manifest() const { return manifest_; }
   const std::filesystem::path& folder() const { return folder_; }
 
-  // Fills the requests' views. ConfigError with all mismatches; DataError for damage, in which case
-  // the views hold undefined bytes.
-  LoadStats load(std::span<const BlockRequest> requests) const;
+  // Fills the blocks. ConfigError with all mismatches; DataError for damage, in which case
+  // they hold undefined bytes.
+  LoadStats load(std::span<const TensorBlock> blocks) const;
 
  private:
   std::filesystem::path folder_;

@@ -14,21 +14,14 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/byte_runs.h"
 #include "io/checkpoint/manifest.h"
-#include "io/checkpoint/types.h"
 
 namespace trireme {
 
-struct PlacedBlock {
-  ConstView data;
-  BlockRows rows;           // of data
-  std::int64_t bytes = 0;   // of the block
-  std::int64_t offset = 0;  // bytes from the start of the file
-};
-
 struct ShardPlan {
   std::string head;
-  std::vector<PlacedBlock> blocks;    // dense, in the order of the file
+  std::vector<ByteRun> runs;          // all blocks, in the order of the file, without gaps
   std::vector<StoredTensor> tensors;  // by name, of shard 0
   std::int64_t bytes = 0;             // of the whole file
 };

@@ -15,46 +15,16 @@ namespace {
 
 constexpr std::int64_t kHugePageBytes = std::int64_t{2} << 20;
 
-struct Copy {
-  const std::byte* from;
-  std::int64_t offset;  // in the image
-  std::int64_t bytes;
-};
-
-// What is neighbours in memory and in the image is copied as one: flat buffers of parameters come
-// out as a few long copies.
-void add_copy(const Copy& copy, std::vector<Copy>& copies) {
-  if (!copies.empty() && copies.back().from + copies.back().bytes == copy.from) {
-    copies.back().bytes += copy.bytes;
-  } else {
-    copies.push_back(copy);
-  }
-}
-
-// In the order of the image, without gaps.
-std::vector<Copy> copies_of(const std::vector<PlacedBlock>& blocks) {
-  std::vector<Copy> copies;
-  for (const PlacedBlock& block : blocks) {
-    const auto* from = static_cast<const std::byte*>(block.data.data);
-    const std::int64_t size = size_of(block.data.dtype);
-    const std::int64_t row = block.rows.dense() ? block.bytes : block.rows.width * size;
-    for (std::int64_t at = 0; at < block.bytes; at += row) {
-      add_copy({from + block.rows.at(at / size) * size, block.offset + at, row}, copies);
-    }
-  }
-  return copies;
-}
-
-// Copies what of `copies` lies in [begin, end) of the image.
-void copy_part(const std::vector<Copy>& copies, std::byte* image, std::int64_t begin,
+// Copies the part of `runs` that lies in [begin, end) of the image.
+void copy_part(const std::vector<ByteRun>& runs, std::byte* image, std::int64_t begin,
                std::int64_t end) {
-  auto copy = std::partition_point(copies.begin(), copies.end(), [=](const Copy& before) {
+  auto run = std::partition_point(runs.begin(), runs.end(), [=](const ByteRun& before) {
     return before.offset + before.bytes <= begin;
   });
-  for (; copy != copies.end() && copy->offset < end; ++copy) {
-    const std::int64_t first = std::max(copy->offset, begin);
-    const std::int64_t last = std::min(copy->offset + copy->bytes, end);
-    std::memcpy(image + first, copy->from + (first - copy->offset),
+  for (; run != runs.end() && run->offset < end; ++run) {
+    const std::int64_t first = std::max(run->offset, begin);
+    const std::int64_t last = std::min(run->offset + run->bytes, end);
+    std::memcpy(image + first, run->memory + (first - run->offset),
                 static_cast<std::size_t>(last - first));
   }
 }
@@ -103,11 +73,10 @@ void fill_image(const ShardPlan& plan, std::byte* image, int threads) {
   std::memcpy(image, plan.head.data(), plan.head.size());
   std::memset(image + plan.bytes, 0,
               static_cast<std::size_t>(round_up(plan.bytes, kDataAlignment) - plan.bytes));
-  const std::vector<Copy> copies = copies_of(plan.blocks);
   const auto begin = static_cast<std::int64_t>(plan.head.size());
   const std::int64_t part = round_up((plan.bytes - begin) / threads + 1, kDataAlignment);
   parallel_for(threads, threads, [&](std::int64_t i) {
-    copy_part(copies, image, begin + i * part, std::min(begin + (i + 1) * part, plan.bytes));
+    copy_part(plan.runs, image, begin + i * part, std::min(begin + (i + 1) * part, plan.bytes));
   });
 }
 

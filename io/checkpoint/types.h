@@ -34,25 +34,19 @@ inline BlockRows block_rows(const Extent& extent, std::int64_t pitch) {
   return {extent.length.empty() ? 1 : extent.length.back(), pitch};
 }
 
-// A block to be saved. Over all ranks the blocks of a name have to tile its tensor exactly once.
+// A block of a logical tensor in memory: what is saved, and where what is loaded goes. The blocks
+// of one name that all ranks save have to tile its tensor exactly once; a load takes any cut.
 struct TensorBlock {
   std::string name;
-  DType dtype = DType::f32;
   Shape shape;  // of the whole tensor
   Extent extent;
-  ConstView data;  // [block_rows(extent, pitch).span()], on the CPU
+  View data;  // [rows().span(extent.elements())], on the CPU; a save only reads it
   std::int64_t pitch = 0;
-  std::int64_t bytes() const { return extent.elements() * size_of(dtype); }
+  BlockRows rows() const { return block_rows(extent, pitch); }
+  std::int64_t bytes() const { return extent.elements() * size_of(data.dtype); }
 };
-
-// A block to be loaded; any cut of the tensor will do.
-struct BlockRequest {
-  std::string name;
-  Shape shape;  // of the whole tensor
-  Extent extent;
-  View data;  // [block_rows(extent, pitch).span()] of the tensor's type, on the CPU
-  std::int64_t pitch = 0;
-};
+// Throws unless extent, shape and data belong together.
+void check_block(const TensorBlock& block);
 
 struct CheckpointMeta {
   std::int64_t step = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <numeric>
 
 #include <fmt/ranges.h>
@@ -32,11 +31,6 @@ WriterOptions writer_options(const RunConfig& config) {
   // Who hangs on its disk says so before others have waited for it too long.
   options.patience = std::chrono::duration<double>(0.8 * config.deadline.checkpoint);
   return options;
-}
-
-template <class T>
-void append(std::vector<T>& all, std::vector<T> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 bool is_tmpfs(const std::filesystem::path& folder) {
@@ -87,9 +81,9 @@ ResumeOptions TrainingCheckpoints::resume_options() {
 }
 
 std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::int64_t> only) {
-  std::vector<BlockRequest> requests;
+  std::vector<TensorBlock> blocks;
   for (const auto& chunk : parts_.engine.chunks()) {
-    append(requests, blocks_to_load(chunk->parameters, chunk->state.pieces_to_load()));
+    add_blocks(chunk->parameters, chunk->state.pieces_to_load(), blocks);
   }
   ResumeOptions options = resume_options();
   if (only) {
@@ -97,7 +91,7 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
     options.accept = [this](const Manifest& manifest) { accept(manifest); };
   }
   const std::optional<Resumed> resumed =
-      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), requests, options);
+      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), blocks, options);
   if (!resumed) {
     return std::nullopt;
   }
@@ -127,7 +121,7 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
 std::vector<TensorBlock> TrainingCheckpoints::blocks_to_save() const {
   std::vector<TensorBlock> blocks;
   for (const auto& chunk : parts_.engine.chunks()) {
-    append(blocks, trireme::blocks_to_save(chunk->parameters, chunk->state.pieces_to_save()));
+    add_blocks(chunk->parameters, chunk->state.pieces_to_save(), blocks);
   }
   return blocks;
 }

@@ -44,13 +44,13 @@ void check_count(const Manifest& manifest, const ModelConfig& config) {
 
 // Before memory is taken for the weights.
 void check_shapes(const Manifest& manifest, const ParameterStore& store) {
-  std::vector<BlockRequest> requests;
+  std::vector<TensorBlock> blocks;
   for (const Parameter& p : store.all()) {
     const Shape& shape = p.place.whole;
-    requests.push_back(
+    blocks.push_back(
         {p.name, shape, Extent::whole(shape), {nullptr, shape.elements(), DType::f32, {}}});
   }
-  if (const auto wrong = mismatches(manifest, requests); !wrong.empty()) {
+  if (const auto wrong = mismatches(manifest, blocks); !wrong.empty()) {
     throw DataError(
         fmt::format("its tensors do not match its model:\n  {}", fmt::join(wrong, "\n  ")));
   }

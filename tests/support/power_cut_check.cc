@@ -50,8 +50,8 @@ std::string look_at(const fs::path& folder) {
   SelfCommunicator comm;
   CheckpointWriter writer(comm, options_for(folder));
   const std::string after = newest(folder);
-  const float value = 1;
-  const TensorBlock block{"x", DType::f32, {1}, Extent::whole({1}), {&value, 1, DType::f32, {}}, 0};
+  float value = 1;
+  const TensorBlock block{"x", {1}, Extent::whole({1}), {&value, 1, DType::f32, {}}, 0};
   CheckpointMeta meta;
   meta.step = kLaterStep;
   writer.save(meta, std::span(&block, 1));

@@ -44,10 +44,7 @@ std::filesystem::path save(const TempFolder& folder) {
   store.allocate();
   MasterWeights masters(store);
   masters.initialize(1);
-  std::vector<TensorBlock> blocks;
-  for (const BlockRequest& request : parameters_to_load(masters, Weights::latest)) {
-    blocks.push_back({request.name, DType::f32, request.shape, request.extent, request.data});
-  }
+  const std::vector<TensorBlock> blocks = parameters_to_load(masters, Weights::latest);
   ThreadWorld(1).run([&](Communicator& comm) {
     CheckpointWriter writer(comm, {.folder = folder.path()});
     CheckpointMeta meta;

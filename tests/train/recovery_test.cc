@@ -24,14 +24,14 @@ TrainingCounters at(std::int64_t step, std::vector<DataWindow> left_out = {}) {
 // One start of a run that saves these.
 void save(const TempFolder& folder, const std::vector<TrainingCounters>& all) {
   ThreadWorld(1).run([&](Communicator& comm) {
-    const std::vector<float> values = {1, 2, 3};
-    const ConstView view{values.data(), 3, DType::f32, {}};
+    std::vector<float> values = {1, 2, 3};
+    const View view{values.data(), 3, DType::f32, {}};
     CheckpointWriter writer(comm, {.folder = folder.path(), .retention = {.keep = 100}});
     for (const TrainingCounters& counters : all) {
       CheckpointMeta meta;
       meta.step = counters.step;
       (*meta.extra)["counters"] = to_json(counters);
-      const std::vector<TensorBlock> blocks = {{"w", DType::f32, {3}, Extent::whole({3}), view}};
+      const std::vector<TensorBlock> blocks = {{"w", {3}, Extent::whole({3}), view}};
       writer.save(meta, blocks);
       EXPECT_TRUE(writer.finish()->durable);
     }

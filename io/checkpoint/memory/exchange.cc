@@ -17,9 +17,9 @@ ConstView words_view(const std::vector<std::int64_t>& words) {
 }
 
 // What every rank asks of this one, by the rank that asks.
-std::vector<std::vector<BlockRequestToRank>> tell_servers(
+std::vector<std::vector<PieceRequest>> tell_servers(
     Communicator& comm, const std::vector<std::vector<std::size_t>>& mine,
-    const std::vector<BlockRequestToRank>& requests) {
+    const std::vector<PieceRequest>& requests) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   const std::vector<std::int64_t> ones(ranks, 1);
   std::vector<std::int64_t> counts;
@@ -27,9 +27,9 @@ std::vector<std::vector<BlockRequestToRank>> tell_servers(
   for (const std::vector<std::size_t>& of_rank : mine) {
     counts.push_back(kWords * static_cast<std::int64_t>(of_rank.size()));
     for (const std::size_t i : of_rank) {
-      const BlockRequestToRank& r = requests[i];
-      words.insert(words.end(),
-                   {r.entry, r.shard, r.number, static_cast<std::int64_t>(r.blocks.to_ulong())});
+      const Piece& piece = requests[i].piece;
+      words.insert(words.end(), {requests[i].entry, piece.shard, piece.number,
+                                 static_cast<std::int64_t>(piece.blocks.to_ulong())});
     }
   }
   std::vector<std::int64_t> asked(ranks, 0);
@@ -41,12 +41,12 @@ std::vector<std::vector<BlockRequestToRank>> tell_servers(
   comm.all_to_all(words_view(words), counts,
                   {theirs.data(), static_cast<std::int64_t>(theirs.size()), DType::i64, {}}, asked)
       .wait();
-  std::vector<std::vector<BlockRequestToRank>> clients(ranks);
+  std::vector<std::vector<PieceRequest>> clients(ranks);
   const std::int64_t* at = theirs.data();
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (std::int64_t n = asked[rank]; n > 0; n -= kWords, at += kWords) {
-      clients[rank].push_back({static_cast<int>(rank), at[0], at[1], at[2],
-                               PieceBlocks(static_cast<unsigned long>(at[3]))});
+      const PieceBlocks blocks(static_cast<unsigned long>(at[3]));
+      clients[rank].push_back({static_cast<int>(rank), at[0], {at[1], at[2], blocks}});
     }
   }
   return clients;
@@ -54,7 +54,7 @@ std::vector<std::vector<BlockRequestToRank>> tell_servers(
 
 }  // namespace
 
-void exchange_blocks(Communicator& comm, const std::vector<BlockRequestToRank>& requests,
+void exchange_pieces(Communicator& comm, const std::vector<PieceRequest>& requests,
                      const ExchangeHooks& hooks) {
   const int ranks = comm.size();
   std::vector<std::vector<std::size_t>> mine(static_cast<std::size_t>(ranks));

@@ -14,26 +14,24 @@
 
 namespace trireme {
 
-// Blocks of a piece of a shard that lies in the server's `entry`-th folder.
-struct BlockRequestToRank {
-  int rank = 0;
+// A piece of a shard that is in the server's `entry`-th folder.
+struct PieceRequest {
+  int rank = 0;  // of the server
   std::int64_t entry = 0;
-  std::int64_t shard = 0;
-  std::int64_t number = 0;  // of the piece
-  PieceBlocks blocks;
+  Piece piece;
 };
 
 struct ExchangeHooks {
   // Bytes of those blocks, from the manifest.
-  std::function<std::int64_t(const BlockRequestToRank&)> bytes;
+  std::function<std::int64_t(const PieceRequest&)> bytes;
   // Fills `buffer` [bytes(request)] with the blocks, one straight behind the other. Does not throw.
-  std::function<void(const BlockRequestToRank&, std::byte* buffer)> serve;
+  std::function<void(const PieceRequest&, std::byte* buffer)> serve;
   // Takes the answer to the i-th of this rank's requests, in [kPieceBytes] that it may change.
   std::function<void(std::size_t i, std::byte* buffer)> take;
 };
 
 // Collective; ranks ask for as many as they like, but not from themselves.
-void exchange_blocks(Communicator& comm, const std::vector<BlockRequestToRank>& requests,
+void exchange_pieces(Communicator& comm, const std::vector<PieceRequest>& requests,
                      const ExchangeHooks& hooks);
 
 }  // namespace trireme

@@ -16,19 +16,19 @@ namespace {
 constexpr int kTag = 2;
 constexpr std::size_t kWords = 3;  // of a piece on its way
 
-std::string packed(const std::vector<WantedPiece>& wanted) {
+std::string packed(const std::vector<Piece>& wanted) {
   std::vector<std::int64_t> words;
-  for (const WantedPiece& piece : wanted) {
+  for (const Piece& piece : wanted) {
     words.insert(words.end(),
                  {piece.shard, piece.number, static_cast<std::int64_t>(piece.blocks.to_ulong())});
   }
   return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(words[0])};
 }
 
-std::vector<WantedPiece> unpacked(const std::string& text) {
+std::vector<Piece> unpacked(const std::string& text) {
   std::vector<std::int64_t> words(text.size() / sizeof(std::int64_t));
   std::memcpy(words.data(), text.data(), words.size() * sizeof(words[0]));
-  std::vector<WantedPiece> wanted;
+  std::vector<Piece> wanted;
   for (std::size_t i = 0; i + kWords <= words.size(); i += kWords) {
     wanted.push_back(
         {words[i], words[i + 1], PieceBlocks(static_cast<unsigned long>(words[i + 2]))});
@@ -41,7 +41,7 @@ struct Span {
   std::int64_t first = 0;  // bytes from the piece's start
   std::int64_t bytes = 0;
 };
-Span span_of(const PieceBlocks& blocks, std::int64_t number, std::int64_t shard_bytes) {
+Span span_of(const PieceBlocks& blocks, const Piece& piece, std::int64_t shard_bytes) {
   std::int64_t first = 0;
   while (!blocks.test(static_cast<std::size_t>(first))) {
     ++first;
@@ -50,7 +50,7 @@ Span span_of(const PieceBlocks& blocks, std::int64_t number, std::int64_t shard_
   while (!blocks.test(static_cast<std::size_t>(end - 1))) {
     --end;
   }
-  const std::int64_t left = shard_bytes - number * kPieceBytes;
+  const std::int64_t left = shard_bytes - piece.number * kPieceBytes;
   return {first * kDigestBlockBytes,
           std::min(end * kDigestBlockBytes, left) - first * kDigestBlockBytes};
 }
@@ -79,13 +79,13 @@ void hand_on(Communicator& host, const HostPlan& plan, std::size_t round,
     Transfer receiving;
     Transfer sending;
     if (wants != nullptr) {
-      const WantedPiece& piece = theirs->piece;
-      const Span span = span_of(wants->blocks, piece.number, hooks.shard_bytes(piece.shard));
+      const Piece& piece = theirs->piece;
+      const Span span = span_of(wants->blocks, piece, hooks.shard_bytes(piece.shard));
       receiving.start(host.recv({in + span.first, span.bytes, DType::u8, {}}, from, kTag));
     }
     if (client != nullptr) {
-      const WantedPiece& piece = mine->piece;
-      const Span span = span_of(client->blocks, piece.number, hooks.shard_bytes(piece.shard));
+      const Piece& piece = mine->piece;
+      const Span span = span_of(client->blocks, piece, hooks.shard_bytes(piece.shard));
       sending.start(host.send({own + span.first, span.bytes, DType::u8, {}}, to, kTag));
     }
     receiving.wait();
@@ -98,7 +98,7 @@ void hand_on(Communicator& host, const HostPlan& plan, std::size_t round,
 
 }  // namespace
 
-HostPlan plan_host_reading(const std::vector<std::vector<WantedPiece>>& wanted, int rank) {
+HostPlan plan_host_reading(const std::vector<std::vector<Piece>>& wanted, int rank) {
   struct Want {
     std::size_t rank;
     std::size_t index;  // among what the rank wants
@@ -138,8 +138,8 @@ HostPlan plan_host_reading(const std::vector<std::vector<WantedPiece>>& wanted, 
   return plan;
 }
 
-HostPlan plan_host_reading(Communicator& host, const std::vector<WantedPiece>& wanted) {
-  std::vector<std::vector<WantedPiece>> of_all;
+HostPlan plan_host_reading(Communicator& host, const std::vector<Piece>& wanted) {
+  std::vector<std::vector<Piece>> of_all;
   for (const std::string& text : all_gather_text(host, packed(wanted))) {
     of_all.push_back(unpacked(text));
   }

@@ -20,19 +20,13 @@
 
 namespace trireme {
 
-struct WantedPiece {
-  std::int64_t shard = 0;
-  std::int64_t number = 0;  // of the piece
-  PieceBlocks blocks;
-};
-
 // A piece that a rank reads, for itself and for others.
 struct ReadingTurn {
   struct Client {
     int rank = 0;
     PieceBlocks blocks;
   };
-  WantedPiece piece;            // all that anybody wants of it
+  Piece piece;                  // all that anybody wants of it
   std::vector<Client> clients;  // the others
 };
 
@@ -42,9 +36,9 @@ struct HostPlan {
 };
 
 // Pure: what each rank wants, by rank and without repetitions; `rank` is this one.
-HostPlan plan_host_reading(const std::vector<std::vector<WantedPiece>>& wanted, int rank);
+HostPlan plan_host_reading(const std::vector<std::vector<Piece>>& wanted, int rank);
 // Collective over the ranks of a host.
-HostPlan plan_host_reading(Communicator& host, const std::vector<WantedPiece>& wanted);
+HostPlan plan_host_reading(Communicator& host, const std::vector<Piece>& wanted);
 
 struct HostReadingHooks {
   // Reads the turn's blocks to their places in `buffer` [kPieceBytes], on a thread of its own. What

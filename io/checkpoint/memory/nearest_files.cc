@@ -66,7 +66,7 @@ void NearestLoader::try_near(Fetch& fetch, const ShardReader* reader, std::byte*
     return;
   }
   try {
-    (void)read_piece(*reader, fetch.piece, buffer);
+    read_piece(*reader, fetch.piece, buffer);
     hand_out(fetch.piece, buffer);
     fetch.done = true;
   } catch (const Error& e) {
@@ -78,12 +78,12 @@ void NearestLoader::try_near(Fetch& fetch, const ShardReader* reader, std::byte*
 // one of them.
 void NearestLoader::read_disk(std::vector<Fetch>& fetches) {
   std::vector<Fetch*> due;
-  std::vector<WantedPiece> wanted;
+  std::vector<Piece> wanted;
   for (Fetch& fetch : fetches) {
     const ShardCopy* copy = next_copy(fetch);
     if (copy != nullptr && copy->kind == CopyKind::disk) {
       due.push_back(&fetch);
-      wanted.push_back({fetch.piece.shard, fetch.piece.number, wanted_blocks(fetch.piece)});
+      wanted.push_back({fetch.piece.shard, fetch.piece.number, fetch.piece.blocks});
     }
   }
   if (host_ == nullptr) {
@@ -125,7 +125,7 @@ void NearestLoader::read_shared(const HostPlan& plan, const std::vector<Fetch*>&
     fetch.fault = is_own ? fault_of(turn) : "";
     if (is_own && fetch.fault.empty()) {
       const auto& shard = manifest_.shards[static_cast<std::size_t>(turn.piece.shard)];
-      const std::int64_t bytes = bytes_of(shard, turn.piece.number, turn.piece.blocks);
+      const std::int64_t bytes = bytes_of(shard, turn.piece);
       stats_.load.read_bytes += bytes;
       stats_.bytes[static_cast<std::size_t>(CopyKind::disk)] += bytes;
     }
@@ -144,7 +144,7 @@ std::string NearestLoader::read_turn(const ReadingTurn& turn, std::byte* buffer)
       parallel_for(io_.threads, kPieceBlocks, [&](std::int64_t i) {
         PieceBlocks block;
         block.set(static_cast<std::size_t>(i));
-        (void)read_blocks_of(*reader, turn.piece.number, turn.piece.blocks & block, buffer);
+        read_piece(*reader, turn.piece, buffer, block);
       });
       return "";
     }
@@ -160,16 +160,15 @@ std::string NearestLoader::read_turn(const ReadingTurn& turn, std::byte* buffer)
 // A piece in its place, that this rank or another one of its host has read.
 void NearestLoader::take_shared(Fetch& fetch, int reader, const std::byte* buffer) {
   const auto& shard = manifest_.shards[static_cast<std::size_t>(fetch.piece.shard)];
-  const PieceBlocks wanted = wanted_blocks(fetch.piece);
   if (reader != host_->rank()) {
     const int sender = host_ranks_[static_cast<std::size_t>(reader)];
     for (std::int64_t i = 0; i < kPieceBlocks && fetch.fault.empty(); ++i) {
-      if (wanted.test(static_cast<std::size_t>(i))) {
-        fetch.fault = transit_fault(fetch.piece, fetch.piece.number * kPieceBlocks + i,
+      if (fetch.piece.blocks.test(static_cast<std::size_t>(i))) {
+        fetch.fault = transit_fault(fetch.piece, fetch.piece.first_block() + i,
                                     buffer + i * kDigestBlockBytes, sender, *next_copy(fetch));
       }
     }
-    stats_.load.received_bytes += bytes_of(shard, fetch.piece.number, wanted);
+    stats_.load.received_bytes += bytes_of(shard, fetch.piece);
   }
   if (!fetch.fault.empty()) {
     note_fault(fetch);

@@ -94,14 +94,14 @@ const ShardCopy* NearestLoader::next_copy(const Fetch& fetch) const {
   return !fetch.done && fetch.copy < copies.size() ? &copies[fetch.copy] : nullptr;
 }
 
-std::string NearestLoader::load(std::span<const BlockRequest> requests) {
+std::string NearestLoader::load(std::span<const TensorBlock> blocks) {
   const Stopwatch watch;
   std::vector<Fetch> fetches;
-  for (Piece& piece : plan_read(manifest_, requests)) {
+  for (Piece& piece : plan_read(manifest_, blocks)) {
     fetches.push_back({std::move(piece), 0, false, ""});
   }
-  for (const BlockRequest& request : requests) {
-    stats_.load.wanted_bytes += request.extent.elements() * size_of(request.data.dtype);
+  for (const TensorBlock& block : blocks) {
+    stats_.load.wanted_bytes += block.bytes();
   }
   while (true) {
     read_near(fetches);
@@ -146,8 +146,7 @@ void NearestLoader::note(const std::vector<Fetch*>& tried) {
       note_fault(*fetch);
       continue;
     }
-    const std::int64_t bytes =
-        bytes_of(manifest_.shards[shard], fetch->piece.number, wanted_blocks(fetch->piece));
+    const std::int64_t bytes = bytes_of(manifest_.shards[shard], fetch->piece);
     stats_.bytes[static_cast<std::size_t>(copies_[shard][fetch->copy].kind)] += bytes;
     stats_.load.read_bytes += bytes;
   }
@@ -168,13 +167,13 @@ void NearestLoader::note_fault(Fetch& fetch) {
 // Each piece whose next copy lies on another node.
 void NearestLoader::read_far(std::vector<Fetch>& fetches) {
   std::vector<Fetch*> due;
-  std::vector<BlockRequestToRank> requests;
+  std::vector<PieceRequest> requests;
   for (Fetch& fetch : fetches) {
     const ShardCopy* copy = next_copy(fetch);
     if (copy != nullptr && is_far(copy->kind)) {
       due.push_back(&fetch);
-      requests.push_back({copy->rank, copy->entry, fetch.piece.shard, fetch.piece.number,
-                          wanted_blocks(fetch.piece)});
+      const Piece& piece = fetch.piece;
+      requests.push_back({copy->rank, copy->entry, {piece.shard, piece.number, piece.blocks}});
     }
   }
   const auto any = static_cast<std::int64_t>(due.size());
@@ -182,28 +181,29 @@ void NearestLoader::read_far(std::vector<Fetch>& fetches) {
     return;
   }
   ExchangeHooks hooks;
-  hooks.bytes = [&](const BlockRequestToRank& r) {
-    return bytes_of(manifest_.shards[static_cast<std::size_t>(r.shard)], r.number, r.blocks);
+  hooks.bytes = [&](const PieceRequest& r) {
+    return bytes_of(manifest_.shards[static_cast<std::size_t>(r.piece.shard)], r.piece);
   };
-  hooks.serve = [&](const BlockRequestToRank& r, std::byte* buffer) { serve(r, buffer); };
+  hooks.serve = [&](const PieceRequest& r, std::byte* buffer) { serve(r, buffer); };
   hooks.take = [&](std::size_t i, std::byte* buffer) { take(*due[i], buffer); };
-  exchange_blocks(comm_, requests, hooks);
+  exchange_pieces(comm_, requests, hooks);
   note(due);
 }
 
 // What can't be read is sent as zeros: their digest tells.
-void NearestLoader::serve(const BlockRequestToRank& request, std::byte* buffer) const {
-  const StoredShard& shard = manifest_.shards[static_cast<std::size_t>(request.shard)];
+void NearestLoader::serve(const PieceRequest& request, std::byte* buffer) const {
+  const Piece& piece = request.piece;
+  const StoredShard& shard = manifest_.shards[static_cast<std::size_t>(piece.shard)];
   const int node = nodes_.node_of[static_cast<std::size_t>(comm_.rank())];
   const NodeInventory& inventory = inventory_.nodes()[static_cast<std::size_t>(node)];
   const InventoryEntry& entry = inventory.entries[static_cast<std::size_t>(request.entry)];
-  const std::int64_t bytes = bytes_of(shard, request.number, request.blocks);
+  const std::int64_t bytes = bytes_of(shard, piece);
   std::byte* at = buffer;
   try {
     const ShardReader reader(entry.path, shard, false);
     for (std::int64_t i = 0; i < kPieceBlocks; ++i) {
-      if (request.blocks.test(static_cast<std::size_t>(i))) {
-        const std::int64_t block = request.number * kPieceBlocks + i;
+      if (piece.blocks.test(static_cast<std::size_t>(i))) {
+        const std::int64_t block = piece.first_block() + i;
         reader.read_unchecked(block, block + 1, at);
         at += digest_block_bytes(shard, block);
       }
@@ -233,13 +233,12 @@ std::string NearestLoader::transit_fault(const Piece& piece, std::int64_t block,
 // The blocks lie one behind the other: each moves to its place, the last one first.
 void NearestLoader::take(Fetch& fetch, std::byte* buffer) const {
   const StoredShard& shard = manifest_.shards[static_cast<std::size_t>(fetch.piece.shard)];
-  const PieceBlocks wanted = wanted_blocks(fetch.piece);
-  std::int64_t end = bytes_of(shard, fetch.piece.number, wanted);
+  std::int64_t end = bytes_of(shard, fetch.piece);
   for (std::int64_t i = kPieceBlocks - 1; i >= 0; --i) {
-    if (!wanted.test(static_cast<std::size_t>(i))) {
+    if (!fetch.piece.blocks.test(static_cast<std::size_t>(i))) {
       continue;
     }
-    const std::int64_t block = fetch.piece.number * kPieceBlocks + i;
+    const std::int64_t block = fetch.piece.first_block() + i;
     const std::int64_t bytes = digest_block_bytes(shard, block);
     end -= bytes;
     std::byte* const at = buffer + i * kDigestBlockBytes;

@@ -49,8 +49,8 @@ class NearestLoader {
   // "" or which shards no copy has; the same on all ranks.
   std::string missing() const;
   // Collective. "" or what keeps any rank from having its blocks: the step is of no use, and the
-  // views hold undefined bytes. PolicyError on all ranks if one may not read a copy.
-  std::string load(std::span<const BlockRequest> requests);
+  // blocks hold undefined bytes. PolicyError on all ranks if one may not read a copy.
+  std::string load(std::span<const TensorBlock> blocks);
   const NearestStats& stats() const { return stats_; }
 
  private:
@@ -76,7 +76,7 @@ class NearestLoader {
   const ShardReader* open_shard(const std::filesystem::path& folder, std::int64_t shard);
   void try_near(Fetch& fetch, const ShardReader* reader, std::byte* buffer) const;
   void take(Fetch& fetch, std::byte* buffer) const;
-  void serve(const BlockRequestToRank& request, std::byte* buffer) const;
+  void serve(const PieceRequest& request, std::byte* buffer) const;
   std::string transit_fault(const Piece& piece, std::int64_t block, const std::byte* at, int sender,
                             const ShardCopy& copy) const;
   void note(const std::vector<Fetch*>& tried);

@@ -21,13 +21,13 @@ std::string name_of(const StepCandidate& step) {
 
 // ConfigError on all ranks if it is one on any.
 void check_fits(Communicator& comm, const StepCandidate& step, const Manifest& manifest,
-                std::span<const BlockRequest> requests, const ResumeOptions& options) {
+                std::span<const TensorBlock> blocks, const ResumeOptions& options) {
   std::string fault;
   try {
     if (options.accept) {
       options.accept(manifest);
     }
-    const std::vector<std::string> lines = mismatches(manifest, requests);
+    const std::vector<std::string> lines = mismatches(manifest, blocks);
     if (!lines.empty()) {
       fault =
           fmt::format("{} does not fit this run:\n  {}", name_of(step), fmt::join(lines, "\n  "));
@@ -99,8 +99,7 @@ std::string Resumed::source() const {
 }
 
 std::optional<Resumed> resume(Communicator& comm, const fs::path& folder,
-                              std::span<const BlockRequest> requests,
-                              const ResumeOptions& options) {
+                              std::span<const TensorBlock> blocks, const ResumeOptions& options) {
   static const NodeMap kNoNodes;
   const NodeMap& nodes = options.nodes == nullptr ? kNoNodes : *options.nodes;
   Inventory inventory(comm, nodes, options.node, options.identity);
@@ -110,11 +109,11 @@ std::optional<Resumed> resume(Communicator& comm, const fs::path& folder,
   for (const StepCandidate& step : inventory.candidates()) {
     Manifest manifest = send_manifest(comm, inventory, step);
     fault("load.manifest");
-    check_fits(comm, step, manifest, requests, options);
+    check_fits(comm, step, manifest, blocks, options);
     NearestLoader loader(comm, nodes, inventory, step, manifest, options.io);
     std::string reason = loader.missing();
     if (reason.empty()) {
-      reason = loader.load(requests);
+      reason = loader.load(blocks);
       is_damaged = is_damaged || !reason.empty();
     }
     if (reason.empty()) {

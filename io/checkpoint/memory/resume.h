@@ -49,9 +49,9 @@ struct Resumed {
 // have lost shards with their nodes are none: what is left of them holds nobody up. NotFound if the
 // wanted step is nowhere; PolicyError if a rank may not read one; DataError with all reasons if
 // there are some, and all are bad: the run must not start from scratch by mistake. After an error
-// the requests' views hold undefined bytes.
+// the blocks hold undefined bytes.
 std::optional<Resumed> resume(Communicator& comm, const std::filesystem::path& folder,
-                              std::span<const BlockRequest> requests,
+                              std::span<const TensorBlock> blocks,
                               const ResumeOptions& options = {});
 
 }  // namespace trireme

@@ -56,7 +56,7 @@ class BenchFolder {
 struct State {
   PageBuffer memory;
   std::vector<TensorBlock> blocks;
-  std::vector<BlockRequest> requests;  // for the same blocks, with `target` as destination
+  std::vector<TensorBlock> targets;  // the same blocks in `target`
   PageBuffer target;
   std::int64_t bytes = 0;
 };
@@ -65,8 +65,8 @@ void add_block(State& state, const std::string& name, std::int64_t elements) {
   const Shape shape{elements};
   const Extent whole = Extent::whole(shape);
   state.blocks.push_back(
-      {name, DType::f32, shape, whole, {state.memory.data() + state.bytes, elements, DType::f32}});
-  state.requests.push_back(
+      {name, shape, whole, {state.memory.data() + state.bytes, elements, DType::f32, {}}});
+  state.targets.push_back(
       {name, shape, whole, {state.target.data() + state.bytes, elements, DType::f32, {}}});
   state.bytes += 4 * elements;
 }
@@ -135,7 +135,7 @@ class MemoryBench {
     options.node = node_;
     options.nodes = &nodes_;
     options.identity.run = "bench";
-    return resume(comm_, node_.folder / "none", state_.requests, options)->load.seconds;
+    return resume(comm_, node_.folder / "none", state_.targets, options)->load.seconds;
   }
 
  private:
@@ -218,7 +218,7 @@ class CkptBench {
     timings.stall.push_back(stall);
     timings.write.push_back(write);
     forget();
-    const auto resumed = resume(comm_, folder_ / "checkpoints", state_.requests);
+    const auto resumed = resume(comm_, folder_ / "checkpoints", state_.targets);
     timings.load.push_back(resumed->load.seconds);
     check_loaded();
     fs::remove_all(resumed->folder);

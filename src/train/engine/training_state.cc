@@ -13,28 +13,6 @@
 namespace trireme {
 namespace {
 
-// f32 data of the held elements [first, first + data.count) of a parameter.
-struct NamedPiece {
-  std::string name;
-  ParameterId id;
-  std::int64_t first;
-  View data;
-};
-
-std::vector<NamedPiece> name_pieces(const ParameterStore& parameters,
-                                    const std::vector<StatePiece>& pieces) {
-  std::vector<NamedPiece> named;
-  for (const StatePiece& piece : pieces) {
-    const std::string& name = parameters[piece.id].name;
-    named.push_back({name, piece.id, piece.first, piece.value});
-    for (std::size_t i = 0; i < piece.states.size(); ++i) {
-      named.push_back({fmt::format("{}.{}", piece.state_names[i], name), piece.id, piece.first,
-                       piece.states[i]});
-    }
-  }
-  return named;
-}
-
 // Of a run, with all that is left out; far from 2^63 when they are counted in tokens.
 constexpr std::int64_t kMostBatches = std::int64_t{1} << 40;
 
@@ -56,50 +34,39 @@ std::vector<double> values_field(const nlohmann::json& object, const char* name)
   return values;
 }
 
-// Calls f(place, block, the block's data with the gaps between its rows) for each of its blocks.
-template <class F>
-void each_block(const ParameterStore& parameters, const NamedPiece& piece, F f) {
-  const Place& place = parameters[piece.id].place;
-  for (const HeldBlock& block : blocks_of(place, piece.first, piece.data.count)) {
-    const BlockRows rows = block_rows(block.extent, block.pitch);
-    f(place, block,
-      piece.data.slice(block.first - piece.first, rows.span(block.extent.elements())));
+// The held elements [first, first + data.count) of a parameter, or of a state of it.
+void add_blocks(const std::string& name, const Place& place, std::int64_t first, const View& data,
+                std::vector<TensorBlock>& blocks) {
+  for (const HeldBlock& held : blocks_of(place, first, data.count)) {
+    const std::int64_t span = block_rows(held.extent, held.pitch).span(held.extent.elements());
+    blocks.push_back(
+        {name, place.whole, held.extent, data.slice(held.first - first, span), held.pitch});
   }
 }
 
 }  // namespace
 
-std::vector<TensorBlock> blocks_to_save(const ParameterStore& parameters,
-                                        const std::vector<StatePiece>& pieces) {
-  std::vector<TensorBlock> blocks;
-  for (const NamedPiece& piece : name_pieces(parameters, pieces)) {
-    each_block(parameters, piece, [&](const Place& place, const HeldBlock& block, const View& x) {
-      blocks.push_back({piece.name, DType::f32, place.whole, block.extent, x, block.pitch});
-    });
+void add_blocks(const ParameterStore& parameters, const std::vector<StatePiece>& pieces,
+                std::vector<TensorBlock>& blocks) {
+  for (const StatePiece& piece : pieces) {
+    const Parameter& p = parameters[piece.id];
+    add_blocks(p.name, p.place, piece.first, piece.value, blocks);
+    for (std::size_t i = 0; i < piece.states.size(); ++i) {
+      add_blocks(fmt::format("{}.{}", piece.state_names[i], p.name), p.place, piece.first,
+                 piece.states[i], blocks);
+    }
   }
-  return blocks;
 }
 
-std::vector<BlockRequest> blocks_to_load(const ParameterStore& parameters,
-                                         const std::vector<StatePiece>& pieces) {
-  std::vector<BlockRequest> requests;
-  for (const NamedPiece& piece : name_pieces(parameters, pieces)) {
-    each_block(parameters, piece, [&](const Place& place, const HeldBlock& block, const View& x) {
-      requests.push_back({piece.name, place.whole, block.extent, x, block.pitch});
-    });
-  }
-  return requests;
-}
-
-std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters, Weights which) {
+std::vector<TensorBlock> parameters_to_load(const MasterWeights& masters, Weights which) {
   const std::string prefix = which == Weights::average ? fmt::format("{}.", kAverageName) : "";
-  std::vector<BlockRequest> requests;
+  std::vector<TensorBlock> blocks;
   for (ParameterId id = 0; id < masters.store().count(); ++id) {
     const Parameter& p = masters.store()[id];
-    requests.push_back(
+    blocks.push_back(
         {prefix + p.name, p.place.whole, Extent::whole(p.place.whole), masters.value(id)});
   }
-  return requests;
+  return blocks;
 }
 
 void LossWindow::add(double loss) {

@@ -59,15 +59,13 @@ void leave_out(TrainingCounters& now, const TrainingCounters& failed, std::int64
 // Whether a run that stands at `now` has passed `earlier`: only then is that a place to go back to.
 bool has_passed(const TrainingCounters& now, const TrainingCounters& earlier);
 
-// The blocks that a rank saves, and those that it needs to go on.
-std::vector<TensorBlock> blocks_to_save(const ParameterStore& parameters,
-                                        const std::vector<StatePiece>& pieces);
-std::vector<BlockRequest> blocks_to_load(const ParameterStore& parameters,
-                                         const std::vector<StatePiece>& pieces);
+// Appends the blocks of the pieces, which a rank saves or loads.
+void add_blocks(const ParameterStore& parameters, const std::vector<StatePiece>& pieces,
+                std::vector<TensorBlock>& blocks);
 // What generating and evaluating need: the parameters alone, all of them, as the last step left
 // them or as the optimizer's moving average has them.
 enum class Weights : std::uint8_t { latest, average };
-std::vector<BlockRequest> parameters_to_load(const MasterWeights& masters, Weights which);
+std::vector<TensorBlock> parameters_to_load(const MasterWeights& masters, Weights which);
 
 nlohmann::json to_json(const TrainingCounters& counters);
 // Writes the counters into the part of a manifest that is free for the run: "counters", and

@@ -31,7 +31,7 @@ void die_at(const fs::path& folder, const std::string& point, const State& state
     try {
       CheckpointWriter writer(comm, options);
       const Blocks blocks = cut_state(state, cut_nothing, 0, 1);
-      writer.save(meta_of(step), blocks.to_save);
+      writer.save(meta_of(step), blocks.list);
       writer.finish();
     } catch (const std::exception& e) {
       std::fprintf(stderr, "%s\n", e.what());

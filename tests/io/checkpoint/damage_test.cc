@@ -213,7 +213,7 @@ TEST_F(Damage, FoundByOneRankItCountsForAll) {
       return cut_flat(shape, part == 1 ? 1 : 0, 2);
     };
     const Blocks blocks = cut_state(old_, cut, comm.rank(), 3);
-    const auto resumed = resume(comm, folder_.path(), blocks.to_load);
+    const auto resumed = resume(comm, folder_.path(), blocks.list);
     ASSERT_TRUE(resumed.has_value());
     EXPECT_EQ(resumed->manifest.meta.step, 1);
     EXPECT_THAT(resumed->skipped, ElementsAre(AllOf(HasSubstr("rank 1"), HasSubstr("block 0"))));

@@ -53,7 +53,7 @@ TEST_P(DiskFillsAt, TrainingGoesOnAndTheOlderOneStays) {
     };
     CheckpointWriter writer(comm, options);
     const Blocks blocks = cut_state(large_state(), cut_flat, comm.rank(), 2);
-    writer.save(meta_of(2), blocks.to_save);
+    writer.save(meta_of(2), blocks.list);
     const auto outcome = writer.finish();
     EXPECT_FALSE(outcome->durable);
     EXPECT_THAT(outcome->message,
@@ -146,7 +146,7 @@ TEST(Disk, ReadOnlyForAWhileIsSurvived) {
         EXPECT_EQ(remount(step == 2 ? MS_RDONLY : 0), 0);
       }
       comm.barrier().wait();
-      writer.save(meta_of(step), blocks.to_save);
+      writer.save(meta_of(step), blocks.list);
       const auto outcome = writer.finish();
       EXPECT_EQ(outcome->durable, step != 2) << outcome->message;
       EXPECT_THAT(outcome->message, HasSubstr(step == 2 ? "read-only" : ""));
@@ -167,7 +167,7 @@ TEST(Failure, OfOneRankIsThatOfAll) {
     };
     CheckpointWriter writer(comm, options);
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 3);
-    writer.save(meta_of(1), blocks.to_save);
+    writer.save(meta_of(1), blocks.list);
     const auto outcome = writer.finish();
     EXPECT_FALSE(outcome->durable);
     EXPECT_THAT(outcome->message,
@@ -199,7 +199,7 @@ TEST(Failure, AnAbandonedSaveLeavesNothingToLoad) {
   ThreadWorld(2).run([&](Communicator& comm) {
     CheckpointWriter writer(comm, options_for(folder.path()));
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 2);
-    writer.save(meta_of(1), blocks.to_save);
+    writer.save(meta_of(1), blocks.list);
   });
   EXPECT_FALSE(load_state(folder.path(), small_state()).resumed.has_value());
   EXPECT_TRUE(save_state(folder.path(), small_state(), 1).durable);

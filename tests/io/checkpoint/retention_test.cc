@@ -95,7 +95,7 @@ TEST(Retention, RunsAfterEachSave) {
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 2);
     for (std::int64_t step = 1; step <= 7; ++step) {
       CheckpointWriter writer(comm, options);  // its end waits for the deletions
-      writer.save(meta_of(step), blocks.to_save);
+      writer.save(meta_of(step), blocks.list);
       EXPECT_TRUE(writer.finish()->durable);
       if (step == 2 && comm.rank() == 0) {
         File::create_new(step_path(folder.path(), 2) / kPinnedName).close();
@@ -131,13 +131,13 @@ TEST(Retention, LeavesAStepAloneThatWasReplacedMeanwhile) {
   ThreadWorld(1).run([&](Communicator& comm) {
     CheckpointWriter writer(comm, options);
     const Blocks blocks = cut_state(small_state(), cut_nothing, 0, 1);
-    writer.save(meta_of(2), blocks.to_save);
+    writer.save(meta_of(2), blocks.list);
     EXPECT_TRUE(writer.finish()->durable);
     while (!is_deleting) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     for (const std::int64_t step : {3, 4}) {
-      writer.save(meta_of(step), blocks.to_save);
+      writer.save(meta_of(step), blocks.list);
       EXPECT_TRUE(writer.finish()->durable);
     }
     is_replaced = true;

@@ -126,7 +126,7 @@ TEST(Checkpoint, TheBlocksMayChangeOnceSaveReturns) {
   ThreadWorld(1).run([&](Communicator& comm) {
     Blocks blocks = cut_state(state, cut_nothing, 0, 1);
     CheckpointWriter writer(comm, options_for(folder.path()));
-    writer.save(meta_of(1), blocks.to_save);
+    writer.save(meta_of(1), blocks.list);
     for (auto& buffer : blocks.buffers) {
       std::fill(buffer.begin(), buffer.end(), std::byte{0});
     }
@@ -140,8 +140,8 @@ TEST(Checkpoint, ASaveWaitsForTheOneBefore) {
   ThreadWorld(2).run([&](Communicator& comm) {
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 2);
     CheckpointWriter writer(comm, options_for(folder.path()));
-    EXPECT_FALSE(writer.save(meta_of(1), blocks.to_save).has_value());
-    const auto first = writer.save(meta_of(2), blocks.to_save);
+    EXPECT_FALSE(writer.save(meta_of(1), blocks.list).has_value());
+    const auto first = writer.save(meta_of(2), blocks.list);
     ASSERT_TRUE(first.has_value());
     EXPECT_EQ(first->step, 1);
     EXPECT_TRUE(first->durable);
@@ -160,7 +160,7 @@ TEST(Checkpoint, PollingAloneMakesItDurable) {
   ThreadWorld(3).run([&](Communicator& comm) {
     const Blocks blocks = cut_state(small_state(), cut_rows, comm.rank(), 3);
     CheckpointWriter writer(comm, options_for(folder.path()));
-    writer.save(meta_of(5), blocks.to_save);
+    writer.save(meta_of(5), blocks.list);
     std::optional<SaveOutcome> outcome;
     while (!outcome) {
       outcome = writer.poll();

@@ -246,7 +246,7 @@ TEST(TwoRuns, WhoLostTheLockCommitsNothing) {
     };
     CheckpointWriter writer(comm, options);
     const Blocks blocks = cut_state(small_state(9), cut_flat, comm.rank(), 2);
-    writer.save(meta_of(2), blocks.to_save);
+    writer.save(meta_of(2), blocks.list);
     const auto outcome = writer.finish();
     EXPECT_FALSE(outcome->durable);
     EXPECT_THAT(outcome->message, HasSubstr("no longer holds"));

@@ -119,8 +119,7 @@ inline const std::vector<NamedCut>& all_cuts() {
 // boxes, as if other columns lay there.
 struct Blocks {
   std::vector<std::vector<std::byte>> buffers;
-  std::vector<TensorBlock> to_save;
-  std::vector<BlockRequest> to_load;
+  std::vector<TensorBlock> list;
 };
 
 inline Blocks cut_state(const State& state, const Cut& cut, int part, int parts) {
@@ -146,8 +145,7 @@ inline Blocks cut_state(const State& state, const Cut& cut, int part, int parts)
       }
     }
     const View view{buffer.data(), span, tensor.dtype, {}};
-    blocks.to_save.push_back({tensor.name, tensor.dtype, tensor.shape, extent, view, pitch});
-    blocks.to_load.push_back({tensor.name, tensor.shape, extent, view, pitch});
+    blocks.list.push_back({tensor.name, tensor.shape, extent, view, pitch});
     blocks.buffers.push_back(std::move(buffer));
   }
   return blocks;
@@ -178,7 +176,7 @@ inline SaveOutcome save_state(const WriterOptions& options, const State& state, 
   ThreadWorld(ranks).run([&](Communicator& comm) {
     const Blocks blocks = cut_state(state, cut, comm.rank(), comm.size());
     CheckpointWriter writer(comm, options);
-    writer.save(meta_of(step), blocks.to_save);
+    writer.save(meta_of(step), blocks.list);
     const auto outcome = writer.finish();
     if (comm.rank() == 0) {
       result = outcome.value();
@@ -209,7 +207,7 @@ inline LoadedState load_state(const std::filesystem::path& folder, const State& 
     for (auto& buffer : blocks.buffers) {
       std::fill(buffer.begin(), buffer.end() - 1, std::byte{0xA5});
     }
-    const auto resumed = resume(comm, folder, blocks.to_load, options);
+    const auto resumed = resume(comm, folder, blocks.list, options);
     equal += resumed && blocks.buffers == wanted ? 1 : 0;
     if (comm.rank() == 0) {
       result.resumed = resumed;

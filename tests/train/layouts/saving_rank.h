@@ -45,8 +45,7 @@ struct Rank {
   void save(const std::filesystem::path& folder, const TrainingCounters& counters) {
     std::vector<TensorBlock> blocks;
     for (const auto& chunk : engine.chunks()) {
-      const auto more = blocks_to_save(chunk->parameters, chunk->state.pieces_to_save());
-      blocks.insert(blocks.end(), more.begin(), more.end());
+      add_blocks(chunk->parameters, chunk->state.pieces_to_save(), blocks);
     }
     CheckpointMeta meta;
     meta.step = counters.step;
@@ -57,12 +56,11 @@ struct Rank {
   }
 
   TrainingCounters load(const std::filesystem::path& folder) {
-    std::vector<BlockRequest> requests;
+    std::vector<TensorBlock> blocks;
     for (const auto& chunk : engine.chunks()) {
-      const auto more = blocks_to_load(chunk->parameters, chunk->state.pieces_to_load());
-      requests.insert(requests.end(), more.begin(), more.end());
+      add_blocks(chunk->parameters, chunk->state.pieces_to_load(), blocks);
     }
-    const auto resumed = resume(world, folder, requests, {});
+    const auto resumed = resume(world, folder, blocks, {});
     engine.masters_changed();
     // No block twice, for all ranks are on one host.
     EXPECT_LE(all_reduce_value(world, resumed->load.read_bytes, ReduceOp::sum),

@@ -14,14 +14,14 @@ std::byte byte_at(int server, std::int64_t number, std::int64_t i) {
       mix64(static_cast<std::uint64_t>(server * 1'000'003 + number * 10'007 + i)));
 }
 
-std::int64_t bytes_of_request(const BlockRequestToRank& r) {
-  return 100 * static_cast<std::int64_t>(r.blocks.count()) + r.number;
+std::int64_t bytes_of_request(const PieceRequest& r) {
+  return 100 * static_cast<std::int64_t>(r.piece.blocks.count()) + r.piece.number;
 }
 
 // Every rank asks for a different number of pieces, some for none.
 void exchange(int ranks, std::uint64_t seed) {
   ThreadWorld(ranks).run([&](Communicator& comm) {
-    std::vector<BlockRequestToRank> requests;
+    std::vector<PieceRequest> requests;
     const std::uint64_t count =
         ranks == 1 ? 0 : mix64(seed + static_cast<std::uint64_t>(comm.rank())) % 9;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -29,25 +29,28 @@ void exchange(int ranks, std::uint64_t seed) {
       const int other =
           (comm.rank() + 1 + static_cast<int>(draw % static_cast<std::uint64_t>(ranks - 1))) %
           ranks;
-      requests.push_back({other, comm.rank(), static_cast<std::int64_t>(i),
-                          static_cast<std::int64_t>(draw % 5), PieceBlocks(1 + draw % 255)});
+      const PieceBlocks blocks(1 + draw % 255);
+      requests.push_back(
+          {other,
+           comm.rank(),
+           {static_cast<std::int64_t>(i), static_cast<std::int64_t>(draw % 5), blocks}});
     }
     std::vector<int> taken(requests.size(), 0);
     ExchangeHooks hooks;
     hooks.bytes = bytes_of_request;
-    hooks.serve = [&](const BlockRequestToRank& r, std::byte* buffer) {
+    hooks.serve = [&](const PieceRequest& r, std::byte* buffer) {
       EXPECT_EQ(r.entry, r.rank) << "the entry is the asking rank's number";
       for (std::int64_t i = 0; i < bytes_of_request(r); ++i) {
-        buffer[i] = byte_at(comm.rank(), r.number, i);
+        buffer[i] = byte_at(comm.rank(), r.piece.number, i);
       }
     };
     hooks.take = [&](std::size_t i, std::byte* buffer) {
       ++taken[i];
       for (std::int64_t at = 0; at < bytes_of_request(requests[i]); ++at) {
-        ASSERT_EQ(buffer[at], byte_at(requests[i].rank, requests[i].number, at));
+        ASSERT_EQ(buffer[at], byte_at(requests[i].rank, requests[i].piece.number, at));
       }
     };
-    exchange_blocks(comm, requests, hooks);
+    exchange_pieces(comm, requests, hooks);
     for (const int times : taken) {
       EXPECT_EQ(times, 1);
     }
@@ -64,17 +67,17 @@ TEST(Exchange, BringsEveryAnswerToWhoAsked) {
 
 TEST(Exchange, OneServesAll) {
   ThreadWorld(4).run([](Communicator& comm) {
-    std::vector<BlockRequestToRank> requests;
+    std::vector<PieceRequest> requests;
     if (comm.rank() != 2) {
-      requests.assign(20, {2, comm.rank(), 0, 3, PieceBlocks(0xFF)});
+      requests.assign(20, {2, comm.rank(), {0, 3, PieceBlocks(0xFF)}});
     }
     std::size_t served = 0;
     std::size_t took = 0;
     ExchangeHooks hooks;
     hooks.bytes = bytes_of_request;
-    hooks.serve = [&](const BlockRequestToRank&, std::byte*) { ++served; };
+    hooks.serve = [&](const PieceRequest&, std::byte*) { ++served; };
     hooks.take = [&](std::size_t, std::byte*) { ++took; };
-    exchange_blocks(comm, requests, hooks);
+    exchange_pieces(comm, requests, hooks);
     EXPECT_EQ(served, comm.rank() == 2 ? 60U : 0U);
     EXPECT_EQ(took, requests.size());
   });

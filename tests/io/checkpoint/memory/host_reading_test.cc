@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 TEST(HostPlan, EachPieceHasOneReader) {
   const auto blocks = [](unsigned long bits) { return PieceBlocks(bits); };
-  const std::vector<std::vector<WantedPiece>> wanted = {
+  const std::vector<std::vector<Piece>> wanted = {
       {{0, 0, blocks(0xff)}, {0, 1, blocks(0x0f)}, {0, 2, blocks(1)}},
       {{0, 0, blocks(0x01)}, {0, 1, blocks(0xf0)}, {1, 0, blocks(2)}},
       {{0, 0, blocks(0x80)}}};
@@ -60,7 +60,7 @@ std::vector<LoadStats> load_on(const std::vector<std::string>& hosts, const Temp
     for (auto& buffer : blocks.buffers) {
       std::fill(buffer.begin(), buffer.end() - 1, std::byte{0xA5});
     }
-    const auto resumed = resume(comm, folder.path(), blocks.to_load);
+    const auto resumed = resume(comm, folder.path(), blocks.list);
     EXPECT_TRUE(resumed && blocks.buffers == wanted) << "rank " << comm.rank();
     stats[static_cast<std::size_t>(comm.rank())] = resumed->load;
   });
@@ -133,7 +133,7 @@ TEST(HostReading, DamageOnDiskGivesTheStepUpForAll) {
   ThreadWorld(4, kOneHost).run([&](Communicator& comm) {
     Blocks blocks = cut_state(good, cut_columns, comm.rank(), 4);
     const auto wanted = blocks.buffers;
-    const auto resumed = resume(comm, folder.path(), blocks.to_load).value();
+    const auto resumed = resume(comm, folder.path(), blocks.list).value();
     equal += blocks.buffers == wanted ? 1 : 0;
     EXPECT_EQ(resumed.manifest.meta.step, 1);
     ASSERT_EQ(resumed.skipped.size(), 1U);
@@ -157,7 +157,7 @@ TEST(HostReading, AShardThatIsGoneGivesTheStepUpForAll) {
         std::filesystem::remove(step_path(folder.path(), 2) / "shard-00001.safetensors");
       }
     };
-    const auto resumed = resume(comm, folder.path(), blocks.to_load, options).value();
+    const auto resumed = resume(comm, folder.path(), blocks.list, options).value();
     EXPECT_EQ(resumed.manifest.meta.step, 1);
     EXPECT_THAT(resumed.skipped, ElementsAre(HasSubstr("shard-00001.safetensors")));
   });

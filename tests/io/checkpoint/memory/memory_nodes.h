@@ -84,7 +84,7 @@ inline void run(const Nodes& nodes, int ranks, const Work& work, std::int64_t ge
 inline SaveOutcome save(Communicator& comm, MemoryWriter& writer, std::int64_t step,
                         const State& state = small_state()) {
   const Blocks blocks = cut_state(state, cut_flat, comm.rank(), comm.size());
-  writer.save(meta_of(step), blocks.to_save);
+  writer.save(meta_of(step), blocks.list);
   return writer.finish().value();
 }
 
@@ -103,10 +103,9 @@ inline std::vector<SaveOutcome> save_in_memory(const Nodes& nodes, const std::ve
     for (std::size_t i = 0; i < states.size(); ++i) {
       const Blocks blocks = cut_state(states[i], cut, comm.rank(), ranks);
       if (i == 0) {
-        EXPECT_EQ(writer.reserve(blocks.to_save), "");
+        EXPECT_EQ(writer.reserve(blocks.list), "");
       }
-      EXPECT_FALSE(
-          writer.save(meta_of(static_cast<std::int64_t>(i) + 1), blocks.to_save).has_value());
+      EXPECT_FALSE(writer.save(meta_of(static_cast<std::int64_t>(i) + 1), blocks.list).has_value());
       const auto outcome = writer.finish();
       if (comm.rank() == 0) {
         outcomes.push_back(outcome.value());
@@ -132,7 +131,7 @@ inline LoadedState load_nearest(const Nodes& nodes, const State& expected, const
     const NodeMap map = map_nodes(comm, mine.node);
     mine.nodes = &map;
     mine.identity.run = "run";
-    const auto resumed = resume(comm, nodes.disk(), blocks.to_load, mine);
+    const auto resumed = resume(comm, nodes.disk(), blocks.list, mine);
     equal += resumed && blocks.buffers == wanted ? 1 : 0;
     if (comm.rank() == 0) {
       result.resumed = resumed;

@@ -38,7 +38,7 @@ TEST(MemoryWriter, KeepsTheNewestTwoInThreeFiles) {
   const Nodes nodes(2);
   run(nodes, 4, [&](Communicator& comm, MemoryWriter& writer) {
     const Blocks blocks = cut_state(large_state(), cut_flat, comm.rank(), 4);
-    EXPECT_EQ(writer.reserve(blocks.to_save), "");
+    EXPECT_EQ(writer.reserve(blocks.list), "");
     const std::int64_t reserved = writer.bytes();
     for (std::int64_t step = 1; step <= 7; ++step) {
       const SaveOutcome outcome =
@@ -63,9 +63,9 @@ TEST(MemoryWriter, GivesBackWhatNoStepNeeds) {
   const Nodes nodes(2);
   run(nodes, 4, [&](Communicator& comm, MemoryWriter& writer) {
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 4);
-    EXPECT_EQ(writer.reserve(blocks.to_save), "");
+    EXPECT_EQ(writer.reserve(blocks.list), "");
     EXPECT_TRUE(save(comm, writer, 1).durable);
-    writer.save(meta_of(2), blocks.to_save);  // and no more
+    writer.save(meta_of(2), blocks.list);  // and no more
   });
   EXPECT_THAT(names_in(nodes.node(0).own()), ElementsAre("step-00000001-g000001"));
   EXPECT_EQ(space_of(nodes.node(0).own()).files, 2);
@@ -97,14 +97,14 @@ TEST(MemoryWriter, TheDiskIsWrittenFromMemory) {
     MemoryWriter memory(comm, map, memory_options(node, disk.generation()));
     EXPECT_EQ(memory.open(std::nullopt), "");
     Blocks blocks = cut_state(state, cut_flat, comm.rank(), 4);
-    memory.save(meta_of(1), blocks.to_save);
+    memory.save(meta_of(1), blocks.list);
     disk.save(meta_of(1), memory.snapshot().value());
     memory.pin_latest();
     for (auto& buffer : blocks.buffers) {
       std::fill(buffer.begin(), buffer.end(), std::byte{0});
     }
     for (std::int64_t step = 2; step <= 6; ++step) {
-      memory.save(meta_of(step), blocks.to_save);
+      memory.save(meta_of(step), blocks.list);
     }
     EXPECT_TRUE(memory.finish()->durable);
     EXPECT_TRUE(disk.finish()->durable);
@@ -255,7 +255,7 @@ TEST(MemoryWriter, TakesOverFromAnEarlierRun) {
         const int node = comm.rank();
         EXPECT_THAT(own_names(node), ElementsAre("step-00000002-g000001"));
         const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 2);
-        EXPECT_EQ(writer.reserve(blocks.to_save), "");
+        EXPECT_EQ(writer.reserve(blocks.list), "");
         EXPECT_TRUE(save(comm, writer, 3).durable);
         EXPECT_TRUE(fs::exists(nodes.own_step(node, 2, 1)));
         EXPECT_TRUE(save(comm, writer, 4).durable);
@@ -278,7 +278,7 @@ TEST(MemoryWriter, ARankWithoutBlocksCountsTheSameSteps) {
   };
   const auto save_of_first = [&](Communicator& comm, MemoryWriter& writer, std::int64_t step) {
     const Blocks blocks = blocks_of(comm.rank());
-    writer.save(meta_of(step), blocks.to_save);
+    writer.save(meta_of(step), blocks.list);
     EXPECT_TRUE(writer.finish().value().durable);
     comm.barrier().wait();
     if (step > 1 && comm.rank() == 0) {
@@ -295,7 +295,7 @@ TEST(MemoryWriter, ARankWithoutBlocksCountsTheSameSteps) {
     MemoryWriter writer(comm, map, options);
     EXPECT_EQ(writer.open(MemoryStepName{1, 1}), "");
     const Blocks blocks = blocks_of(comm.rank());
-    EXPECT_EQ(writer.reserve(blocks.to_save), "");
+    EXPECT_EQ(writer.reserve(blocks.list), "");
     for (std::int64_t step = 2; step <= 6; ++step) {
       save_of_first(comm, writer, step);
     }

@@ -250,7 +250,7 @@ TEST_F(TwoNodes, StepsOfAnotherRunAreLeftAlone) {
       const NodeMap map = map_nodes(comm, options.node);
       options.nodes = &map;
       options.identity = identity;
-      const auto resumed = resume(comm, nodes_.disk(), blocks.to_load, options);
+      const auto resumed = resume(comm, nodes_.disk(), blocks.list, options);
       if (comm.rank() == 0) {
         any = resumed.has_value();
       }
@@ -277,7 +277,7 @@ TEST_F(TwoNodes, RanksWithoutMemoryAreServed) {
     const NodeMap map = map_nodes(comm, options.node);
     options.nodes = &map;
     options.identity.run = "run";
-    const auto resumed = resume(comm, nodes_.disk(), blocks.to_load, options);
+    const auto resumed = resume(comm, nodes_.disk(), blocks.list, options);
     equal += resumed && blocks.buffers == wanted ? 1 : 0;
   });
   EXPECT_EQ(equal, 6);

@@ -79,7 +79,7 @@ TEST(Resume, WhatMayNotBeReadIsRefusedByAllRanks) {
       return [&, options](Communicator& comm) {
         const State state = small_state();
         const Blocks blocks = cut_state(state, cut_flat, comm.rank(), 3);
-        resume(comm, folder.path(), blocks.to_load, options);
+        resume(comm, folder.path(), blocks.list, options);
       };
     };
     EXPECT_EQ(ranks_that_throw<PolicyError>(load({}), std::string("step-00000002/") + file), 3);
@@ -112,7 +112,7 @@ TEST(Resume, ALateRefusalIsNoDamageEither) {
         std::filesystem::rename(closed, shard);
       }
     };
-    resume(comm, folder.path(), blocks.to_load, options);
+    resume(comm, folder.path(), blocks.list, options);
   };
   EXPECT_EQ(ranks_that_throw<PolicyError>(work, "shard-00000.safetensors"), 3);
 }
@@ -139,7 +139,7 @@ TEST(Resume, AMismatchOnOneRankIsToldOnAll) {
       state[0].bytes.resize(13 * 11 * 4);
     }
     const Blocks blocks = cut_state(state, cut_flat, comm.rank(), 3);
-    resume(comm, folder.path(), blocks.to_load);
+    resume(comm, folder.path(), blocks.list);
   };
   EXPECT_EQ(
       ranks_that_throw<ConfigError>(work, "wte.weight: checkpoint F32 [13, 10], run F32 [13, 11]"),
@@ -155,10 +155,10 @@ TEST(Reader, NamesEveryMismatch) {
   const Blocks blocks = cut_state(state, cut_nothing, 0, 1);
   const CheckpointReader reader(step_path(folder.path(), 1),
                                 *inspect_step(step_path(folder.path(), 1)).manifest);
-  EXPECT_THAT(mismatches(reader.manifest(), blocks.to_load),
+  EXPECT_THAT(mismatches(reader.manifest(), blocks.list),
               ElementsAre("h.0.bias: checkpoint BF16 [33], run U16 [33]",
                           "lm_head.weight: the checkpoint has no such tensor"));
-  EXPECT_THROW(reader.load(blocks.to_load), ConfigError);
+  EXPECT_THROW(reader.load(blocks.list), ConfigError);
 }
 
 TEST(Fingerprint, TellsDifferencesFieldByField) {
