@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "io/checkpoint/names.h"
+#include "src/base/fault.h"
 #include "src/base/file.h"
 
 namespace trireme {
@@ -25,8 +26,8 @@ void check_presence(const CommitPlan& plan) {
   }
 }
 
-void write_manifest(const CommitPlan& plan, const Observer& observer) {
-  tell(observer, "manifest_write");
+void write_manifest(const CommitPlan& plan) {
+  fault("ckpt.manifest_write");
   const std::string text = to_text(plan.manifest);
   // What can't be read back must not be committed.
   (void)parse_manifest(text, "the new manifest");
@@ -34,9 +35,9 @@ void write_manifest(const CommitPlan& plan, const Observer& observer) {
   file.write(text.data(), static_cast<std::int64_t>(text.size()));
   file.sync();
   file.close();
-  tell(observer, "manifest_written");
+  fault("ckpt.manifest_written");
   sync_directory(plan.attempt);
-  tell(observer, "directory_synced");
+  fault("ckpt.directory_synced");
 }
 
 // Returns where the old one went; empty if nothing was in the way.
@@ -53,14 +54,14 @@ fs::path set_aside(const CommitPlan& plan, const fs::path& place) {
 
 }  // namespace
 
-std::string commit(const CommitPlan& plan, const RunLock& lock, const Observer& observer) {
+std::string commit(const CommitPlan& plan, const RunLock& lock) {
   check_presence(plan);
-  write_manifest(plan, observer);
-  tell(observer, "fence");
+  write_manifest(plan);
+  fault("ckpt.fence");
   lock.check_still_mine();
   const std::string name = step_folder_name(plan.manifest.meta.step);
   const fs::path replaced = set_aside(plan, plan.folder / name);
-  tell(observer, "rename");
+  fault("ckpt.rename");
   try {
     rename_durably(plan.attempt, plan.folder / name);
   } catch (const Error&) {
@@ -70,10 +71,10 @@ std::string commit(const CommitPlan& plan, const RunLock& lock, const Observer& 
     }
     throw;
   }
-  tell(observer, "renamed");
+  fault("ckpt.renamed");
   try {
     write_file_durably(plan.folder / kLatestName, name + "\n");
-    tell(observer, "latest_written");
+    fault("ckpt.latest_written");
     if (!replaced.empty()) {
       remove_tree(replaced);
     }

@@ -24,6 +24,6 @@ struct CommitPlan {
 };
 
 // Returns warnings: what failed after the checkpoint was safe. Throws if it is not.
-std::string commit(const CommitPlan& plan, const RunLock& lock, const Observer& observer);
+std::string commit(const CommitPlan& plan, const RunLock& lock);
 
 }  // namespace trireme

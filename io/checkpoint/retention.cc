@@ -9,6 +9,7 @@
 #include "io/checkpoint/keep_steps.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
+#include "src/base/fault.h"
 #include "src/base/file.h"
 
 namespace trireme {
@@ -99,23 +100,23 @@ std::vector<fs::path> plan_retention(const std::vector<StepFolder>& steps,
   return doomed;
 }
 
-fs::path take_step_away(const fs::path& path, std::int64_t generation, const Observer& observer) {
-  tell(observer, "gc_before");
+fs::path take_step_away(const fs::path& path, std::int64_t generation) {
+  fault("ckpt.gc_before");
   const fs::path trash = free_trash_name(path, generation);
   rename_durably(path, trash);
-  tell(observer, "gc_renamed");
+  fault("ckpt.gc_renamed");
   return trash;
 }
 
-void delete_step(const fs::path& path, std::int64_t generation, const Observer& observer) {
-  remove_trash(take_step_away(path, generation, observer), observer);
+void delete_step(const fs::path& path, std::int64_t generation) {
+  remove_trash(take_step_away(path, generation));
 }
 
-void remove_trash(const fs::path& trash, const Observer& observer) {
+void remove_trash(const fs::path& trash) {
   remove_tree(trash / kManifestName);
-  tell(observer, "gc_mid");
+  fault("ckpt.gc_mid");
   remove_tree(trash);
-  tell(observer, "gc_after");
+  fault("ckpt.gc_after");
 }
 
 void clean_remains(const fs::path& folder, std::int64_t generation) {

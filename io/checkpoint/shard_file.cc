@@ -44,12 +44,11 @@ void check_space(const std::filesystem::path& folder, std::int64_t bytes) {
   }
 }
 
-void write_image(File& file, const std::byte* image, std::int64_t bytes, bool direct,
-                 const Observer& observer) {
+void write_image(File& file, const std::byte* image, std::int64_t bytes, bool direct) {
   const bool is_direct = direct && set_direct(file, true);
   const std::int64_t aligned = bytes / kDataAlignment * kDataAlignment;
   for (std::int64_t at = 0; at < aligned; at += kTransferBytes) {
-    tell(observer, "shard_write");
+    fault("ckpt.shard_write");
     file.write_at(at, image + at, std::min(kTransferBytes, aligned - at));
   }
   if (is_direct && !set_direct(file, false)) {
@@ -77,16 +76,16 @@ StoredShard describe_shard(std::string file, const std::byte* image, std::int64_
 }
 
 StoredShard write_shard(const std::filesystem::path& path, const std::byte* image,
-                        std::int64_t bytes, const ShardIo& io, const Observer& observer) {
+                        std::int64_t bytes, const ShardIo& io) {
   StoredShard shard{path.filename().string(), bytes, 0, {}};
   check_space(path.parent_path(), bytes);
-  tell(observer, "shard_open");
+  fault("ckpt.shard_open");
   File file = File::create_new(path);
   file.reserve(bytes);
   BackgroundJob digests;
   digests.start([&] { add_digests(image, shard); });
-  write_image(file, image, bytes, io.direct, observer);
-  tell(observer, "shard_sync");
+  write_image(file, image, bytes, io.direct);
+  fault("ckpt.shard_sync");
   file.sync();
   file.close();
   digests.wait();
@@ -95,10 +94,10 @@ StoredShard write_shard(const std::filesystem::path& path, const std::byte* imag
   }
   sync_directory(path.parent_path());
   if (io.read_back) {
-    tell(observer, "shard_read_back");
+    fault("ckpt.shard_read_back");
     read_back(path, shard, io);
   }
-  tell(observer, "shard_done");
+  fault("ckpt.shard_done");
   return shard;
 }
 

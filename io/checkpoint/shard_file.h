@@ -26,7 +26,7 @@ StoredShard describe_shard(std::string file, const std::byte* image, std::int64_
 // Writes the image to a new file and syncs it. `image` has round_up(bytes, kDataAlignment) bytes,
 // page-aligned. Throws on the first thing that goes wrong; the file is then worthless.
 StoredShard write_shard(const std::filesystem::path& path, const std::byte* image,
-                        std::int64_t bytes, const ShardIo& io, const Observer& observer);
+                        std::int64_t bytes, const ShardIo& io);
 
 // An open shard; several threads may read from it.
 class ShardReader {

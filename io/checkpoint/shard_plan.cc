@@ -79,4 +79,11 @@ ShardPlan plan_shard(std::span<const TensorBlock> blocks,
   return plan;
 }
 
+ShardPlan plan_shard_of_rank(std::span<const TensorBlock> blocks, std::int64_t step,
+                             std::int64_t generation, int rank) {
+  return plan_shard(blocks, {{"trireme_step", std::to_string(step)},
+                             {"trireme_generation", std::to_string(generation)},
+                             {"trireme_shard", std::to_string(rank)}});
+}
+
 }  // namespace trireme

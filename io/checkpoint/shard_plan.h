@@ -30,6 +30,10 @@ struct ShardPlan {
 ShardPlan plan_shard(std::span<const TensorBlock> blocks,
                      std::map<std::string, std::string> metadata);
 
+// The shard file of a rank in a checkpoint.
+ShardPlan plan_shard_of_rank(std::span<const TensorBlock> blocks, std::int64_t step,
+                             std::int64_t generation, int rank);
+
 // The name of a block within its shard file.
 std::string block_name(const std::string& tensor, const Extent& extent, const Shape& shape);
 

@@ -62,12 +62,10 @@ std::vector<std::filesystem::path> plan_retention(const std::vector<StepFolder>&
                                                   const Retention& retention);
 // Deletes a step: first the name goes, then the manifest, then the data, so that a crash leaves
 // nothing that looks like a checkpoint.
-void delete_step(const std::filesystem::path& path, std::int64_t generation,
-                 const Observer& observer);
+void delete_step(const std::filesystem::path& path, std::int64_t generation);
 // Its two halves: takes the name away, and returns where the step is now; removes that.
-std::filesystem::path take_step_away(const std::filesystem::path& path, std::int64_t generation,
-                                     const Observer& observer);
-void remove_trash(const std::filesystem::path& trash, const Observer& observer);
+std::filesystem::path take_step_away(const std::filesystem::path& path, std::int64_t generation);
+void remove_trash(const std::filesystem::path& trash);
 // Ends what earlier generations left half done: deletes attempts and trash, puts a replaced step
 // back if nothing took its place. The caller holds the run lock.
 void clean_remains(const std::filesystem::path& folder, std::int64_t generation);

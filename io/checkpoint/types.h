@@ -4,12 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <string_view>
 
 #include "src/base/check.h"
-#include "src/base/fault.h"
 #include "src/base/json_value.h"
 #include "src/device/device.h"
 #include "src/tensor/extent.h"
@@ -56,18 +53,5 @@ struct CheckpointMeta {
   JsonValue numerics;
   JsonValue extra;
 };
-
-// Told each point that a save passes, so that tests can act there. Called from the caller's thread
-// and from background threads. Each is a fault point, too: "rename" is ckpt.rename.
-using Observer = std::function<void(std::string_view point)>;
-
-inline void tell(const Observer& observer, std::string_view point) {
-  if (faults_armed()) {
-    fault(std::string("ckpt.").append(point));
-  }
-  if (observer) {
-    observer(point);
-  }
-}
 
 }  // namespace trireme

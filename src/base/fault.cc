@@ -27,9 +27,11 @@ struct LiveRule {
   std::atomic<std::int64_t> passages{0};
 };
 
-// The plan in force. Only arm_faults() changes it, before other threads pass fault points.
+// The plan in force. Only arm_faults() and watch_faults() change it, while no other thread passes
+// fault points.
 struct Plan {
   int rank = 0;
+  std::function<void(std::string_view)> watch;
   std::vector<std::unique_ptr<LiveRule>> rules;
 };
 Plan& plan() {
@@ -43,6 +45,9 @@ void say(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(), t
 // Returns the rule that applies to this passage, or null.
 const FaultRule* next_fault(std::string_view site) {
   check(find_fault_site(site) != nullptr, "every fault point is listed in the table");
+  if (plan().watch) {
+    plan().watch(site);
+  }
   const FaultRule* striking = nullptr;
   for (const auto& live : plan().rules) {
     if (live->rule.site != site) {
@@ -151,9 +156,16 @@ FaultyCall meet_faulty_call(std::string_view site, std::int64_t bytes) {
   return {0, rule->action.kind == Kind::shorten ? shortened(bytes) : bytes};
 }
 
+void watch_faults(std::function<void(std::string_view)> act) {
+  plan().rules.clear();
+  plan().watch = std::move(act);
+  fault_detail::armed = plan().watch != nullptr;
+}
+
 void arm_faults(const std::vector<FaultRule>& rules, int rank, int generation) {
   Plan& now = plan();
   now.rank = rank;
+  now.watch = nullptr;
   now.rules.clear();
   for (const FaultRule& rule : rules) {
     const bool is_ours = (rule.rank < 0 || rule.rank == rank) &&

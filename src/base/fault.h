@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,10 @@ inline void fault(std::string_view site, void* data, std::int64_t bytes) {
 inline FaultyCall fault_call(std::string_view site, std::int64_t bytes = 0) {
   return faults_armed() ? meet_faulty_call(site, bytes) : FaultyCall{0, bytes};
 }
+
+// For unit tests, in place of a plan: calls `act` with the name of every point that any thread
+// passes. nullptr disarms all points.
+void watch_faults(std::function<void(std::string_view site)> act);
 
 // Puts the rules for this rank and attempt into force and resets all counts of passages. An empty
 // list disarms all points. Reports the rules on stderr.

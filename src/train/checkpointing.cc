@@ -22,14 +22,12 @@ namespace {
 constexpr double kDefaultMtbfHours = 24;
 constexpr std::size_t kStepTimes = 33;
 
-WriterOptions writer_options(const RunConfig& config) {
-  WriterOptions options;
+DiskOptions disk_options(const RunConfig& config) {
+  DiskOptions options;
   options.folder = config.checkpoint_dir();
   options.force = config.checkpoint.force_lock;
   options.retention = {config.checkpoint.keep, config.checkpoint.keep_every,
                        config.divergence.goes_back() ? config.checkpoint.every.integer : 0};
-  // Who hangs on its disk says so before others have waited for it too long.
-  options.patience = std::chrono::duration<double>(0.8 * config.deadline.checkpoint);
   return options;
 }
 
@@ -42,7 +40,10 @@ bool is_tmpfs(const std::filesystem::path& folder) {
 
 TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
     : parts_(parts),
-      writer_(parts.world, writer_options(parts.config)),
+      disk_(parts.world, disk_options(parts.config)),
+      // A rank whose disk hangs reports it before the others have waited for that rank too long.
+      disk_writer_(parts.world, disk_,
+                   CheckpointWriter::Seconds(0.8 * parts.config.deadline.checkpoint)),
       nodes_(map_nodes(parts.world, parts.node)),
       run_(run_on_root(
           parts.world,
@@ -57,7 +58,7 @@ ResumeOptions TrainingCheckpoints::resume_options() {
   ResumeOptions options;
   options.node = parts_.node;
   options.nodes = &nodes_;
-  options.identity = {run_, writer_.generation()};
+  options.identity = {run_, disk_.generation()};
   options.accept = [this](const Manifest& manifest) { accept(manifest); };
   options.nothing_whole = [this](const std::vector<std::string>& skipped) {
     if (parts_.world.rank() == 0) {
@@ -148,7 +149,7 @@ void TrainingCheckpoints::reserve() {
                       lack));
     }
   } else if (CheckpointConfig::is_on(config.every)) {
-    writer_.reserve(blocks_to_save());
+    disk_.reserve(blocks_to_save());
   }
 }
 
@@ -156,11 +157,12 @@ bool TrainingCheckpoints::open_memory() {
   MemoryOptions options;
   options.node = parts_.node;
   options.partner = parts_.config.checkpoint.partner;
-  options.generation = writer_.generation();
+  options.generation = disk_.generation();
   options.run = run_;
-  memory_ = std::make_unique<MemoryWriter>(parts_.world, nodes_, std::move(options));
+  memory_ = std::make_unique<MemoryTarget>(parts_.world, nodes_, std::move(options));
   const std::string fault = memory_->open(resumed_);
   if (fault.empty()) {
+    memory_writer_ = std::make_unique<CheckpointWriter>(parts_.world, *memory_);
     return true;
   }
   memory_.reset();
@@ -207,12 +209,12 @@ void TrainingCheckpoints::save_again(const TrainingCounters& counters) {
 }
 
 void TrainingCheckpoints::save_in_memory(const CheckpointMeta& meta) {
-  if (!writer_.in_flight()) {
+  if (!disk_writer_.in_flight()) {
     memory_->unpin();
   }
   memory_requested_ = meta.step;
   memory_schedule_.saved(meta.step);
-  note_memory(memory_->save(meta, blocks_to_save()));
+  note_memory(memory_writer_->save(meta, blocks_to_save()));
 }
 
 // From the copy in memory, where this rank has one of this step.
@@ -221,7 +223,8 @@ void TrainingCheckpoints::save_on_disk(const CheckpointMeta& meta) {
   disk_schedule_.saved(meta.step);
   const bool is_in_memory = memory_ != nullptr && memory_requested_ == meta.step;
   std::optional<Snapshot> snapshot = is_in_memory ? memory_->snapshot() : std::nullopt;
-  note(snapshot ? writer_.save(meta, std::move(*snapshot)) : writer_.save(meta, blocks_to_save()));
+  note(snapshot ? disk_writer_.save(meta, std::move(*snapshot))
+                : disk_writer_.save(meta, blocks_to_save()));
   if (is_in_memory) {
     memory_->unpin();
     memory_->pin_latest();
@@ -235,26 +238,29 @@ void TrainingCheckpoints::poll() {
   } else {
     step_times_[next_step_time_++ % kStepTimes] = step_time;
   }
-  if (memory_ != nullptr && memory_->in_flight()) {
-    note_memory(memory_->poll());
+  if (memory_ != nullptr) {
+    note_memory(memory_writer_->poll());
   }
-  if (writer_.in_flight()) {
-    note(writer_.poll());
-  }
+  note(disk_writer_.poll());
   since_save_ = Stopwatch();
 }
 
 bool TrainingCheckpoints::finish(std::int64_t step) {
   if (memory_ != nullptr) {
-    note_memory(memory_->finish());
+    note_memory(memory_writer_->finish());
   }
-  note(writer_.finish());
+  note(disk_writer_.finish());
   return durable_step_ == step;
+}
+
+bool TrainingCheckpoints::quiet_within(std::chrono::duration<double> limit) {
+  const bool is_written = disk_writer_.quiet_within(limit);
+  return disk_.quiet_within(limit) && is_written;
 }
 
 SnapshotMemory TrainingCheckpoints::snapshots() const {
   const std::int64_t in_memory = memory_ == nullptr ? 0 : memory_->bytes();
-  return {writer_.snapshot_bytes() + in_memory, is_tmpfs(parts_.node.folder) ? in_memory : 0};
+  return {disk_.snapshot_bytes() + in_memory, is_tmpfs(parts_.node.folder) ? in_memory : 0};
 }
 
 double TrainingCheckpoints::step_seconds() const { return median(step_times_); }
@@ -309,14 +315,14 @@ void TrainingCheckpoints::note(const std::optional<SaveOutcome>& outcome) {
                                     {"bytes", outcome->bytes},
                                     {"seconds", outcome->seconds},
                                     {"stall_ms", 1e3 * disk_stall_},
-                                    {"waits", writer_.stats().waits}});
+                                    {"waits", disk_writer_.stats().waits}});
     parts_.log.info(fmt::format("saved step {}: {} in {}{}{}", outcome->step,
                                 format_bytes(outcome->bytes), format_seconds(outcome->seconds),
                                 outcome->message.empty() ? "" : "; ", outcome->message));
   }
   // With copies in memory the stall of a save on disk is next to nothing: what counts then is the
   // disk, which others want, too.
-  const double cost = memory_ == nullptr ? disk_stall_ : writer_.stats().last_write_seconds;
+  const double cost = memory_ == nullptr ? disk_stall_ : disk_writer_.stats().last_write_seconds;
   learn(disk_schedule_, "checkpoint.every", cost, outcome->seconds);
 }
 
@@ -324,7 +330,7 @@ void TrainingCheckpoints::note_memory(const std::optional<SaveOutcome>& outcome)
   if (!outcome) {
     return;
   }
-  const double stall = memory_->stats().last_stall_seconds;
+  const double stall = memory_writer_->stats().last_stall_seconds;
   if (!outcome->message.empty() && parts_.world.rank() == 0) {
     parts_.log.warning(fmt::format("step {} was {} in memory, training continues: {}",
                                    outcome->step, outcome->durable ? "saved" : "not saved",

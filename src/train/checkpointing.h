@@ -8,7 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "io/checkpoint/memory/memory_writer.h"
+#include "io/checkpoint/disk_target.h"
+#include "io/checkpoint/memory/memory_target.h"
 #include "io/checkpoint/memory/resume.h"
 #include "io/checkpoint/writer.h"
 #include "src/base/json_value.h"
@@ -61,7 +62,7 @@ class TrainingCheckpoints {
   // PolicyError on every rank when another run has taken the folder over.
   void poll();
   // Whether nothing is left in the background after so long: else this must never be destroyed.
-  bool quiet_within(std::chrono::duration<double> limit) { return writer_.quiet_within(limit); }
+  bool quiet_within(std::chrono::duration<double> limit);
   // Until nothing is in flight. Returns whether `step` is durable.
   bool finish(std::int64_t step);
   SnapshotMemory snapshots() const;
@@ -89,11 +90,13 @@ class TrainingCheckpoints {
   double step_seconds() const;
 
   Parts parts_;
-  CheckpointWriter writer_;
+  DiskTarget disk_;
+  CheckpointWriter disk_writer_;
   NodeMap nodes_;
   std::string run_;  // the checkpoint folder, as rank 0 sees it
   std::optional<MemoryStepName> resumed_;
-  std::unique_ptr<MemoryWriter> memory_;  // null: the disk alone
+  std::unique_ptr<MemoryTarget> memory_;  // null: the disk alone
+  std::unique_ptr<CheckpointWriter> memory_writer_;
   SaveSchedule disk_schedule_;
   SaveSchedule memory_schedule_;
   std::int64_t disk_requested_ = -1;  // step of the latest save

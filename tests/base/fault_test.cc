@@ -16,6 +16,7 @@
 #include "src/base/error.h"
 #include "src/base/fault_sites.h"
 #include "src/base/file.h"
+#include "tests/support/at_faults.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
@@ -120,6 +121,17 @@ TEST(Fault, MeansOneRankAndGeneration) {
   EXPECT_THROW(fault("step.end"), std::runtime_error);
 }
 
+TEST(Fault, CallsTheFunctionOfATest) {
+  std::vector<std::string> passed;
+  {
+    const AtFaults watching([&](std::string_view point) { passed.emplace_back(point); });
+    fault("step.end");
+    EXPECT_EQ(fault_call("file.write", 7).bytes, 7);
+  }
+  fault("step.end");
+  EXPECT_THAT(passed, ::testing::ElementsAre("step.end", "file.write"));
+}
+
 TEST(Fault, ThrowsTheErrorOfAnErrno) {
   const Armed armed("ckpt.shard_open:0:1:errno=ENOSPC,ckpt.rename:0:1:errno=EACCES");
   EXPECT_THAT(message_of<IoError>([] { fault("ckpt.shard_open"); }),
@@ -181,8 +193,7 @@ TEST(Fault, FailingCallsAreErrors) {
 
 // The sources and the table must name the same fault points.
 TEST(FaultSites, StandInTheSourceAndInTheTable) {
-  const std::regex direct(R"re((?:\bfault|fault_call|pass)\(\s*"([a-z_.]+)")re");
-  const std::regex told(R"re(\btell\([^"()]*"([a-z_]+)"\))re");
+  const std::regex point(R"re((?:\bfault|fault_call|pass)\(\s*"([a-z_.]+)")re");
   std::set<std::string> found;
   for (const char* top : {"src", "io", "mpi", "slurm"}) {
     const fs::path folder = fs::path(TRIREME_SOURCE_DIR) / top;
@@ -198,11 +209,8 @@ TEST(FaultSites, StandInTheSourceAndInTheTable) {
       std::ostringstream text;
       text << std::ifstream(entry.path()).rdbuf();
       const std::string source = text.str();
-      for (std::sregex_iterator at(source.begin(), source.end(), direct), end; at != end; ++at) {
+      for (std::sregex_iterator at(source.begin(), source.end(), point), end; at != end; ++at) {
         found.insert((*at)[1].str());
-      }
-      for (std::sregex_iterator at(source.begin(), source.end(), told), end; at != end; ++at) {
-        found.insert("ckpt." + (*at)[1].str());
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/logical_digest.h"
 #include "io/checkpoint/reader.h"
 #include "io/checkpoint/store.h"
@@ -36,8 +37,8 @@ std::string newest(const fs::path& folder) {
   return "none";
 }
 
-WriterOptions options_for(const fs::path& folder) {
-  WriterOptions options;
+DiskOptions options_for(const fs::path& folder) {
+  DiskOptions options;
   options.folder = folder;
   options.retention.keep = 10;
   options.copy_threads = 1;
@@ -48,7 +49,8 @@ WriterOptions options_for(const fs::path& folder) {
 std::string look_at(const fs::path& folder) {
   const std::string before = newest(folder);
   SelfCommunicator comm;
-  CheckpointWriter writer(comm, options_for(folder));
+  DiskTarget target(comm, options_for(folder));
+  CheckpointWriter writer(comm, target);
   const std::string after = newest(folder);
   float value = 1;
   const TensorBlock block{"x", {1}, Extent::whole({1}), {&value, 1, DType::f32, {}}, 0};

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "io/checkpoint/writer.h"
@@ -46,7 +47,8 @@ std::filesystem::path save(const TempFolder& folder) {
   masters.initialize(1);
   const std::vector<TensorBlock> blocks = parameters_to_load(masters, Weights::latest);
   ThreadWorld(1).run([&](Communicator& comm) {
-    CheckpointWriter writer(comm, {.folder = folder.path()});
+    DiskTarget target(comm, {.folder = folder.path()});
+    CheckpointWriter writer(comm, target);
     CheckpointMeta meta;
     meta.config = JsonValue(config_fingerprint(config, "digest", "bytes"));
     writer.save(meta, blocks);

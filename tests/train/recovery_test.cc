@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/writer.h"
 #include "mpi/thread/thread_world.h"
 #include "src/train/replay_start.h"
@@ -26,7 +27,8 @@ void save(const TempFolder& folder, const std::vector<TrainingCounters>& all) {
   ThreadWorld(1).run([&](Communicator& comm) {
     std::vector<float> values = {1, 2, 3};
     const View view{values.data(), 3, DType::f32, {}};
-    CheckpointWriter writer(comm, {.folder = folder.path(), .retention = {.keep = 100}});
+    DiskTarget target(comm, {.folder = folder.path(), .retention = {.keep = 100}});
+    CheckpointWriter writer(comm, target);
     for (const TrainingCounters& counters : all) {
       CheckpointMeta meta;
       meta.step = counters.step;

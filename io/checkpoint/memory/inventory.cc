@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint/memory/memory_writer.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"

@@ -1,5 +1,5 @@
 // MemorySlot: a file in the node's memory, mapped, that holds one shard and is used again for the
-// next: its pages are there already, so that a snapshot costs one copy. Owned by MemoryWriter; one
+// next: its pages are there already, so that a snapshot costs one copy. Owned by MemoryTarget; one
 // thread at a time writes to it.
 #pragma once
 

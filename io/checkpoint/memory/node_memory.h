@@ -30,6 +30,9 @@ namespace trireme {
 inline constexpr std::string_view kWantsCopyName = "WANTS_COPY";
 inline constexpr std::string_view kCopiedName = "COPIED";
 
+// The field of a manifest's `extra` that names the run, in memory only: its checkpoint folder.
+inline constexpr const char* kRunField = "run";
+
 struct NodeMemory {
   std::filesystem::path folder;  // empty: this rank's node has none
   std::string name;              // of the node, for people

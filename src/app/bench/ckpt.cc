@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "io/checkpoint/memory/memory_writer.h"
+#include "io/checkpoint/disk_target.h"
+#include "io/checkpoint/memory/memory_target.h"
 #include "io/checkpoint/memory/resume.h"
 #include "io/checkpoint/writer.h"
 #include "mpi/self_communicator.h"
@@ -111,9 +112,10 @@ class MemoryBench {
         state_(state),
         node_{folder, "bench"},
         nodes_(map_nodes(comm, node_)),
-        writer_(comm, nodes_, options(threads)) {
-    std::string fault = writer_.open(std::nullopt);
-    fault = fault.empty() ? writer_.reserve(state.blocks) : fault;
+        target_(comm, nodes_, options(threads)),
+        writer_(comm, target_) {
+    std::string fault = target_.open(std::nullopt);
+    fault = fault.empty() ? target_.reserve(state.blocks) : fault;
     if (!fault.empty()) {
       throw IoError(fault);
     }
@@ -153,7 +155,8 @@ class MemoryBench {
   const State& state_;
   NodeMemory node_;
   NodeMap nodes_;
-  MemoryWriter writer_;
+  MemoryTarget target_;
+  CheckpointWriter writer_;
 };
 
 class CkptBench {
@@ -188,11 +191,12 @@ class CkptBench {
  private:
   // Returns the seconds of the stall, and those from then until the checkpoint is durable.
   std::pair<double, double> save(bool read_back) {
-    WriterOptions writing{.folder = folder_ / "checkpoints"};
+    DiskOptions writing{.folder = folder_ / "checkpoints"};
     writing.io.read_back = read_back;
     writing.copy_threads = options_.threads;
-    CheckpointWriter writer(comm_, writing);
-    writer.reserve(state_.blocks);
+    DiskTarget target(comm_, writing);
+    target.reserve(state_.blocks);
+    CheckpointWriter writer(comm_, target);
     CheckpointMeta meta;
     meta.step = ++step_;
     writer.save(meta, state_.blocks);

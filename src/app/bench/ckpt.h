@@ -4,7 +4,7 @@
 //   stall    CheckpointWriter::save() with no other save in flight: plan, copy, start the writer
 //   write    from the end of save() to the durable, renamed checkpoint; includes digests and fsync
 //   load     every block, with digests compared; uses O_DIRECT to exclude caches
-//   memory   the stall of MemoryWriter::save(), and a load from there
+//   memory   the stall of a save in memory, and a load from there
 //   dd       write (oflag=direct conv=fsync) and read (iflag=direct) of as many bytes, bs=8M
 // The medians over the rounds are compared. A last save with read-back shows what read-back costs.
 #pragma once

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "mpi/self_communicator.h"
+#include "src/base/fault.h"
 #include "tests/io/checkpoint/sample_state.h"
 
 namespace trireme {
@@ -21,15 +22,12 @@ void die_at(const fs::path& folder, const std::string& point, const State& state
   const pid_t pid = ::fork();
   if (pid == 0) {
     SelfCommunicator comm;
-    WriterOptions options = options_for(folder);
+    DiskOptions options = options_for(folder);
     options.retention.keep = 2;
-    options.observer = [&](std::string_view at) {
-      if (at == point) {
-        ::raise(SIGKILL);
-      }
-    };
+    arm_faults(parse_fault_plan(fmt::format("ckpt.{}:0:1:kill", point)), 0, 1);
     try {
-      CheckpointWriter writer(comm, options);
+      DiskTarget target(comm, options);
+      CheckpointWriter writer(comm, target);
       const Blocks blocks = cut_state(state, cut_nothing, 0, 1);
       writer.save(meta_of(step), blocks.list);
       writer.finish();
@@ -91,7 +89,7 @@ TEST(CrashWhileReplacing, PutsTheOldOneBack) {
   ASSERT_NO_FATAL_FAILURE(die_at(folder.path(), "rename", small_state(2), 5));
   EXPECT_FALSE(fs::exists(step_path(folder.path(), 5)));
   ThreadWorld(1).run(
-      [&](Communicator& comm) { const CheckpointWriter writer(comm, options_for(folder.path())); });
+      [&](Communicator& comm) { const DiskTarget writer(comm, options_for(folder.path())); });
   EXPECT_TRUE(load_state(folder.path(), old).equal);
   expect_clean(folder.path());
 }
@@ -102,7 +100,7 @@ TEST(CrashWhileReplacing, KeepsTheNewOneOnceItStands) {
   ASSERT_TRUE(save_state(folder.path(), small_state(1), 5).durable);
   ASSERT_NO_FATAL_FAILURE(die_at(folder.path(), "renamed", newer, 5));
   ThreadWorld(1).run(
-      [&](Communicator& comm) { const CheckpointWriter writer(comm, options_for(folder.path())); });
+      [&](Communicator& comm) { const DiskTarget writer(comm, options_for(folder.path())); });
   EXPECT_TRUE(load_state(folder.path(), newer).equal);
   expect_clean(folder.path());
 }

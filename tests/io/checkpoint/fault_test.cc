@@ -6,6 +6,7 @@
 
 #include "src/base/file.h"
 #include "tests/io/checkpoint/sample_state.h"
+#include "tests/support/at_faults.h"
 
 namespace trireme {
 namespace {
@@ -44,28 +45,30 @@ TEST_P(DiskFillsAt, TrainingGoesOnAndTheOlderOneStays) {
   const fs::path folder = disk.path() / "checkpoints";
   const State old = small_state();
   ASSERT_TRUE(save_state(folder, old, 1).durable);
-  ThreadWorld(2).run([&](Communicator& comm) {
-    WriterOptions options = options_for(folder);
-    options.observer = [&](std::string_view point) {
-      if (point == GetParam() && fs::exists(step_path(folder, 1))) {
+  {
+    const AtFaults filling([&](std::string_view point) {
+      if (point == GetParam()) {
         fill_disk(disk.path());
       }
-    };
-    CheckpointWriter writer(comm, options);
-    const Blocks blocks = cut_state(large_state(), cut_flat, comm.rank(), 2);
-    writer.save(meta_of(2), blocks.list);
-    const auto outcome = writer.finish();
-    EXPECT_FALSE(outcome->durable);
-    EXPECT_THAT(outcome->message,
-                AllOf(HasSubstr("rank "), AnyOf(HasSubstr("full"), HasSubstr("free space"))));
-    comm.barrier().wait();
-    if (comm.rank() == 0) {
-      expect_no_remains(folder);
-      fs::remove(disk.path() / "filler");
-    }
-    comm.barrier().wait();
-    EXPECT_EQ(writer.stats().failed, 1);
-  });
+    });
+    ThreadWorld(2).run([&](Communicator& comm) {
+      DiskTarget target(comm, options_for(folder));
+      CheckpointWriter writer(comm, target);
+      const Blocks blocks = cut_state(large_state(), cut_flat, comm.rank(), 2);
+      writer.save(meta_of(2), blocks.list);
+      const auto outcome = writer.finish();
+      EXPECT_FALSE(outcome->durable);
+      EXPECT_THAT(outcome->message,
+                  AllOf(HasSubstr("rank "), AnyOf(HasSubstr("full"), HasSubstr("free space"))));
+      comm.barrier().wait();
+      if (comm.rank() == 0) {
+        expect_no_remains(folder);
+        fs::remove(disk.path() / "filler");
+      }
+      comm.barrier().wait();
+      EXPECT_EQ(writer.stats().failed, 1);
+    });
+  }
   const LoadedState loaded = load_state(folder, old);
   EXPECT_TRUE(loaded.equal);
   EXPECT_TRUE(loaded.resumed->skipped.empty());
@@ -74,8 +77,9 @@ TEST_P(DiskFillsAt, TrainingGoesOnAndTheOlderOneStays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, DiskFillsAt,
-                         testing::Values("snapshot_taken", "shard_open", "manifest_write"),
-                         [](const auto& test) { return std::string(test.param); });
+                         testing::Values("ckpt.snapshot_taken", "ckpt.shard_open",
+                                         "ckpt.manifest_write"),
+                         [](const auto& test) { return std::string(test.param).substr(5); });
 
 TEST(Disk, OfAnySizeHoldsAGoodCheckpoint) {
   int durable = 0;
@@ -100,13 +104,12 @@ TEST(Disk, AFullOneAtTheHintIsOnlyAWarning) {
   const SmallFileSystem disk(4 << 20);
   SKIP_UNLESS_MOUNTED(disk);
   const fs::path folder = disk.path() / "checkpoints";
-  WriterOptions options = options_for(folder);
-  options.observer = [&](std::string_view point) {
-    if (point == "renamed") {
+  const AtFaults filling([&](std::string_view point) {
+    if (point == "ckpt.renamed") {
       fill_disk(disk.path());
     }
-  };
-  const SaveOutcome outcome = save_state(options, small_state(), 1);
+  });
+  const SaveOutcome outcome = save_state(folder, small_state(), 1);
   EXPECT_TRUE(outcome.durable);
   EXPECT_THAT(outcome.message, HasSubstr("LATEST"));
   EXPECT_TRUE(load_state(folder, small_state()).equal);
@@ -120,7 +123,7 @@ TEST(Disk, ReadOnlyAtTheStartIsAnErrorOnAllRanks) {
     std::atomic<int> refused = 0;
     ThreadWorld(2).run([&](Communicator& comm) {
       try {
-        const CheckpointWriter writer(comm, options_for(folder));
+        const DiskTarget writer(comm, options_for(folder));
       } catch (const IoError& e) {
         EXPECT_THAT(e.what(), HasSubstr("read-only"));
         ++refused;
@@ -138,7 +141,8 @@ TEST(Disk, ReadOnlyForAWhileIsSurvived) {
     return ::mount("tmpfs", disk.path().c_str(), "tmpfs", MS_REMOUNT | flags, nullptr);
   };
   ThreadWorld(2).run([&](Communicator& comm) {
-    CheckpointWriter writer(comm, options_for(folder));
+    DiskTarget target(comm, options_for(folder));
+    CheckpointWriter writer(comm, target);
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 2);
     for (const std::int64_t step : {1, 2, 3}) {
       comm.barrier().wait();
@@ -158,20 +162,21 @@ TEST(Disk, ReadOnlyForAWhileIsSurvived) {
 
 TEST(Failure, OfOneRankIsThatOfAll) {
   TempFolder folder;
+  std::atomic<bool> is_gone = false;
+  const AtFaults failing([&](std::string_view point) {
+    if (point == "ckpt.shard_sync" && !is_gone.exchange(true)) {
+      throw IoError("the disk of this rank is gone");
+    }
+  });
   ThreadWorld(3).run([&](Communicator& comm) {
-    WriterOptions options = options_for(folder.path());
-    options.observer = [&](std::string_view point) {
-      if (point == "shard_sync" && comm.rank() == 1) {
-        throw IoError("the disk of this rank is gone");
-      }
-    };
-    CheckpointWriter writer(comm, options);
+    DiskTarget target(comm, options_for(folder.path()));
+    CheckpointWriter writer(comm, target);
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 3);
     writer.save(meta_of(1), blocks.list);
     const auto outcome = writer.finish();
     EXPECT_FALSE(outcome->durable);
     EXPECT_THAT(outcome->message,
-                AllOf(HasSubstr("rank 1 ("), HasSubstr("the disk of this rank is gone")));
+                AllOf(HasSubstr("rank "), HasSubstr("the disk of this rank is gone")));
   });
   EXPECT_THAT(names_in(folder.path()), testing::ElementsAre("GENERATION"));
   EXPECT_FALSE(load_state(folder.path(), small_state()).resumed.has_value());
@@ -179,17 +184,16 @@ TEST(Failure, OfOneRankIsThatOfAll) {
 
 TEST(Failure, WhatDoesNotReadBackIsNotCommitted) {
   TempFolder folder;
-  WriterOptions options = options_for(folder.path());
-  options.observer = [&](std::string_view point) {
-    if (point == "shard_read_back") {
+  const AtFaults damaging([&](std::string_view point) {
+    if (point == "ckpt.shard_read_back") {
       const fs::path shard = folder.path() / ".tmp-1-1" / "shard-00000.safetensors";
       const int fd = ::open(shard.c_str(), O_WRONLY | O_CLOEXEC);
       EXPECT_EQ(::pwrite(fd, "?", 1, 4200), 1);
       EXPECT_EQ(::fsync(fd), 0);
       ::close(fd);
     }
-  };
-  const SaveOutcome outcome = save_state(options, small_state(), 1);
+  });
+  const SaveOutcome outcome = save_state(folder.path(), small_state(), 1);
   EXPECT_FALSE(outcome.durable);
   EXPECT_THAT(outcome.message, HasSubstr("reads back differently"));
 }
@@ -197,7 +201,8 @@ TEST(Failure, WhatDoesNotReadBackIsNotCommitted) {
 TEST(Failure, AnAbandonedSaveLeavesNothingToLoad) {
   TempFolder folder;
   ThreadWorld(2).run([&](Communicator& comm) {
-    CheckpointWriter writer(comm, options_for(folder.path()));
+    DiskTarget target(comm, options_for(folder.path()));
+    CheckpointWriter writer(comm, target);
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 2);
     writer.save(meta_of(1), blocks.list);
   });

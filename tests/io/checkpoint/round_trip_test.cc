@@ -111,7 +111,7 @@ TEST(Checkpoint, DataStartsOnAPageAndTheFileHasNoTail) {
 
 TEST(Checkpoint, WithoutDirectIoAndReadBackTheSame) {
   TempFolder folder;
-  WriterOptions options = options_for(folder.path());
+  DiskOptions options = options_for(folder.path());
   options.io = {.direct = false, .read_back = false, .threads = 1};
   ASSERT_TRUE(save_state(options, large_state(), 1, cut_flat, 2).durable);
   ResumeOptions reading;
@@ -125,7 +125,8 @@ TEST(Checkpoint, TheBlocksMayChangeOnceSaveReturns) {
   const State state = large_state();
   ThreadWorld(1).run([&](Communicator& comm) {
     Blocks blocks = cut_state(state, cut_nothing, 0, 1);
-    CheckpointWriter writer(comm, options_for(folder.path()));
+    DiskTarget target(comm, options_for(folder.path()));
+    CheckpointWriter writer(comm, target);
     writer.save(meta_of(1), blocks.list);
     for (auto& buffer : blocks.buffers) {
       std::fill(buffer.begin(), buffer.end(), std::byte{0});
@@ -139,7 +140,8 @@ TEST(Checkpoint, ASaveWaitsForTheOneBefore) {
   TempFolder folder;
   ThreadWorld(2).run([&](Communicator& comm) {
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 2);
-    CheckpointWriter writer(comm, options_for(folder.path()));
+    DiskTarget target(comm, options_for(folder.path()));
+    CheckpointWriter writer(comm, target);
     EXPECT_FALSE(writer.save(meta_of(1), blocks.list).has_value());
     const auto first = writer.save(meta_of(2), blocks.list);
     ASSERT_TRUE(first.has_value());
@@ -159,7 +161,8 @@ TEST(Checkpoint, PollingAloneMakesItDurable) {
   TempFolder folder;
   ThreadWorld(3).run([&](Communicator& comm) {
     const Blocks blocks = cut_state(small_state(), cut_rows, comm.rank(), 3);
-    CheckpointWriter writer(comm, options_for(folder.path()));
+    DiskTarget target(comm, options_for(folder.path()));
+    CheckpointWriter writer(comm, target);
     writer.save(meta_of(5), blocks.list);
     std::optional<SaveOutcome> outcome;
     while (!outcome) {

@@ -10,6 +10,7 @@
 #include "io/checkpoint/names.h"
 #include "src/base/file.h"
 #include "tests/io/checkpoint/sample_state.h"
+#include "tests/support/at_faults.h"
 #include "tests/support/unprivileged.h"
 
 namespace trireme {
@@ -217,11 +218,11 @@ TEST_F(Lock, GenerationsGrow) {
 TEST(TwoRuns, TheSecondIsRefusedOnAllItsRanks) {
   TempFolder folder;
   ThreadWorld(1).run([&](Communicator& first) {
-    const CheckpointWriter writer(first, options_for(folder.path()));
+    const DiskTarget writer(first, options_for(folder.path()));
     std::atomic<int> refused = 0;
     ThreadWorld(3).run([&](Communicator& second) {
       try {
-        const CheckpointWriter other(second, options_for(folder.path()));
+        const DiskTarget other(second, options_for(folder.path()));
       } catch (const PolicyError& e) {
         EXPECT_THAT(e.what(), HasSubstr("another run writes to"));
         ++refused;
@@ -235,16 +236,17 @@ TEST(TwoRuns, WhoLostTheLockCommitsNothing) {
   TempFolder folder;
   const State state = small_state();
   ASSERT_TRUE(save_state(folder.path(), state, 1).durable);
+  std::atomic<bool> is_lost = false;
+  const AtFaults losing([&](std::string_view point) {
+    if (point == "ckpt.fence" && !is_lost.exchange(true)) {
+      fs::remove(folder.path() / kLockName);
+      const SaveOutcome newer = save_state(folder.path(), state, 2);  // by another run
+      EXPECT_TRUE(newer.durable) << newer.message;
+    }
+  });
   ThreadWorld(2).run([&](Communicator& comm) {
-    WriterOptions options = options_for(folder.path());
-    options.observer = [&](std::string_view point) {
-      if (point == "fence") {
-        fs::remove(folder.path() / kLockName);
-        const SaveOutcome newer = save_state(folder.path(), state, 2);  // by another run
-        EXPECT_TRUE(newer.durable) << newer.message;
-      }
-    };
-    CheckpointWriter writer(comm, options);
+    DiskTarget target(comm, options_for(folder.path()));
+    CheckpointWriter writer(comm, target);
     const Blocks blocks = cut_state(small_state(9), cut_flat, comm.rank(), 2);
     writer.save(meta_of(2), blocks.list);
     const auto outcome = writer.finish();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/logical_digest.h"
 #include "io/checkpoint/memory/resume.h"
 #include "io/checkpoint/store.h"
@@ -161,8 +162,8 @@ inline CheckpointMeta meta_of(std::int64_t step) {
   return meta;
 }
 
-inline WriterOptions options_for(const std::filesystem::path& folder) {
-  WriterOptions options{.folder = folder};
+inline DiskOptions options_for(const std::filesystem::path& folder) {
+  DiskOptions options{.folder = folder};
   options.copy_threads = 2;
   options.io.threads = 2;
   options.retention.keep = 10;
@@ -170,12 +171,13 @@ inline WriterOptions options_for(const std::filesystem::path& folder) {
 }
 
 // Saves in a run of its own; the outcome of rank 0.
-inline SaveOutcome save_state(const WriterOptions& options, const State& state, std::int64_t step,
+inline SaveOutcome save_state(const DiskOptions& options, const State& state, std::int64_t step,
                               const Cut& cut = cut_nothing, int ranks = 1) {
   SaveOutcome result;
   ThreadWorld(ranks).run([&](Communicator& comm) {
     const Blocks blocks = cut_state(state, cut, comm.rank(), comm.size());
-    CheckpointWriter writer(comm, options);
+    DiskTarget target(comm, options);
+    CheckpointWriter writer(comm, target);
     writer.save(meta_of(step), blocks.list);
     const auto outcome = writer.finish();
     if (comm.rank() == 0) {

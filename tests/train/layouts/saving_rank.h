@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/logical_digest.h"
 #include "io/checkpoint/memory/resume.h"
 #include "io/checkpoint/store.h"
@@ -50,7 +51,8 @@ struct Rank {
     CheckpointMeta meta;
     meta.step = counters.step;
     (*meta.extra)["counters"] = to_json(counters);
-    CheckpointWriter writer(world, {.folder = folder, .copy_threads = 1});
+    DiskTarget target(world, {.folder = folder, .copy_threads = 1});
+    CheckpointWriter writer(world, target);
     writer.save(meta, blocks);
     EXPECT_TRUE(writer.finish()->durable);
   }

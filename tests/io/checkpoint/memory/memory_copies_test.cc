@@ -1,12 +1,13 @@
-// What MemoryWriter asks partners for, and whose folders it lets be or removes.
+// What MemoryTarget asks partners for, and whose folders it lets be or removes.
 #include <atomic>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "io/checkpoint/memory/memory_writer.h"
+#include "io/checkpoint/memory/memory_target.h"
 #include "tests/io/checkpoint/memory/memory_nodes.h"
+#include "tests/support/at_faults.h"
 
 namespace trireme {
 namespace {
@@ -19,21 +20,18 @@ using testing::ElementsAre;
 TEST(MemoryCopies, AsksForACopyOnceAllNodesHaveTheStep) {
   const Nodes nodes(2);
   std::atomic<int> too_early = 0;
-  nodes.world(4).run([&](Communicator& comm) {
-    MemoryOptions options = memory_options(nodes.node(nodes.node_of(comm.rank(), 4)));
-    options.observer = [&](std::string_view point) {
-      if (point == "memory.rename" && comm.rank() == 2) {
-        while (!fs::exists(nodes.own_step(0, 1, 1))) {
-          std::this_thread::yield();
-        }
-        too_early += fs::exists(nodes.own_step(0, 1, 1) / kWantsCopyName) ? 1 : 0;
+  std::atomic<int> leaders = 0;
+  const AtFaults waiting([&](std::string_view point) {
+    if (point == "memory.rename" && ++leaders == 2) {
+      const auto committed = [&] { return fs::exists(nodes.own_step(0, 1, 1)) ? 0 : 1; };
+      while (!fs::exists(nodes.own_step(committed(), 1, 1))) {
+        std::this_thread::yield();
       }
-    };
-    const NodeMap map = map_nodes(comm, options.node);
-    MemoryWriter writer(comm, map, options);
-    EXPECT_EQ(writer.open(std::nullopt), "");
-    EXPECT_TRUE(save(comm, writer, 1).durable);
+      too_early += fs::exists(nodes.own_step(committed(), 1, 1) / kWantsCopyName) ? 1 : 0;
+    }
   });
+  run(nodes, 4,
+      [&](Communicator& comm, MemorySaver& memory) { EXPECT_TRUE(save(comm, memory, 1).durable); });
   EXPECT_EQ(too_early, 0);
   EXPECT_EQ(read_file(nodes.own_step(1, 1, 1) / kWantsCopyName),
             "shard-00002.safetensors\nshard-00003.safetensors\n");
@@ -44,21 +42,21 @@ TEST(MemoryCopies, AsksForACopyOfWhatItResumedFrom) {
   const Nodes nodes(2);
   ASSERT_TRUE(save_in_memory(nodes, {small_state()}, cut_flat, 2, 1, false)[0].durable);
   run(
-      nodes, 2, [](Communicator&, MemoryWriter&) {}, 2, MemoryStepName{1, 1});
+      nodes, 2, [](Communicator&, MemorySaver&) {}, 2, MemoryStepName{1, 1});
   EXPECT_EQ(read_file(nodes.own_step(1, 1, 1) / kWantsCopyName), "shard-00001.safetensors\n");
 }
 
 // A rank of an attempt that the supervisor has given up may still be at work.
 TEST(MemoryCopies, ALaterRunsFoldersAreLeftAlone) {
   const Nodes nodes(1);
-  run(nodes, 2, [&](Communicator& comm, MemoryWriter& writer) {
+  run(nodes, 2, [&](Communicator& comm, MemorySaver& memory) {
     if (comm.rank() == 0) {
       for (const char* name : {"step-00000009-g000002", ".tmp-10-2", ".free-2"}) {
         fs::create_directories(nodes.node(0).own() / name);
       }
     }
     comm.barrier().wait();
-    EXPECT_TRUE(save(comm, writer, 1).durable);
+    EXPECT_TRUE(save(comm, memory, 1).durable);
   });
   EXPECT_THAT(
       names_in(nodes.node(0).own()),
@@ -68,8 +66,8 @@ TEST(MemoryCopies, ALaterRunsFoldersAreLeftAlone) {
 // Copies of a node that the run has left are nobody's, and would stay for ever.
 TEST(MemoryCopies, CopiesOlderThanEveryStepGo) {
   const Nodes nodes(2);
-  run(nodes, 2, [&](Communicator& comm, MemoryWriter& writer) {
-    EXPECT_TRUE(save(comm, writer, 1).durable);
+  run(nodes, 2, [&](Communicator& comm, MemorySaver& memory) {
+    EXPECT_TRUE(save(comm, memory, 1).durable);
     comm.barrier().wait();
     if (comm.rank() == 0) {
       fs::create_directories(nodes.node(0).partner() / "left");
@@ -79,15 +77,15 @@ TEST(MemoryCopies, CopiesOlderThanEveryStepGo) {
       fs::create_directories(nodes.node(0).partner() / "node-1" / "step-00000004-g000001");
     }
     comm.barrier().wait();
-    EXPECT_TRUE(save(comm, writer, 2).durable);
-    EXPECT_TRUE(save(comm, writer, 3).durable);
+    EXPECT_TRUE(save(comm, memory, 2).durable);
+    EXPECT_TRUE(save(comm, memory, 3).durable);
     comm.barrier().wait();
     if (comm.rank() == 0) {
       EXPECT_TRUE(fs::exists(nodes.node(0).partner() / "left" / "step-00000001-g000001"));
     }
     comm.barrier().wait();
-    EXPECT_TRUE(save(comm, writer, 4).durable);
-    EXPECT_TRUE(save(comm, writer, 5).durable);
+    EXPECT_TRUE(save(comm, memory, 4).durable);
+    EXPECT_TRUE(save(comm, memory, 5).durable);
   });
   EXPECT_THAT(names_in(nodes.node(0).partner() / "left"),
               ElementsAre(".tmp-step-00000001-g000001"));
@@ -97,11 +95,11 @@ TEST(MemoryCopies, CopiesOlderThanEveryStepGo) {
 // A run that went back saves a step of the same name once more: the later one counts.
 TEST(MemoryCopies, AStepIsSavedAnew) {
   const Nodes nodes(2);
-  run(nodes, 4, [&](Communicator& comm, MemoryWriter& writer) {
+  run(nodes, 4, [&](Communicator& comm, MemorySaver& memory) {
     for (const std::int64_t step : {1, 2, 3, 2, 3, 3}) {
-      EXPECT_TRUE(save(comm, writer, step).durable) << step;
+      EXPECT_TRUE(save(comm, memory, step).durable) << step;
     }
-    const SaveOutcome outcome = save(comm, writer, 3, small_state(7));
+    const SaveOutcome outcome = save(comm, memory, 3, small_state(7));
     EXPECT_TRUE(outcome.durable) << outcome.message;
   });
   EXPECT_TRUE(load_nearest(nodes, small_state(7), cut_rows, 3).equal);
@@ -110,16 +108,16 @@ TEST(MemoryCopies, AStepIsSavedAnew) {
 // systemd clears a user's files in /dev/shm when the user's last session ends (RemoveIPC).
 TEST(MemoryCopies, SavesAgainWhereItsFilesWereRemoved) {
   const Nodes nodes(2);
-  run(nodes, 4, [&](Communicator& comm, MemoryWriter& writer) {
+  run(nodes, 4, [&](Communicator& comm, MemorySaver& memory) {
     for (const std::int64_t step : {1, 2, 3, 4}) {
-      EXPECT_TRUE(save(comm, writer, step).durable);
+      EXPECT_TRUE(save(comm, memory, step).durable);
     }
     comm.barrier().wait();
     if (comm.rank() == 0) {
       fs::remove_all(nodes.node(0).folder);
     }
     comm.barrier().wait();
-    EXPECT_TRUE(save(comm, writer, 5, small_state(5)).durable);
+    EXPECT_TRUE(save(comm, memory, 5, small_state(5)).durable);
   });
   EXPECT_TRUE(load_nearest(nodes, small_state(5), cut_rows, 3).equal);
 }

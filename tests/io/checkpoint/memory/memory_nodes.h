@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint/memory/memory_writer.h"
+#include "io/checkpoint/memory/memory_target.h"
 #include "io/checkpoint/memory/resume.h"
 #include "tests/io/checkpoint/sample_state.h"
 
@@ -68,24 +68,32 @@ inline MemoryOptions memory_options(const NodeMemory& node, std::int64_t generat
   return options;
 }
 
+// A rank's target in memory with its writer.
+struct MemorySaver {
+  MemorySaver(Communicator& comm, const NodeMap& nodes, const MemoryOptions& options)
+      : target(comm, nodes, options), writer(comm, target) {}
+  MemoryTarget target;
+  CheckpointWriter writer;
+};
+
 // A run on the nodes whose every rank calls `work`.
-using Work = std::function<void(Communicator&, MemoryWriter&)>;
+using Work = std::function<void(Communicator&, MemorySaver&)>;
 inline void run(const Nodes& nodes, int ranks, const Work& work, std::int64_t generation = 1,
                 std::optional<MemoryStepName> resumed = std::nullopt) {
   nodes.world(ranks).run([&](Communicator& comm) {
     const NodeMemory node = nodes.node(nodes.node_of(comm.rank(), ranks));
     const NodeMap map = map_nodes(comm, node);
-    MemoryWriter writer(comm, map, memory_options(node, generation));
-    EXPECT_EQ(writer.open(resumed), "");
-    work(comm, writer);
+    MemorySaver memory(comm, map, memory_options(node, generation));
+    EXPECT_EQ(memory.target.open(resumed), "");
+    work(comm, memory);
   });
 }
 
-inline SaveOutcome save(Communicator& comm, MemoryWriter& writer, std::int64_t step,
+inline SaveOutcome save(Communicator& comm, MemorySaver& memory, std::int64_t step,
                         const State& state = small_state()) {
   const Blocks blocks = cut_state(state, cut_flat, comm.rank(), comm.size());
-  writer.save(meta_of(step), blocks.list);
-  return writer.finish().value();
+  memory.writer.save(meta_of(step), blocks.list);
+  return memory.writer.finish().value();
 }
 
 // A run of its own: saves the states of steps 1, 2, ... one after the other; rank 0's outcomes.
@@ -98,15 +106,16 @@ inline std::vector<SaveOutcome> save_in_memory(const Nodes& nodes, const std::ve
         memory_options(nodes.node(nodes.node_of(comm.rank(), ranks)), generation);
     options.partner = partner;
     const NodeMap map = map_nodes(comm, options.node);
-    MemoryWriter writer(comm, map, options);
-    EXPECT_EQ(writer.open(std::nullopt), "");
+    MemorySaver memory(comm, map, options);
+    EXPECT_EQ(memory.target.open(std::nullopt), "");
     for (std::size_t i = 0; i < states.size(); ++i) {
       const Blocks blocks = cut_state(states[i], cut, comm.rank(), ranks);
       if (i == 0) {
-        EXPECT_EQ(writer.reserve(blocks.list), "");
+        EXPECT_EQ(memory.target.reserve(blocks.list), "");
       }
-      EXPECT_FALSE(writer.save(meta_of(static_cast<std::int64_t>(i) + 1), blocks.list).has_value());
-      const auto outcome = writer.finish();
+      EXPECT_FALSE(
+          memory.writer.save(meta_of(static_cast<std::int64_t>(i) + 1), blocks.list).has_value());
+      const auto outcome = memory.writer.finish();
       if (comm.rank() == 0) {
         outcomes.push_back(outcome.value());
       }

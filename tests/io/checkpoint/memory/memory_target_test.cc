@@ -1,4 +1,4 @@
-#include "io/checkpoint/memory/memory_writer.h"
+#include "io/checkpoint/memory/memory_target.h"
 
 #include <fstream>
 
@@ -7,6 +7,7 @@
 
 #include "io/checkpoint/verify.h"
 #include "tests/io/checkpoint/memory/memory_nodes.h"
+#include "tests/support/at_faults.h"
 
 namespace trireme {
 namespace {
@@ -34,17 +35,17 @@ Space space_of(const fs::path& folder) {
   return space;
 }
 
-TEST(MemoryWriter, KeepsTheNewestTwoInThreeFiles) {
+TEST(MemoryTarget, KeepsTheNewestTwoInThreeFiles) {
   const Nodes nodes(2);
-  run(nodes, 4, [&](Communicator& comm, MemoryWriter& writer) {
+  run(nodes, 4, [&](Communicator& comm, MemorySaver& memory) {
     const Blocks blocks = cut_state(large_state(), cut_flat, comm.rank(), 4);
-    EXPECT_EQ(writer.reserve(blocks.list), "");
-    const std::int64_t reserved = writer.bytes();
+    EXPECT_EQ(memory.target.reserve(blocks.list), "");
+    const std::int64_t reserved = memory.target.bytes();
     for (std::int64_t step = 1; step <= 7; ++step) {
       const SaveOutcome outcome =
-          save(comm, writer, step, large_state(static_cast<std::uint64_t>(step)));
+          save(comm, memory, step, large_state(static_cast<std::uint64_t>(step)));
       EXPECT_TRUE(outcome.durable) << outcome.message;
-      EXPECT_EQ(writer.bytes(), reserved);
+      EXPECT_EQ(memory.target.bytes(), reserved);
       comm.barrier().wait();
       if (comm.rank() == 0) {
         EXPECT_EQ(space_of(nodes.node(0).own()).files, 6) << "step " << step;
@@ -59,13 +60,13 @@ TEST(MemoryWriter, KeepsTheNewestTwoInThreeFiles) {
   EXPECT_TRUE(load_nearest(nodes, large_state(7), cut_rows, 3).equal);
 }
 
-TEST(MemoryWriter, GivesBackWhatNoStepNeeds) {
+TEST(MemoryTarget, GivesBackWhatNoStepNeeds) {
   const Nodes nodes(2);
-  run(nodes, 4, [&](Communicator& comm, MemoryWriter& writer) {
+  run(nodes, 4, [&](Communicator& comm, MemorySaver& memory) {
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 4);
-    EXPECT_EQ(writer.reserve(blocks.list), "");
-    EXPECT_TRUE(save(comm, writer, 1).durable);
-    writer.save(meta_of(2), blocks.list);  // and no more
+    EXPECT_EQ(memory.target.reserve(blocks.list), "");
+    EXPECT_TRUE(save(comm, memory, 1).durable);
+    memory.writer.save(meta_of(2), blocks.list);  // and no more
   });
   EXPECT_THAT(names_in(nodes.node(0).own()), ElementsAre("step-00000001-g000001"));
   EXPECT_EQ(space_of(nodes.node(0).own()).files, 2);
@@ -73,7 +74,7 @@ TEST(MemoryWriter, GivesBackWhatNoStepNeeds) {
 }
 
 // The shards and the digest of the whole are those of the disk.
-TEST(MemoryWriter, SavesWhatTheDiskWouldHold) {
+TEST(MemoryTarget, SavesWhatTheDiskWouldHold) {
   const Nodes nodes(1);
   const State state = large_state();
   ASSERT_TRUE(save_in_memory(nodes, {state}, cut_rows, 2)[0].durable);
@@ -87,83 +88,84 @@ TEST(MemoryWriter, SavesWhatTheDiskWouldHold) {
 }
 
 // A step for both levels is copied once; the disk gets it from memory, which lets it be meanwhile.
-TEST(MemoryWriter, TheDiskIsWrittenFromMemory) {
+TEST(MemoryTarget, TheDiskIsWrittenFromMemory) {
   const Nodes nodes(2);
   const State state = large_state();
   nodes.world(4).run([&](Communicator& comm) {
-    CheckpointWriter disk(comm, options_for(nodes.disk()));
+    DiskTarget disk(comm, options_for(nodes.disk()));
+    CheckpointWriter disk_writer(comm, disk);
     const NodeMemory node = nodes.node(nodes.node_of(comm.rank(), 4));
     const NodeMap map = map_nodes(comm, node);
-    MemoryWriter memory(comm, map, memory_options(node, disk.generation()));
-    EXPECT_EQ(memory.open(std::nullopt), "");
+    MemorySaver memory(comm, map, memory_options(node, disk.generation()));
+    EXPECT_EQ(memory.target.open(std::nullopt), "");
     Blocks blocks = cut_state(state, cut_flat, comm.rank(), 4);
-    memory.save(meta_of(1), blocks.list);
-    disk.save(meta_of(1), memory.snapshot().value());
-    memory.pin_latest();
+    memory.writer.save(meta_of(1), blocks.list);
+    disk_writer.save(meta_of(1), memory.target.snapshot().value());
+    memory.target.pin_latest();
     for (auto& buffer : blocks.buffers) {
       std::fill(buffer.begin(), buffer.end(), std::byte{0});
     }
     for (std::int64_t step = 2; step <= 6; ++step) {
-      memory.save(meta_of(step), blocks.list);
+      memory.writer.save(meta_of(step), blocks.list);
     }
-    EXPECT_TRUE(memory.finish()->durable);
-    EXPECT_TRUE(disk.finish()->durable);
+    EXPECT_TRUE(memory.writer.finish()->durable);
+    EXPECT_TRUE(disk_writer.finish()->durable);
     EXPECT_EQ(disk.snapshot_bytes(), 0) << "no memory of its own";
   });
   EXPECT_TRUE(load_state(nodes.disk(), state, cut_rows, 2).equal);
 }
 
-TEST(MemoryWriter, APinnedStepIsNotOverwritten) {
+TEST(MemoryTarget, APinnedStepIsNotOverwritten) {
   const Nodes nodes(1);
-  run(nodes, 2, [&](Communicator& comm, MemoryWriter& writer) {
-    EXPECT_TRUE(save(comm, writer, 1).durable);
-    writer.pin_latest();
-    const std::byte* pinned = writer.snapshot()->image;
-    const std::vector<std::byte> before(pinned, pinned + writer.snapshot()->bytes);
+  run(nodes, 2, [&](Communicator& comm, MemorySaver& memory) {
+    EXPECT_TRUE(save(comm, memory, 1).durable);
+    memory.target.pin_latest();
+    const std::byte* pinned = memory.target.snapshot()->image;
+    const std::vector<std::byte> before(pinned, pinned + memory.target.snapshot()->bytes);
     for (std::int64_t step = 2; step <= 6; ++step) {
-      EXPECT_TRUE(save(comm, writer, step, small_state(9)).durable);
+      EXPECT_TRUE(save(comm, memory, step, small_state(9)).durable);
     }
     EXPECT_TRUE(std::equal(before.begin(), before.end(), pinned));
-    writer.unpin();
-    EXPECT_TRUE(save(comm, writer, 7, small_state(9)).durable);
-    EXPECT_TRUE(save(comm, writer, 8, small_state(9)).durable);
+    memory.target.unpin();
+    EXPECT_TRUE(save(comm, memory, 7, small_state(9)).durable);
+    EXPECT_TRUE(save(comm, memory, 8, small_state(9)).durable);
     EXPECT_FALSE(std::equal(before.begin(), before.end(), pinned));
   });
 }
 
 // The last step that partners have stays until they have a newer one.
-TEST(MemoryWriter, WhatPartnersHaveIsKept) {
+TEST(MemoryTarget, WhatPartnersHaveIsKept) {
   const Nodes nodes(2);
-  run(nodes, 2, [&](Communicator& comm, MemoryWriter& writer) {
+  run(nodes, 2, [&](Communicator& comm, MemorySaver& memory) {
     const auto copy = [&](std::int64_t step) {
       comm.barrier().wait();
       const int node = comm.rank();
       nodes.copy_to_partner(node, 1 - node, step, 1);
       comm.barrier().wait();
     };
-    EXPECT_TRUE(save(comm, writer, 1).durable);
+    EXPECT_TRUE(save(comm, memory, 1).durable);
     copy(1);
     for (std::int64_t step = 2; step <= 5; ++step) {
-      EXPECT_TRUE(save(comm, writer, step).durable);
+      EXPECT_TRUE(save(comm, memory, step).durable);
     }
     EXPECT_TRUE(fs::exists(nodes.own_step(comm.rank(), 1, 1) / kCopiedName));
     copy(5);
-    EXPECT_TRUE(save(comm, writer, 6).durable);
-    EXPECT_TRUE(save(comm, writer, 7).durable);
+    EXPECT_TRUE(save(comm, memory, 6).durable);
+    EXPECT_TRUE(save(comm, memory, 7).durable);
     EXPECT_FALSE(fs::exists(nodes.own_step(comm.rank(), 1, 1)));
     EXPECT_TRUE(fs::exists(nodes.own_step(comm.rank(), 5, 1) / kCopiedName));
   });
 }
 
-TEST(MemoryWriter, OneNodesCopyIsNotEnough) {
+TEST(MemoryTarget, OneNodesCopyIsNotEnough) {
   const Nodes nodes(2);
-  run(nodes, 2, [&](Communicator& comm, MemoryWriter& writer) {
-    EXPECT_TRUE(save(comm, writer, 1).durable);
+  run(nodes, 2, [&](Communicator& comm, MemorySaver& memory) {
+    EXPECT_TRUE(save(comm, memory, 1).durable);
     comm.barrier().wait();
     nodes.copy_to_partner(comm.rank(), 1 - comm.rank(), 1, 1);
     comm.barrier().wait();
     for (std::int64_t step = 2; step <= 6; ++step) {
-      EXPECT_TRUE(save(comm, writer, step).durable);
+      EXPECT_TRUE(save(comm, memory, step).durable);
       if (comm.rank() == 0) {
         fs::rename(nodes.own_step(0, step, 1) / kWantsCopyName,
                    nodes.own_step(0, step, 1) / kCopiedName);
@@ -173,7 +175,7 @@ TEST(MemoryWriter, OneNodesCopyIsNotEnough) {
   });
 }
 
-TEST(MemoryWriter, AsksForCopiesOnlyWhereTheyAreWanted) {
+TEST(MemoryTarget, AsksForCopiesOnlyWhereTheyAreWanted) {
   for (const bool partner : {true, false}) {
     const Nodes nodes(1);
     ASSERT_TRUE(save_in_memory(nodes, {small_state()}, cut_flat, 2, 1, partner)[0].durable);
@@ -183,22 +185,22 @@ TEST(MemoryWriter, AsksForCopiesOnlyWhereTheyAreWanted) {
 
 // Memory that is full: the save is given up on all nodes, the older steps stay, and with room the
 // next one is whole.
-TEST(MemoryWriter, AFullMemoryGivesTheSaveUp) {
+TEST(MemoryTarget, AFullMemoryGivesTheSaveUp) {
   const SmallFileSystem small(24 << 20);
   if (!small.mounted()) {
     GTEST_SKIP() << "needs to mount a file system, which takes root: skipped";
   }
   const Nodes nodes(2, small.path());
   const fs::path filler = small.path() / "filler";
-  run(nodes, 2, [&](Communicator& comm, MemoryWriter& writer) {
+  run(nodes, 2, [&](Communicator& comm, MemorySaver& memory) {
     const State state = large_state();  // about 8 MiB
-    EXPECT_TRUE(save(comm, writer, 1, state).durable);
+    EXPECT_TRUE(save(comm, memory, 1, state).durable);
     comm.barrier().wait();
     if (comm.rank() == 0) {
       std::ofstream(filler) << std::string(std::size_t{12} << 20, 'x');
     }
     comm.barrier().wait();
-    const SaveOutcome outcome = save(comm, writer, 2, state);
+    const SaveOutcome outcome = save(comm, memory, 2, state);
     EXPECT_FALSE(outcome.durable);
     EXPECT_THAT(outcome.message, AllOf(HasSubstr("rank "), HasSubstr("node's memory")));
     comm.barrier().wait();
@@ -207,35 +209,29 @@ TEST(MemoryWriter, AFullMemoryGivesTheSaveUp) {
       fs::remove(filler);
     }
     comm.barrier().wait();
-    EXPECT_TRUE(save(comm, writer, 3, state).durable);
+    EXPECT_TRUE(save(comm, memory, 3, state).durable);
   });
   EXPECT_TRUE(load_nearest(nodes, large_state(), cut_rows, 3).equal);
 }
 
-TEST(MemoryWriter, AFailureOfOneRankIsThatOfAll) {
+TEST(MemoryTarget, AFailureOfOneRankIsThatOfAll) {
   const Nodes nodes(2);
-  nodes.world(4).run([&](Communicator& comm) {
-    MemoryOptions options = memory_options(nodes.node(nodes.node_of(comm.rank(), 4)));
-    bool armed = false;
-    options.observer = [&](std::string_view point) {
-      if (armed && point == "memory.rename" && comm.rank() == 2) {
-        throw IoError("this node is in trouble");
-      }
-    };
-    const NodeMap map = map_nodes(comm, options.node);
-    MemoryWriter writer(comm, map, options);
-    EXPECT_EQ(writer.open(std::nullopt), "");
-    EXPECT_TRUE(save(comm, writer, 1).durable);
-    armed = true;
-    const SaveOutcome outcome = save(comm, writer, 2, small_state(2));
+  std::atomic<int> renames = 0;  // each of the two leaders does one in each save
+  const AtFaults failing([&](std::string_view point) {
+    if (point == "memory.rename" && ++renames == 3) {
+      throw IoError("this node is in trouble");
+    }
+  });
+  run(nodes, 4, [&](Communicator& comm, MemorySaver& memory) {
+    EXPECT_TRUE(save(comm, memory, 1).durable);
+    const SaveOutcome outcome = save(comm, memory, 2, small_state(2));
     EXPECT_FALSE(outcome.durable);
-    EXPECT_THAT(outcome.message, AllOf(HasSubstr("rank 2 ("), HasSubstr("in trouble")));
+    EXPECT_THAT(outcome.message, AllOf(HasSubstr("rank "), HasSubstr("in trouble")));
     comm.barrier().wait();
     EXPECT_FALSE(fs::exists(nodes.own_step(nodes.node_of(comm.rank(), 4), 2, 1)));
-    armed = false;
     comm.barrier().wait();
     for (std::int64_t step = 3; step <= 6; ++step) {
-      EXPECT_TRUE(save(comm, writer, step, small_state(3)).durable);
+      EXPECT_TRUE(save(comm, memory, step, small_state(3)).durable);
     }
   });
   EXPECT_TRUE(load_nearest(nodes, small_state(3), cut_rows, 3).equal);
@@ -243,7 +239,7 @@ TEST(MemoryWriter, AFailureOfOneRankIsThatOfAll) {
 
 // What an earlier run has left: attempts go at once; the step that was resumed from stays until two
 // newer ones are whole, within the memory of three.
-TEST(MemoryWriter, TakesOverFromAnEarlierRun) {
+TEST(MemoryTarget, TakesOverFromAnEarlierRun) {
   const Nodes nodes(2);
   ASSERT_TRUE(save_in_memory(nodes, {small_state(1), small_state(2)}, cut_flat, 4)[1].durable);
   fs::create_directories(nodes.node(0).own() / ".tmp-3-1");
@@ -251,19 +247,19 @@ TEST(MemoryWriter, TakesOverFromAnEarlierRun) {
   const auto own_names = [&](int node) { return names_in(nodes.node(node).own()); };
   run(
       nodes, 2,
-      [&](Communicator& comm, MemoryWriter& writer) {
+      [&](Communicator& comm, MemorySaver& memory) {
         const int node = comm.rank();
         EXPECT_THAT(own_names(node), ElementsAre("step-00000002-g000001"));
         const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 2);
-        EXPECT_EQ(writer.reserve(blocks.list), "");
-        EXPECT_TRUE(save(comm, writer, 3).durable);
+        EXPECT_EQ(memory.target.reserve(blocks.list), "");
+        EXPECT_TRUE(save(comm, memory, 3).durable);
         EXPECT_TRUE(fs::exists(nodes.own_step(node, 2, 1)));
-        EXPECT_TRUE(save(comm, writer, 4).durable);
-        EXPECT_TRUE(save(comm, writer, 5).durable);
+        EXPECT_TRUE(save(comm, memory, 4).durable);
+        EXPECT_TRUE(save(comm, memory, 5).durable);
         EXPECT_THAT(own_names(node),
                     UnorderedElementsAre(".free-2", "step-00000003-g000002",
                                          "step-00000004-g000002", "step-00000005-g000002"));
-        EXPECT_TRUE(save(comm, writer, 6).durable);
+        EXPECT_TRUE(save(comm, memory, 6).durable);
       },
       2, MemoryStepName{2, 1});
   EXPECT_TRUE(load_nearest(nodes, small_state(), cut_rows, 3).equal);
@@ -271,15 +267,15 @@ TEST(MemoryWriter, TakesOverFromAnEarlierRun) {
 
 // With many ranks a small model leaves some without a block: they agree with the others all the
 // same on what is held.
-TEST(MemoryWriter, ARankWithoutBlocksCountsTheSameSteps) {
+TEST(MemoryTarget, ARankWithoutBlocksCountsTheSameSteps) {
   const Nodes nodes(2);
   const auto blocks_of = [](int rank) {
     return rank == 0 ? cut_state(small_state(), cut_nothing, 0, 1) : Blocks{};
   };
-  const auto save_of_first = [&](Communicator& comm, MemoryWriter& writer, std::int64_t step) {
+  const auto save_of_first = [&](Communicator& comm, MemorySaver& memory, std::int64_t step) {
     const Blocks blocks = blocks_of(comm.rank());
-    writer.save(meta_of(step), blocks.list);
-    EXPECT_TRUE(writer.finish().value().durable);
+    memory.writer.save(meta_of(step), blocks.list);
+    EXPECT_TRUE(memory.writer.finish().value().durable);
     comm.barrier().wait();
     if (step > 1 && comm.rank() == 0) {
       nodes.copy_to_partner(0, 1, step, 2);
@@ -287,45 +283,46 @@ TEST(MemoryWriter, ARankWithoutBlocksCountsTheSameSteps) {
     }
     comm.barrier().wait();
   };
-  run(nodes, 2, [&](Communicator& comm, MemoryWriter& writer) { save_of_first(comm, writer, 1); });
+  run(nodes, 2, [&](Communicator& comm, MemorySaver& memory) { save_of_first(comm, memory, 1); });
   nodes.world(2).run([&](Communicator& comm) {
     MemoryOptions options = memory_options(nodes.node(comm.rank()), 2);
     options.partner = true;
     const NodeMap map = map_nodes(comm, options.node);
-    MemoryWriter writer(comm, map, options);
-    EXPECT_EQ(writer.open(MemoryStepName{1, 1}), "");
+    MemorySaver memory(comm, map, options);
+    EXPECT_EQ(memory.target.open(MemoryStepName{1, 1}), "");
     const Blocks blocks = blocks_of(comm.rank());
-    EXPECT_EQ(writer.reserve(blocks.list), "");
+    EXPECT_EQ(memory.target.reserve(blocks.list), "");
     for (std::int64_t step = 2; step <= 6; ++step) {
-      save_of_first(comm, writer, step);
+      save_of_first(comm, memory, step);
     }
   });
 }
 
 // A node that was away has nothing of the step; the others keep it all the same.
-TEST(MemoryWriter, AFreshNodeJoins) {
+TEST(MemoryTarget, AFreshNodeJoins) {
   const Nodes nodes(2);
   ASSERT_TRUE(save_in_memory(nodes, {small_state(1)}, cut_flat, 2)[0].durable);
   nodes.lose(1);
   run(
       nodes, 2,
-      [&](Communicator& comm, MemoryWriter& writer) {
+      [&](Communicator& comm, MemorySaver& memory) {
         for (std::int64_t step = 2; step <= 6; ++step) {
-          EXPECT_TRUE(save(comm, writer, step).durable);
+          EXPECT_TRUE(save(comm, memory, step).durable);
         }
       },
       2, MemoryStepName{1, 1});
   EXPECT_TRUE(load_nearest(nodes, small_state(), cut_rows, 3).equal);
 }
 
-TEST(MemoryWriter, AFolderThatCannotBeMadeIsTold) {
+TEST(MemoryTarget, AFolderThatCannotBeMadeIsTold) {
   const Nodes nodes(2);
   std::ofstream(nodes.node(1).folder) << "a file in the way";
   nodes.world(2).run([&](Communicator& comm) {
     const NodeMemory node = nodes.node(comm.rank());
     const NodeMap map = map_nodes(comm, node);
-    MemoryWriter writer(comm, map, memory_options(node));
-    EXPECT_THAT(writer.open(std::nullopt), AllOf(HasSubstr("rank 1 ("), HasSubstr("node-1")));
+    MemorySaver memory(comm, map, memory_options(node));
+    EXPECT_THAT(memory.target.open(std::nullopt),
+                AllOf(HasSubstr("rank 1 ("), HasSubstr("node-1")));
   });
 }
 

@@ -1,0 +1,142 @@
+#include "io/checkpoint/disk_target.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <sys/stat.h>
+
+#include "io/checkpoint/commit.h"
+#include "io/checkpoint/names.h"
+#include "io/checkpoint/shard_plan.h"
+#include "mpi/agreement.h"
+#include "src/base/fault.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+// Not replaced by a newer one meanwhile.
+bool is_as_listed(const fs::path& path, const std::vector<StepFolder>& steps) {
+  const auto listed = std::find_if(steps.begin(), steps.end(),
+                                   [&](const StepFolder& step) { return step.path == path; });
+  const StepFolder now = inspect_step(path);
+  return listed != steps.end() && listed->manifest && now.manifest &&
+         now.manifest->generation == listed->manifest->generation;
+}
+
+}  // namespace
+
+DiskTarget::DiskTarget(Communicator& comm, DiskOptions options)
+    : options_(std::move(options)), rank_(comm.rank()) {
+  (void)plan_retention({}, options_.retention);
+  if (options_.copy_threads == 0) {
+    options_.copy_threads = available_processors();
+  }
+  const std::string generation = run_on_root(comm, [this] {
+    make_directories(options_.folder);
+    lock_ = std::make_unique<RunLock>(options_.folder, options_.force, options_.lock);
+    clean_remains(options_.folder, lock_->generation());
+    return std::to_string(lock_->generation());
+  });
+  generation_ = std::stoll(generation);
+}
+
+void DiskTarget::reserve(std::span<const TensorBlock> blocks) {
+  staging_.reserve(plan_shard(blocks, {}).bytes + kDataAlignment, options_.copy_threads);
+}
+
+fs::path DiskTarget::attempt_folder() const {
+  return options_.folder /
+         TransientName{TransientName::Kind::attempt, step_, generation_}.to_string();
+}
+
+Snapshot DiskTarget::take(std::span<const TensorBlock> blocks) {
+  ShardPlan plan = plan_shard_of_rank(blocks, step_, generation_, rank_);
+  fault("ckpt.snapshot");
+  staging_.fill(plan, options_.copy_threads);
+  fault("ckpt.snapshot_taken");
+  return {staging_.image(), plan.tensors.empty() ? 0 : plan.bytes, std::move(plan.tensors)};
+}
+
+std::optional<StoredShard> DiskTarget::write(const Snapshot& snapshot) {
+  const fs::path folder = attempt_folder();
+  // Every rank does it; the first one makes the folder.
+  if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
+    throw_errno(errno, "create folder", folder);
+  }
+  if (snapshot.bytes == 0) {
+    return std::nullopt;
+  }
+  return write_shard(folder / shard_file_name(rank_), snapshot.image, snapshot.bytes, options_.io);
+}
+
+void DiskTarget::before_gather() { fault("ckpt.gather"); }
+
+std::string DiskTarget::commit(Manifest manifest) {
+  manifest.software = options_.software;
+  manifest.generation = generation_;
+  manifest.read_back = options_.io.read_back;
+  const std::lock_guard<std::mutex> names(names_);
+  return trireme::commit({options_.folder, attempt_folder(), std::move(manifest)}, *lock_);
+}
+
+std::string DiskTarget::settle(bool durable) {
+  return rank_ != 0 ? "" : durable ? start_retention() : remove_attempt();
+}
+
+std::string DiskTarget::remove_attempt() const {
+  try {
+    remove_tree(attempt_folder());
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// In the background; if the last one still runs, the next save's will do its work too.
+std::string DiskTarget::start_retention() {
+  if (retention_.state() == BackgroundJob::State::running) {
+    return "";
+  }
+  std::string warning;
+  if (retention_.state() == BackgroundJob::State::failed) {
+    warning = fmt::format("old checkpoints could not be deleted: {}", retention_.error());
+  }
+  retention_.start([this] { delete_old_steps(); });
+  return warning;
+}
+
+void DiskTarget::delete_old_steps() {
+  const std::vector<StepFolder> steps = list_steps(options_.folder);
+  for (const fs::path& path : plan_retention(steps, options_.retention)) {
+    if (ending_) {
+      return;  // the next run's will do the rest
+    }
+    fs::path trash;
+    {
+      const std::lock_guard<std::mutex> names(names_);
+      lock_->check_still_mine();
+      if (is_as_listed(path, steps)) {
+        trash = take_step_away(path, generation_);
+      }
+    }
+    if (!trash.empty()) {
+      remove_trash(trash);
+    }
+  }
+}
+
+bool DiskTarget::quiet_within(std::chrono::duration<double> limit) {
+  using Seconds = std::chrono::duration<double>;
+  constexpr Seconds kAllDeletions{10};
+  constexpr Seconds kOneDeletion{60};
+  bool is_quiet = true;
+  if (!retention_.wait_for(std::min(limit, kAllDeletions))) {
+    ending_ = true;
+    is_quiet = retention_.wait_for(std::min(limit, kOneDeletion));
+  }
+  return (lock_ == nullptr || lock_->give_back(limit)) && is_quiet;
+}
+
+}  // namespace trireme
