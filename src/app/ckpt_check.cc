@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint/logical_digest.h"
+#include "io/checkpoint/load/logical_digest.h"
 #include "io/checkpoint/verify.h"
 #include "src/app/ckpt_subcommands.h"
 #include "src/app/standard_output.h"
@@ -95,10 +95,9 @@ void verify(const CkptOptions& options, int& exit_code) {
 
 void digest(const CkptOptions& options) {
   const StepFolder step = chosen_step(options);
-  const CheckpointReader reader(step.path, *step.manifest);
   try {
-    fmt::print("{}\n",
-               logical_digest(reader, options.model ? DigestScope::model : DigestScope::all));
+    fmt::print("{}\n", logical_digest(step.path, *step.manifest,
+                                      options.model ? DigestScope::model : DigestScope::all));
   } catch (const DataError& e) {
     throw DataError(fmt::format("{}\n{}", e.what(), advice(step)));
   }

@@ -10,7 +10,7 @@
 
 #include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/memory/memory_target.h"
-#include "io/checkpoint/memory/resume.h"
+#include "io/checkpoint/load/resume.h"
 #include "io/checkpoint/writer.h"
 #include "src/base/json_value.h"
 #include "src/base/log.h"

@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/load/checkpoint_loader.h"
 #include "io/checkpoint/names.h"
-#include "io/checkpoint/reader.h"
 #include "io/checkpoint/store.h"
 #include "src/base/json_fields.h"
 #include "src/nn/model_size.h"
@@ -66,27 +66,26 @@ LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
                        std::optional<DType> compute, Weights weights) {
   LoadedModel loaded;
   const StepFolder step = find_step(directory, loaded.skipped);
-  const CheckpointReader reader(step.path, *step.manifest);
-  if (weights == Weights::average &&
-      reader.manifest().meta.config->value("optimizer.ema", 0.0) == 0) {
+  const Manifest& manifest = *step.manifest;
+  if (weights == Weights::average && manifest.meta.config->value("optimizer.ema", 0.0) == 0) {
     throw ConfigError(
         fmt::format("{} holds no moving average of the weights, because it was trained without "
                     "optimizer.ema: omit --ema",
                     step.path.string()));
   }
   try {
-    read_meta(reader.manifest().meta, loaded);
-    check_count(reader.manifest(), loaded.config);
+    read_meta(manifest.meta, loaded);
+    check_count(manifest, loaded.config);
     loaded.compute = compute.value_or(loaded.compute);
     loaded.parameters = std::make_unique<ParameterStore>(pool, loaded.compute);
     loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
-    check_shapes(reader.manifest(), *loaded.parameters);
+    check_shapes(manifest, *loaded.parameters);
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", (step.path / kManifestName).string(), error.what()));
   }
   loaded.parameters->allocate();
   MasterWeights masters(*loaded.parameters);
-  reader.load(parameters_to_load(masters, weights));
+  load_step(step.path, manifest, parameters_to_load(masters, weights));
   masters.refresh_computes();
   return loaded;
 }

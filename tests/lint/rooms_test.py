@@ -17,7 +17,7 @@ CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
 RUN = PARALLEL + ["mpi/session", "src/parallel", "src/parallel/pipeline", "io/data"]
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
-TRAIN = WATCHED + ["src/train/numerics", "src/train/memory", "src/train/watch", "io/h5", "slurm",
+TRAIN = WATCHED + ["io/checkpoint/load", "src/train/memory", "src/train/numerics", "src/train/watch", "io/h5", "slurm",
                    "slurm/job"]
 LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/journal",
           "slurm/agent"]
@@ -42,6 +42,7 @@ ROOMS = {
     "io/data": DATA,
     "io/checkpoint": CHECKPOINT,
     "io/checkpoint/memory": CHECKPOINT + ["io/checkpoint"],
+    "io/checkpoint/load": CHECKPOINT + ["io/checkpoint", "io/checkpoint/memory"],
     "src/parallel": PARALLEL,
     "src/parallel/pipeline": DEVICE + ["src/trace", "src/tensor", "mpi"],
     "slurm": ["src/base"],

@@ -7,8 +7,8 @@
 #include <iostream>
 
 #include "io/checkpoint/disk_target.h"
-#include "io/checkpoint/logical_digest.h"
-#include "io/checkpoint/reader.h"
+#include "io/checkpoint/load/checkpoint_loader.h"
+#include "io/checkpoint/load/logical_digest.h"
 #include "io/checkpoint/store.h"
 #include "io/checkpoint/writer.h"
 #include "mpi/self_communicator.h"
@@ -26,9 +26,8 @@ std::string newest(const fs::path& folder) {
   for (const StepFolder& step : list_steps(folder)) {
     try {
       if (step.manifest) {
-        return fmt::format(
-            "{} {}", step.step,
-            logical_digest(CheckpointReader(step.path, *step.manifest), DigestScope::all));
+        return fmt::format("{} {}", step.step,
+                           logical_digest(step.path, *step.manifest, DigestScope::all));
       }
     } catch (const Error&) {
       // The step is damaged, so try the next older one.

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "io/checkpoint/disk_target.h"
+#include "io/checkpoint/load/resume.h"
 #include "io/checkpoint/memory/memory_target.h"
-#include "io/checkpoint/memory/resume.h"
 #include "io/checkpoint/writer.h"
 #include "mpi/self_communicator.h"
 #include "src/app/bench/dd.h"

@@ -106,8 +106,7 @@ TEST_F(Damage, TheDamagedBlockIsNamed) {
   const StepFolder step = inspect_step(path.parent_path());
   EXPECT_THAT(verify_step(step.path, *step.manifest),
               ElementsAre(HasSubstr("block 3 (bytes 3145728 to 4194303)"), HasSubstr("block 6 ")));
-  const CheckpointReader reader(step.path, *step.manifest);
-  EXPECT_THROW(logical_digest(reader, DigestScope::all), DataError);
+  EXPECT_THROW(logical_digest(step.path, *step.manifest, DigestScope::all), DataError);
 }
 
 TEST_F(Damage, ZeroesInPlaceOfAPage) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "io/checkpoint/disk_target.h"
-#include "io/checkpoint/logical_digest.h"
-#include "io/checkpoint/memory/resume.h"
+#include "io/checkpoint/load/logical_digest.h"
+#include "io/checkpoint/load/resume.h"
 #include "io/checkpoint/store.h"
 #include "io/checkpoint/writer.h"
 #include "mpi/thread/thread_world.h"
@@ -222,8 +222,7 @@ inline LoadedState load_state(const std::filesystem::path& folder, const State& 
 inline std::string digest_of(const std::filesystem::path& step_folder,
                              DigestScope scope = DigestScope::all) {
   const StepFolder step = inspect_step(step_folder);
-  return step.manifest ? logical_digest(CheckpointReader(step.path, *step.manifest), scope)
-                       : step.problem;
+  return step.manifest ? logical_digest(step.path, *step.manifest, scope) : step.problem;
 }
 
 inline std::filesystem::path step_path(const std::filesystem::path& folder, std::int64_t step) {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/disk_target.h"
-#include "io/checkpoint/logical_digest.h"
-#include "io/checkpoint/memory/resume.h"
+#include "io/checkpoint/load/logical_digest.h"
+#include "io/checkpoint/load/resume.h"
 #include "io/checkpoint/store.h"
 #include "io/checkpoint/writer.h"
 #include "tests/train/layouts/tiny_runs.h"
@@ -74,7 +74,7 @@ struct Rank {
 inline std::string digest_in(const std::filesystem::path& folder) {
   std::vector<std::string> skipped;
   const StepFolder step = find_step(folder, skipped);
-  return logical_digest(CheckpointReader(step.path, *step.manifest), DigestScope::all);
+  return logical_digest(step.path, *step.manifest, DigestScope::all);
 }
 
 using RankWork = std::function<std::vector<double>(Rank&)>;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/load/resume.h"
 #include "io/checkpoint/memory/memory_target.h"
-#include "io/checkpoint/memory/resume.h"
 #include "tests/io/checkpoint/sample_state.h"
 
 namespace trireme {

@@ -83,7 +83,7 @@ TEST(MemoryTarget, SavesWhatTheDiskWouldHold) {
   const StepFolder on_disk = inspect_step(step_path(nodes.disk(), 1));
   EXPECT_EQ(contents_id(*in_memory.manifest), contents_id(*on_disk.manifest));
   EXPECT_THAT(verify_step(in_memory.path, *in_memory.manifest), testing::IsEmpty());
-  EXPECT_EQ(logical_digest(CheckpointReader(in_memory.path, *in_memory.manifest), DigestScope::all),
+  EXPECT_EQ(logical_digest(in_memory.path, *in_memory.manifest, DigestScope::all),
             digest_of(step_path(nodes.disk(), 1)));
 }
 

@@ -6,15 +6,17 @@
 // Names hold no zero byte, so that nothing else has the same text.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
-#include "io/checkpoint/reader.h"
+#include "io/checkpoint/manifest.h"
 
 namespace trireme {
 
 enum class DigestScope { all, model };  // model: without the tensors named optimizer.*
 
 // "sha256:<64 digits>". DataError if a byte it reads is damaged.
-std::string logical_digest(const CheckpointReader& reader, DigestScope scope);
+std::string logical_digest(const std::filesystem::path& step_folder, const Manifest& manifest,
+                           DigestScope scope);
 
 }  // namespace trireme

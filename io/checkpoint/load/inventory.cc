@@ -1,4 +1,4 @@
-#include "io/checkpoint/memory/inventory.h"
+#include "io/checkpoint/load/inventory.h"
 
 #include <algorithm>
 #include <tuple>

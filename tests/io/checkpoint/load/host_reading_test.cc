@@ -1,5 +1,5 @@
 // What several ranks of a host want from the disk is read once.
-#include "io/checkpoint/memory/host_reading.h"
+#include "io/checkpoint/load/host_reading.h"
 
 #include <atomic>
 #include <numeric>

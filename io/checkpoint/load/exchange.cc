@@ -1,9 +1,9 @@
-#include "io/checkpoint/memory/exchange.h"
+#include "io/checkpoint/load/exchange.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "io/checkpoint/memory/transfer.h"
+#include "io/checkpoint/load/transfer.h"
 #include "io/checkpoint/staging.h"
 
 namespace trireme {

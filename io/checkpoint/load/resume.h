@@ -1,5 +1,5 @@
 // Resuming: all ranks load the same step, the newest one that every block of is found good, from
-// the nearest copies: the nodes' memory before the disk (nearest_loader.h).
+// the nearest copies: the nodes' memory before the disk (checkpoint_loader.h).
 //
 // All ranks learn what the nodes hold, and what rank 0 sees on disk; copies of one step are one
 // candidate. The newest goes first, of the latest generation the largest step. Each candidate's
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint/memory/nearest_loader.h"
+#include "io/checkpoint/load/checkpoint_loader.h"
 
 namespace trireme {
 

@@ -1,4 +1,4 @@
-#include "io/checkpoint/memory/exchange.h"
+#include "io/checkpoint/load/exchange.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "io/checkpoint/piece.h"
+#include "io/checkpoint/load/piece.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,6 +30,22 @@ void add_run(std::int64_t shard, ByteRun run, Pieces& pieces) {
 }
 
 }  // namespace
+
+std::vector<std::string> mismatches(const Manifest& manifest, std::span<const TensorBlock> blocks) {
+  std::vector<std::string> lines;
+  for (const TensorBlock& block : blocks) {
+    check_block(block);
+    const StoredTensor* tensor = manifest.find(block.name);
+    if (tensor == nullptr) {
+      lines.push_back(fmt::format("{}: the checkpoint has no such tensor", block.name));
+    } else if (tensor->dtype != block.data.dtype || !(tensor->shape == block.shape)) {
+      lines.push_back(fmt::format("{}: checkpoint {} {}, run {} {}", block.name,
+                                  dtype_name(tensor->dtype), tensor->shape.to_string(),
+                                  dtype_name(block.data.dtype), block.shape.to_string()));
+    }
+  }
+  return lines;
+}
 
 std::vector<Piece> plan_read(const Manifest& manifest, std::span<const TensorBlock> blocks) {
   Pieces pieces;

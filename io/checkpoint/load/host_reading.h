@@ -15,7 +15,7 @@
 #include <functional>
 #include <vector>
 
-#include "io/checkpoint/piece.h"
+#include "io/checkpoint/load/piece.h"
 #include "mpi/communicator.h"
 
 namespace trireme {
@@ -46,8 +46,8 @@ struct HostReadingHooks {
   std::function<void(const ReadingTurn&, std::byte* buffer)> read;
   // Of a piece that this rank wants: its blocks are in their places, from rank `reader`.
   std::function<void(const ReadingTurn&, int reader, const std::byte* buffer)> take;
-  // Of a shard's file.
-  std::function<std::int64_t(std::int64_t shard)> shard_bytes;
+  // Of the piece's shard file.
+  std::function<std::int64_t(const Piece&)> shard_bytes;
 };
 
 // Collective over the ranks of a host, all with the same turns.

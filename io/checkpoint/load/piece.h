@@ -26,6 +26,9 @@ struct Piece {
   std::int64_t first_block() const { return number * kPieceBlocks; }
 };
 
+// What keeps the blocks from being loaded from such a checkpoint: a missing tensor, another shape
+// or type, a line each.
+std::vector<std::string> mismatches(const Manifest& manifest, std::span<const TensorBlock> blocks);
 // Sorted by shard and number. The blocks match the manifest.
 std::vector<Piece> plan_read(const Manifest& manifest, std::span<const TensorBlock> blocks);
 

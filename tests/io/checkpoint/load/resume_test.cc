@@ -1,4 +1,4 @@
-#include "io/checkpoint/memory/resume.h"
+#include "io/checkpoint/load/resume.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -153,12 +153,11 @@ TEST(Reader, NamesEveryMismatch) {
   state[1].dtype = DType::u16;
   state.push_back(make_tensor("lm_head.weight", DType::f32, {4}, 1));
   const Blocks blocks = cut_state(state, cut_nothing, 0, 1);
-  const CheckpointReader reader(step_path(folder.path(), 1),
-                                *inspect_step(step_path(folder.path(), 1)).manifest);
-  EXPECT_THAT(mismatches(reader.manifest(), blocks.list),
+  const StepFolder step = inspect_step(step_path(folder.path(), 1));
+  EXPECT_THAT(mismatches(*step.manifest, blocks.list),
               ElementsAre("h.0.bias: checkpoint BF16 [33], run U16 [33]",
                           "lm_head.weight: the checkpoint has no such tensor"));
-  EXPECT_THROW(reader.load(blocks.list), ConfigError);
+  EXPECT_THROW(load_step(step.path, *step.manifest, blocks.list), ConfigError);
 }
 
 TEST(Fingerprint, TellsDifferencesFieldByField) {

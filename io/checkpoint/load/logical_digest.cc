@@ -1,7 +1,8 @@
-#include "io/checkpoint/logical_digest.h"
+#include "io/checkpoint/load/logical_digest.h"
 
 #include <algorithm>
 
+#include "io/checkpoint/load/checkpoint_loader.h"
 #include "io/checkpoint/staging.h"
 #include "src/base/digest.h"
 
@@ -13,7 +14,8 @@ constexpr std::int64_t kBatchBytes = std::int64_t{64} << 20;
 // Tensors are read in batches of flat ranges: many small ones, or a part of a large one, at a time.
 class DigestStream {
  public:
-  explicit DigestStream(const CheckpointReader& reader) : reader_(reader), buffer_(kBatchBytes) {}
+  DigestStream(const std::filesystem::path& folder, const Manifest& manifest)
+      : folder_(folder), manifest_(manifest), buffer_(kBatchBytes) {}
 
   void add(const StoredTensor& tensor) {
     const std::int64_t size = size_of(tensor.dtype);
@@ -42,7 +44,7 @@ class DigestStream {
 
  private:
   void flush() {
-    reader_.load(blocks_);
+    load_step(folder_, manifest_, blocks_);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       digest_.update(titles_[i]);
       digest_.update(blocks_[i].data.data, blocks_[i].data.bytes());
@@ -52,7 +54,8 @@ class DigestStream {
     used_ = 0;
   }
 
-  const CheckpointReader& reader_;
+  const std::filesystem::path& folder_;
+  const Manifest& manifest_;
   PageBuffer buffer_;
   std::int64_t used_ = 0;
   std::vector<TensorBlock> blocks_;
@@ -62,9 +65,10 @@ class DigestStream {
 
 }  // namespace
 
-std::string logical_digest(const CheckpointReader& reader, DigestScope scope) {
-  DigestStream stream(reader);
-  for (const StoredTensor& tensor : reader.manifest().tensors) {
+std::string logical_digest(const std::filesystem::path& step_folder, const Manifest& manifest,
+                           DigestScope scope) {
+  DigestStream stream(step_folder, manifest);
+  for (const StoredTensor& tensor : manifest.tensors) {
     if (scope == DigestScope::all || !tensor.name.starts_with("optimizer.")) {
       stream.add(tensor);
     }

@@ -1,10 +1,11 @@
 // Resuming from the nearest copies: nodes that are lost, damage in memory, mixed levels.
+#include "io/checkpoint/load/checkpoint_loader.h"
+
 #include <mutex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "io/checkpoint/memory/nearest_loader.h"
 #include "tests/io/checkpoint/memory/memory_nodes.h"
 
 namespace trireme {

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "io/checkpoint/piece.h"
+#include "io/checkpoint/load/piece.h"
 #include "mpi/communicator.h"
 
 namespace trireme {

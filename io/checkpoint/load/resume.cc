@@ -1,4 +1,4 @@
-#include "io/checkpoint/memory/resume.h"
+#include "io/checkpoint/load/resume.h"
 
 #include <algorithm>
 
@@ -50,11 +50,11 @@ Manifest send_manifest(Communicator& comm, const Inventory& inventory, const Ste
 }
 
 Resumed result_of(Communicator& comm, const StepCandidate& step, Manifest manifest,
-                  const NearestStats& stats) {
+                  const LoadStats& stats) {
   Resumed resumed;
   resumed.folder = step.disk;
   resumed.manifest = std::move(manifest);
-  resumed.load = stats.load;
+  resumed.load = stats;
   resumed.bytes = stats.bytes;
   comm.all_reduce({resumed.bytes.data(), kCopyKinds, DType::i64, {}}, ReduceOp::sum).wait();
   resumed.from_memory =
@@ -110,15 +110,14 @@ std::optional<Resumed> resume(Communicator& comm, const fs::path& folder,
     Manifest manifest = send_manifest(comm, inventory, step);
     fault("load.manifest");
     check_fits(comm, step, manifest, blocks, options);
-    NearestLoader loader(comm, nodes, inventory, step, manifest, options.io);
+    CheckpointLoader loader(comm, nodes, inventory, step, manifest, options.io);
     std::string reason = loader.missing();
     if (reason.empty()) {
       reason = loader.load(blocks);
       is_damaged = is_damaged || !reason.empty();
     }
     if (reason.empty()) {
-      const NearestStats stats = loader.stats();
-      Resumed resumed = result_of(comm, step, std::move(manifest), stats);
+      Resumed resumed = result_of(comm, step, std::move(manifest), loader.stats());
       resumed.skipped = std::move(skipped);
       return resumed;
     }

@@ -1,4 +1,4 @@
-#include "io/checkpoint/memory/host_reading.h"
+#include "io/checkpoint/load/host_reading.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <exception>
 #include <map>
 
-#include "io/checkpoint/memory/transfer.h"
+#include "io/checkpoint/load/transfer.h"
 #include "io/checkpoint/staging.h"
 #include "io/checkpoint/workers.h"
 
@@ -80,12 +80,12 @@ void hand_on(Communicator& host, const HostPlan& plan, std::size_t round,
     Transfer sending;
     if (wants != nullptr) {
       const Piece& piece = theirs->piece;
-      const Span span = span_of(wants->blocks, piece, hooks.shard_bytes(piece.shard));
+      const Span span = span_of(wants->blocks, piece, hooks.shard_bytes(piece));
       receiving.start(host.recv({in + span.first, span.bytes, DType::u8, {}}, from, kTag));
     }
     if (client != nullptr) {
       const Piece& piece = mine->piece;
-      const Span span = span_of(client->blocks, piece, hooks.shard_bytes(piece.shard));
+      const Span span = span_of(client->blocks, piece, hooks.shard_bytes(piece));
       sending.start(host.send({own + span.first, span.bytes, DType::u8, {}}, to, kTag));
     }
     receiving.wait();
