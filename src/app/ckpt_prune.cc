@@ -60,7 +60,7 @@ void delete_steps(const PrunePlan& plan, const CkptOptions& options,
   refuse_beside_run(clean_path(options));
   for (const fs::path& path : plan.doomed) {
     refuse_beside_run(clean_path(options));
-    delete_step(path, kNoGeneration, {});
+    delete_step(path, kNoGeneration);
     deleted.push_back(path);
     if (!options.json) {
       fmt::print("deleted {}\n", printable(path.string()));

@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "src/train/checkpointing.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/memory_report.h"
 #include "src/train/metrics.h"
 #include "src/train/run/layout.h"
 #include "src/train/running_ceiling.h"
+#include "src/train/saving/training_checkpoints.h"
 #include "src/train/training.h"
 #include "src/train/watch/step_trace.h"
 #include "src/train/watch/straggler_watch.h"

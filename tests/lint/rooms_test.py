@@ -17,7 +17,8 @@ CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
 RUN = PARALLEL + ["mpi/session", "src/parallel", "src/parallel/pipeline", "io/data"]
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
-TRAIN = WATCHED + ["io/checkpoint/load", "src/train/memory", "src/train/numerics", "src/train/watch", "io/h5", "slurm",
+SAVING = WATCHED + ["io/checkpoint/load", "src/train/memory"]
+TRAIN = SAVING + ["src/train/saving", "src/train/numerics", "src/train/watch", "io/h5", "slurm",
                    "slurm/job"]
 LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/journal",
           "slurm/agent"]
@@ -61,6 +62,7 @@ ROOMS = {
     "src/train/engine": ENGINE,
     "src/train/memory": WATCHED,
     "src/train/watch": WATCHED,
+    "src/train/saving": SAVING,
     "src/train": TRAIN,
     "src/app": TRAIN + SITE + ["src/train"],
     "benchmarks": TRAIN + ["src/train", "src/app"],

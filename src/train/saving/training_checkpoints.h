@@ -1,5 +1,5 @@
-// TrainingCheckpoints: when a run saves, what it saves, and from where it goes on. Joins the
-// training state with io/checkpoint: the disk, and the nodes' memory where there is any. A step
+// TrainingCheckpoints: saves a run's state where and when its policy says, and restores it. Joins
+// the training state with io/checkpoint: the disk, and the nodes' memory where there is any. A step
 // that goes to both is copied once, into memory, and written to disk from there. Every call is
 // collective, on the main thread, at a step boundary.
 #pragma once
@@ -9,25 +9,16 @@
 #include <vector>
 
 #include "io/checkpoint/disk_target.h"
-#include "io/checkpoint/memory/memory_target.h"
 #include "io/checkpoint/load/resume.h"
+#include "io/checkpoint/memory/memory_target.h"
 #include "io/checkpoint/writer.h"
-#include "src/base/json_value.h"
-#include "src/base/log.h"
 #include "src/base/stopwatch.h"
 #include "src/train/engine/engine.h"
-#include "src/train/engine/training_state.h"
 #include "src/train/memory/memory_report.h"
-#include "src/train/run/run_config.h"
-#include "src/train/save_schedule.h"
+#include "src/train/saving/resume_check.h"
+#include "src/train/saving/saving_policy.h"
 
 namespace trireme {
-
-struct RunFingerprints {
-  JsonValue config;
-  JsonValue numerics;
-  JsonValue extra;  // what readers of the checkpoint want to know: tokenizer, software
-};
 
 class TrainingCheckpoints {
  public:
@@ -51,7 +42,7 @@ class TrainingCheckpoints {
   // resume().
   void reserve();
   // Whether a save on disk is due after this step.
-  bool disk_due(std::int64_t step) const;
+  bool disk_due(std::int64_t step) const { return policy_.disk_due(step); }
   // Or one in memory.
   bool save_due(std::int64_t step) const;
   // Saves on the levels that are due, on disk `anyway`; not what was saved or loaded already.
@@ -73,40 +64,36 @@ class TrainingCheckpoints {
   double longest_save_seconds() const { return longest_save_seconds_; }
 
  private:
-  void accept(const Manifest& manifest) const;
-  void warn_of_other_numerics(const Manifest& manifest) const;
-  void warn_of_other_samples(const CheckpointMeta& saved) const;
-  ResumeOptions resume_options();
-  void tell_resumed(const Resumed& resumed) const;
-  void check_samples(const TrainingCounters& counters, const CheckpointMeta& saved) const;
+  struct Memory {
+    Memory(Communicator& world, const NodeMap& nodes, MemoryOptions options)
+        : target(world, nodes, std::move(options)), writer(world, target) {}
+    MemoryTarget target;
+    CheckpointWriter writer;
+  };
+
+  ResumeOptions resume_options(std::optional<std::int64_t> only) const;
   std::vector<TensorBlock> blocks_to_save() const;
   CheckpointMeta meta_of(const TrainingCounters& counters) const;
   bool open_memory();
   void save_in_memory(const CheckpointMeta& meta);
   void save_on_disk(const CheckpointMeta& meta);
-  void note(const std::optional<SaveOutcome>& outcome);
+  void note_disk(const std::optional<SaveOutcome>& outcome);
   void note_memory(const std::optional<SaveOutcome>& outcome);
-  void learn(SaveSchedule& schedule, const char* key, double cost, double least);
-  double step_seconds() const;
 
   Parts parts_;
+  SaveReport report_;
+  SavingPolicy policy_;
+  ResumeCheck check_;
   DiskTarget disk_;
   CheckpointWriter disk_writer_;
   NodeMap nodes_;
   std::string run_;  // the checkpoint folder, as rank 0 sees it
   std::optional<MemoryStepName> resumed_;
-  std::unique_ptr<MemoryTarget> memory_;  // null: the disk alone
-  std::unique_ptr<CheckpointWriter> memory_writer_;
-  SaveSchedule disk_schedule_;
-  SaveSchedule memory_schedule_;
-  std::int64_t disk_requested_ = -1;  // step of the latest save
-  std::int64_t memory_requested_ = -1;
+  std::unique_ptr<Memory> memory_;  // null: the disk alone
   std::int64_t durable_step_ = -1;
   double longest_save_seconds_ = 0;
   double disk_stall_ = 0;  // of the latest save, the copy included
   Stopwatch since_save_;   // since the latest call here ended: a training step
-  std::vector<double> step_times_;
-  std::size_t next_step_time_ = 0;
 };
 
 }  // namespace trireme

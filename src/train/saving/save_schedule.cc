@@ -1,4 +1,4 @@
-#include "src/train/save_schedule.h"
+#include "src/train/saving/save_schedule.h"
 
 #include <algorithm>
 #include <cmath>

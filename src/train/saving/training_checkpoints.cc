@@ -1,0 +1,261 @@
+#include "src/train/saving/training_checkpoints.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+#include <linux/magic.h>
+#include <nlohmann/json.hpp>
+#include <sys/vfs.h>
+
+#include "mpi/agreement.h"
+
+namespace trireme {
+namespace {
+
+DiskOptions disk_options(const RunConfig& config) {
+  DiskOptions options;
+  options.folder = config.checkpoint_dir();
+  options.force = config.checkpoint.force_lock;
+  options.retention = {config.checkpoint.keep, config.checkpoint.keep_every,
+                       config.divergence.goes_back() ? config.checkpoint.every.integer : 0};
+  return options;
+}
+
+bool is_tmpfs(const std::filesystem::path& folder) {
+  struct statfs status {};
+  return ::statfs(folder.c_str(), &status) == 0 && status.f_type == TMPFS_MAGIC;
+}
+
+}  // namespace
+
+TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
+    : parts_(parts),
+      report_(parts.log, parts.world.rank()),
+      policy_(parts.config, parts.world, report_, parts.mtbf_hours),
+      check_(parts.config, parts.fingerprints, report_),
+      disk_(parts.world, disk_options(parts.config)),
+      // A rank whose disk hangs reports it before the others have waited for that rank too long.
+      disk_writer_(parts.world, disk_,
+                   CheckpointWriter::Seconds(0.8 * parts.config.deadline.checkpoint)),
+      nodes_(map_nodes(parts.world, parts.node)),
+      run_(run_on_root(parts.world, [&] {
+        return std::filesystem::weakly_canonical(parts.config.checkpoint_dir()).string();
+      })) {}
+
+ResumeOptions TrainingCheckpoints::resume_options(std::optional<std::int64_t> only) const {
+  const IntegerOrWord& resume = parts_.config.checkpoint.resume;
+  ResumeOptions options;
+  options.node = parts_.node;
+  options.nodes = &nodes_;
+  options.identity = {run_, disk_.generation()};
+  options.step = only;
+  options.accept = [this](const Manifest& manifest) { check_.accept(manifest); };
+  options.nothing_whole = [this](const std::vector<std::string>& skipped) {
+    report_.warning(
+        fmt::format("no checkpoint is complete in the nodes' memory, and there is none on disk: "
+                    "the run starts from the beginning\n  {}",
+                    fmt::join(skipped, "\n  ")));
+  };
+  if (!only && resume.is("never")) {
+    options.accept = [folder = parts_.config.checkpoint_dir()](const Manifest& manifest) {
+      throw ConfigError(fmt::format(
+          "checkpoint.resume is never, but {} holds step {}: choose another checkpoint.dir, or "
+          "remove the old checkpoints",
+          folder.string(), manifest.meta.step));
+    };
+  } else if (!only && !resume.is("auto")) {
+    options.step = resume.integer;
+  }
+  return options;
+}
+
+std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::int64_t> only) {
+  std::vector<TensorBlock> blocks;
+  for (const auto& chunk : parts_.engine.chunks()) {
+    add_blocks(chunk->parameters, chunk->state.pieces_to_load(), blocks);
+  }
+  const std::optional<Resumed> resumed =
+      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), blocks, resume_options(only));
+  if (!resumed) {
+    return std::nullopt;
+  }
+  parts_.engine.masters_changed();
+  const CheckpointMeta& meta = resumed->manifest.meta;
+  const bool on_disk = !resumed->folder.empty();
+  durable_step_ = on_disk ? meta.step : durable_step_;
+  if (resumed->from_memory) {
+    resumed_ = MemoryStepName{meta.step, resumed->manifest.generation};
+  }
+  policy_.start(meta.step, on_disk, resumed->from_memory);
+  report_.resumed(*resumed);
+  try {
+    return check_.counters(meta);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}; move it away, or choose another checkpoint.dir",
+                                resumed->source(), error.what()));
+  }
+}
+
+std::vector<TensorBlock> TrainingCheckpoints::blocks_to_save() const {
+  std::vector<TensorBlock> blocks;
+  for (const auto& chunk : parts_.engine.chunks()) {
+    add_blocks(chunk->parameters, chunk->state.pieces_to_save(), blocks);
+  }
+  return blocks;
+}
+
+CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) const {
+  CheckpointMeta meta;
+  meta.step = counters.step;
+  meta.samples = parts_.config.batches().before(counters.batches());
+  meta.config = parts_.fingerprints.config;
+  meta.numerics = parts_.fingerprints.numerics;
+  meta.extra = parts_.fingerprints.extra;
+  put_counters(counters, *meta.extra);
+  return meta;
+}
+
+void TrainingCheckpoints::reserve() {
+  const CheckpointConfig& config = parts_.config.checkpoint;
+  if (config.uses_memory() && open_memory()) {
+    const std::string lack = gather_faults(parts_.world, memory_->target.reserve(blocks_to_save()));
+    if (!lack.empty()) {
+      report_.warning(
+          fmt::format("{}: each save in memory will try again; make room there, or set "
+                      "checkpoint.memory_every to 0",
+                      lack));
+    }
+  } else if (CheckpointConfig::is_on(config.every)) {
+    disk_.reserve(blocks_to_save());
+  }
+}
+
+bool TrainingCheckpoints::open_memory() {
+  MemoryOptions options;
+  options.node = parts_.node;
+  options.partner = parts_.config.checkpoint.partner;
+  options.generation = disk_.generation();
+  options.run = run_;
+  memory_ = std::make_unique<Memory>(parts_.world, nodes_, std::move(options));
+  const std::string fault = memory_->target.open(resumed_);
+  if (!fault.empty()) {
+    memory_.reset();
+    report_.warning(fmt::format("checkpoints go to disk only: {}", fault));
+  }
+  return memory_ != nullptr;
+}
+
+bool TrainingCheckpoints::save_due(std::int64_t step) const {
+  return disk_due(step) || (memory_ != nullptr && policy_.memory_due(step));
+}
+
+void TrainingCheckpoints::save_if_due(const TrainingCounters& counters, bool anyway) {
+  const std::int64_t step = counters.step;
+  const bool on_disk = (anyway || disk_due(step)) && !policy_.disk_has(step);
+  const bool in_memory =
+      memory_ != nullptr && (on_disk || policy_.memory_due(step)) && !policy_.memory_has(step);
+  if (on_disk || in_memory) {
+    const Stopwatch stall;
+    const CheckpointMeta meta = meta_of(counters);
+    if (in_memory) {
+      save_in_memory(meta);
+    }
+    if (on_disk) {
+      save_on_disk(meta);
+      disk_stall_ = stall.seconds();
+    }
+    if (!parts_.config.checkpoint.async) {
+      (void)finish(step);
+    }
+  }
+  since_save_ = Stopwatch();
+}
+
+void TrainingCheckpoints::save_again(const TrainingCounters& counters) {
+  policy_.forget_memory();  // what memory holds of the step has the old counters
+  save_on_disk(meta_of(counters));
+  (void)finish(counters.step);
+}
+
+void TrainingCheckpoints::save_in_memory(const CheckpointMeta& meta) {
+  if (!disk_writer_.in_flight()) {
+    memory_->target.unpin();
+  }
+  policy_.memory_saves(meta.step);
+  note_memory(memory_->writer.save(meta, blocks_to_save()));
+}
+
+// From the copy in memory, where this rank has one of this step.
+void TrainingCheckpoints::save_on_disk(const CheckpointMeta& meta) {
+  policy_.disk_saves(meta.step);
+  const bool is_in_memory = memory_ != nullptr && policy_.memory_has(meta.step);
+  const bool has_snapshot = is_in_memory && memory_->target.snapshot();
+  note_disk(has_snapshot ? disk_writer_.save(meta, *memory_->target.snapshot())
+                         : disk_writer_.save(meta, blocks_to_save()));
+  if (is_in_memory) {
+    memory_->target.unpin();
+    memory_->target.pin_latest();
+  }
+}
+
+void TrainingCheckpoints::poll() {
+  policy_.step_took(since_save_.seconds());
+  if (memory_ != nullptr) {
+    note_memory(memory_->writer.poll());
+  }
+  note_disk(disk_writer_.poll());
+  since_save_ = Stopwatch();
+}
+
+bool TrainingCheckpoints::finish(std::int64_t step) {
+  if (memory_ != nullptr) {
+    note_memory(memory_->writer.finish());
+  }
+  note_disk(disk_writer_.finish());
+  return durable_step_ == step;
+}
+
+bool TrainingCheckpoints::quiet_within(std::chrono::duration<double> limit) {
+  const bool is_written = disk_writer_.quiet_within(limit);
+  return disk_.quiet_within(limit) && is_written;
+}
+
+SnapshotMemory TrainingCheckpoints::snapshots() const {
+  const std::int64_t in_memory = memory_ == nullptr ? 0 : memory_->target.bytes();
+  return {disk_.snapshot_bytes() + in_memory, is_tmpfs(parts_.node.folder) ? in_memory : 0};
+}
+
+void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {
+  if (!outcome) {
+    return;
+  }
+  if (outcome->fenced) {
+    throw PolicyError(fmt::format(
+        "step {} was not saved and this run ends, because it no longer owns its checkpoint "
+        "folder: {}",
+        outcome->step, outcome->message));
+  }
+  const WriterStats& stats = disk_writer_.stats();
+  report_.disk(*outcome, disk_stall_, stats.waits);
+  if (outcome->durable) {
+    durable_step_ = outcome->step;
+    longest_save_seconds_ = std::max(longest_save_seconds_, outcome->seconds);
+    // With copies in memory the stall of a save on disk is next to nothing: what counts then is the
+    // disk, which others want, too.
+    policy_.learn_disk(memory_ == nullptr ? disk_stall_ : stats.last_write_seconds,
+                       outcome->seconds);
+  }
+}
+
+void TrainingCheckpoints::note_memory(const std::optional<SaveOutcome>& outcome) {
+  if (!outcome) {
+    return;
+  }
+  const double stall = memory_->writer.stats().last_stall_seconds;
+  report_.memory(*outcome, stall);
+  if (outcome->durable) {
+    policy_.learn_memory(stall, outcome->seconds);
+  }
+}
+
+}  // namespace trireme
