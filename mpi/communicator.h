@@ -106,8 +106,6 @@ class Communicator {
   virtual void set_sum_order(SumOrder order) = 0;
   // How long later operations may take; above a hundred years as good as for ever.
   virtual void set_deadline(std::chrono::duration<double> deadline) = 0;
-  // Ends every rank of the job with this exit code. Does not return.
-  [[noreturn]] virtual void abort(ExitCode code) = 0;
 };
 
 // Small conveniences over the operations above; each waits.

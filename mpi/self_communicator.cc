@@ -1,9 +1,5 @@
 #include "mpi/self_communicator.h"
 
-#include <cstdlib>
-
-#include <unistd.h>
-
 #include "mpi/blocks.h"
 #include "src/base/log.h"
 
@@ -46,7 +42,5 @@ Pending SelfCommunicator::all_to_all(ConstView send, std::span<const std::int64_
 std::unique_ptr<Communicator> SelfCommunicator::split(int, int, std::string_view) {
   return std::make_unique<SelfCommunicator>();
 }
-
-void SelfCommunicator::abort(ExitCode code) { ::_exit(static_cast<int>(code)); }
 
 }  // namespace trireme

@@ -30,7 +30,6 @@ class SelfCommunicator : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::string_view name) override;
   void set_sum_order(SumOrder) override {}
   void set_deadline(std::chrono::duration<double>) override {}
-  [[noreturn]] void abort(ExitCode code) override;
 
  private:
   std::string host_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "mpi/blocks.h"
 #include "mpi/collective/collectives.h"
@@ -186,12 +185,6 @@ void QueuedCommunicator::set_deadline(std::chrono::duration<double> deadline) {
   check(deadline.count() > 0, "a deadline is positive");
   const std::chrono::duration<double> longest = kLongestDeadline;
   deadline_ = std::chrono::duration_cast<Exchange::Clock::duration>(std::min(deadline, longest));
-}
-
-// The compiler does not know that the virtual call does not return.
-void QueuedCommunicator::abort(ExitCode code) {
-  transport_->abort(code);
-  std::_Exit(static_cast<int>(code));
 }
 
 }  // namespace trireme

@@ -40,7 +40,6 @@ class QueuedCommunicator : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::string_view name) override;
   void set_sum_order(SumOrder order) override { order_ = order; }
   void set_deadline(std::chrono::duration<double> deadline) override;
-  [[noreturn]] void abort(ExitCode code) override;
 
  private:
   Pending start(OperationKind kind, const ConstView& data, OperationQueue::Body body,

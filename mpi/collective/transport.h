@@ -1,8 +1,8 @@
 // Transport: moves bytes between the ranks of a group. A transfer is matched by (sender, receiver,
 // tag) in the order of posting, both ends giving the same bytes. A transport that knows a faster
 // way for whole collective operations than transfers brings its own Algorithms. Used by one thread
-// at a time, whichever drives the communicator that owns it; split_off() and abort() by the
-// communicator's caller. Nothing blocks, but for split_off().
+// at a time, whichever drives the communicator that owns it; split_off() by the communicator's
+// caller. No function blocks except split_off().
 #pragma once
 
 #include <chrono>
@@ -69,7 +69,6 @@ class Transport {
   // The group of these ranks of this group, in this order; this rank is one of them. Every rank
   // of this group calls it at about the same time, each with its own group's members.
   virtual std::unique_ptr<Transport> split_off(const std::vector<int>& members) = 0;
-  [[noreturn]] virtual void abort(ExitCode code) = 0;
 };
 
 // "rank 3 (host n2)", by the number in the world.

@@ -1,7 +1,6 @@
 #include "mpi/hierarchy/hierarchical_transport.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "mpi/hierarchy/hierarchical_algorithms.h"
 #include "src/base/check.h"
@@ -124,12 +123,6 @@ std::unique_ptr<Transport> HierarchicalTransport::split_off(const std::vector<in
   }
   return make_hierarchical_transport(here.size() == 1 ? nullptr : std::move(local),
                                      std::move(network));
-}
-
-// The compiler does not know that the virtual call does not return.
-void HierarchicalTransport::abort(ExitCode code) {
-  network_->abort(code);
-  std::_Exit(static_cast<int>(code));
 }
 
 }  // namespace trireme

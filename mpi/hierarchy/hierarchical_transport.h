@@ -34,7 +34,6 @@ class HierarchicalTransport : public Transport {
   std::unique_ptr<Algorithms> make_algorithms() override;
   MemorySource* memory() override { return local_ == nullptr ? nullptr : local_->memory(); }
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
-  [[noreturn]] void abort(ExitCode code) override;
 
   const HostLayout& layout() const { return layout_; }
   // For the algorithms: null without other ranks on this host; null unless regular.

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
+#include <dlfcn.h>
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +22,8 @@
 
 namespace trireme {
 namespace {
+
+constexpr std::chrono::seconds kLastWords{1};
 
 // The number of processes that the launcher says it started, where it says so.
 int promised_size() {
@@ -76,6 +80,14 @@ std::vector<std::string> all_hosts() {
     hosts.emplace_back(each.data());
   }
   return hosts;
+}
+
+// Open MPI prints nine lines about an MPI_Abort below the message that gives the reason. It has no
+// interface to prevent that after MPI_Init; other MPI libraries lack this variable.
+void silence_open_mpi() {
+  if (auto* const quiet = static_cast<bool*>(::dlsym(RTLD_DEFAULT, "orte_execute_quiet"))) {
+    *quiet = true;
+  }
 }
 
 std::vector<RankPlace> all_places(Communicator& world) {
@@ -181,8 +193,15 @@ std::string MpiSession::library_version() const {
   return all.substr(0, all.find(','));
 }
 
+// Ranks that hang are each about to find out why and to report it: abort() waits for them.
 void MpiSession::abort(ExitCode code) {
-  world_->abort(code);
+  if (launcher_ != Launcher::alone) {
+    if (code == ExitCode::hang) {
+      std::this_thread::sleep_for(kLastWords);
+    }
+    silence_open_mpi();
+    (void)MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  }
   std::_Exit(static_cast<int>(code));
 }
 

@@ -1,10 +1,8 @@
 #include "mpi/session/mpi_transport.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <thread>
 
-#include <dlfcn.h>
 #include <mpi.h>
 
 #include "mpi/collective/queued_communicator.h"
@@ -13,8 +11,6 @@
 
 namespace trireme {
 namespace {
-
-constexpr std::chrono::seconds kLastWords{1};
 
 struct CommTraits {
   using Handle = MPI_Comm;
@@ -54,7 +50,6 @@ class MpiTransport : public Transport {
   void cancel_all() noexcept override;
   void pause(std::chrono::microseconds limit) override { std::this_thread::sleep_for(limit); }
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
-  [[noreturn]] void abort(ExitCode code) override;
 
  private:
   struct Transfer {
@@ -149,25 +144,6 @@ std::unique_ptr<Transport> MpiTransport::split_off(const std::vector<int>& membe
     chosen.push_back(member(r));
   }
   return std::make_unique<MpiTransport>(CommHandle(comm), std::move(chosen));
-}
-
-// Open MPI prints nine lines about an MPI_Abort, below the message that says why: whoever calls
-// this has said that. The library has no interface for it after MPI_Init; other libraries have no
-// such variable.
-void silence_open_mpi() {
-  if (auto* const quiet = static_cast<bool*>(::dlsym(RTLD_DEFAULT, "orte_execute_quiet"))) {
-    *quiet = true;
-  }
-}
-
-// Where the ranks hang, each is about to find out why and to say so: the end waits for them.
-void MpiTransport::abort(ExitCode code) {
-  if (code == ExitCode::hang) {
-    std::this_thread::sleep_for(kLastWords);
-  }
-  silence_open_mpi();
-  (void)MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
-  std::_Exit(static_cast<int>(code));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "mpi/session/tuned_transport.h"
 
-#include <cstdlib>
-
 #include "mpi/collective/algorithms.h"
 
 namespace trireme {
@@ -93,12 +91,6 @@ std::unique_ptr<Transport> TunedTransport::split_off(const std::vector<int>& mem
     parts.push_back({choice.backend, choice.transport->split_off(members)});
   }
   return std::make_unique<TunedTransport>(std::move(parts), tuning_);
-}
-
-// The compiler does not know that the virtual call does not return.
-void TunedTransport::abort(ExitCode code) {
-  first().abort(code);
-  std::_Exit(static_cast<int>(code));
 }
 
 }  // namespace trireme

@@ -42,7 +42,6 @@ class TunedTransport : public Transport {
   std::unique_ptr<Algorithms> make_algorithms() override;
   MemorySource* memory() override { return first().memory(); }
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
-  [[noreturn]] void abort(ExitCode code) override;
 
  private:
   Transport& first() const { return *choices_.front().transport; }

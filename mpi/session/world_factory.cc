@@ -90,7 +90,7 @@ std::unique_ptr<Transport> WorldFactory::make_shm() {
 // Collective over the ranks of a host.
 std::unique_ptr<Transport> WorldFactory::make_local(const std::vector<int>& local) {
   const std::unique_ptr<Communicator> host_group = control_.split(local.front(), 0, "host");
-  return make_shm_transport(*host_group, local, [this](ExitCode code) { control_.abort(code); });
+  return make_shm_transport(*host_group, local);
 }
 
 std::unique_ptr<Transport> WorldFactory::make_ucx() {

@@ -1,7 +1,5 @@
 #include "mpi/shm/shm_transport.h"
 
-#include <cstdlib>
-
 #include "mpi/collective/algorithms.h"
 #include "mpi/shm/inbox.h"
 #include "mpi/shm/outbox.h"
@@ -13,8 +11,8 @@ namespace {
 // Ids of sends are even, those of receives odd.
 class ShmTransport : public Transport {
  public:
-  ShmTransport(std::unique_ptr<ShmGroup> group, EndJob end_job)
-      : group_(std::move(group)), outbox_(*group_), inbox_(*group_), end_job_(std::move(end_job)) {}
+  explicit ShmTransport(std::unique_ptr<ShmGroup> group)
+      : group_(std::move(group)), outbox_(*group_), inbox_(*group_) {}
 
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
@@ -42,18 +40,13 @@ class ShmTransport : public Transport {
   MemorySource* memory() override { return &group_->node().arena(); }
 
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override {
-    return std::make_unique<ShmTransport>(group_->split(members), end_job_);
-  }
-  [[noreturn]] void abort(ExitCode code) override {
-    end_job_(code);
-    std::_Exit(static_cast<int>(code));
+    return std::make_unique<ShmTransport>(group_->split(members));
   }
 
  private:
   std::unique_ptr<ShmGroup> group_;
   Outbox outbox_;
   Inbox inbox_;
-  EndJob end_job_;
 };
 
 void ShmTransport::cancel_all() noexcept {
@@ -72,11 +65,10 @@ void ShmTransport::pause(std::chrono::microseconds limit) {
 }  // namespace
 
 std::unique_ptr<Transport> make_shm_transport(Communicator& host_group,
-                                              const std::vector<int>& world_ranks, EndJob end_job,
+                                              const std::vector<int>& world_ranks,
                                               const ShmOptions& options) {
   auto node = std::make_shared<ShmNode>(host_group, world_ranks, options);
-  return std::make_unique<ShmTransport>(ShmGroup::of_node(std::move(node), host_group),
-                                        std::move(end_job));
+  return std::make_unique<ShmTransport>(ShmGroup::of_node(std::move(node), host_group));
 }
 
 }  // namespace trireme

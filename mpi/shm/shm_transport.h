@@ -3,7 +3,6 @@
 // long as any communicator of the world.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -12,14 +11,11 @@
 
 namespace trireme {
 
-// How a rank ends the whole job: MPI's way where MPI started it.
-using EndJob = std::function<void(ExitCode)>;
-
 // Collective over host_group: all its ranks, which are of one host; rank r is world_ranks[r] of the
 // world. host_group is not needed afterwards. The same ConfigError on every rank where memory can't
 // be shared.
 std::unique_ptr<Transport> make_shm_transport(Communicator& host_group,
-                                              const std::vector<int>& world_ranks, EndJob end_job,
+                                              const std::vector<int>& world_ranks,
                                               const ShmOptions& options = {});
 
 }  // namespace trireme

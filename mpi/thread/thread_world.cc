@@ -11,8 +11,6 @@
 #include <thread>
 #include <tuple>
 
-#include <unistd.h>
-
 #include "mpi/collective/queued_communicator.h"
 
 namespace trireme {
@@ -161,7 +159,6 @@ class ThreadWorld::Link : public Transport {
   // See Bell: ranks may be many more than cores, and those that wait leave them to the others.
   bool wakes() const override { return true; }
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
-  [[noreturn]] void abort(ExitCode code) override { ::_exit(static_cast<int>(code)); }
 
  private:
   TransferId post(const Channel& channel, void* data, std::int64_t bytes, bool any_length,

@@ -22,7 +22,7 @@ class ThreadWorld {
   ~ThreadWorld();
 
   // Runs the function once a rank, on a thread of its own, and waits for all. Throws what the first
-  // rank to fail threw. abort() ends the process.
+  // rank to fail threw.
   void run(const std::function<void(Communicator&)>& rank_function);
   // The same over what `wrap` makes of each rank's transport.
   using Wrap = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)>;

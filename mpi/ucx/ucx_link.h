@@ -21,10 +21,9 @@ struct UcxMember {
 
 class UcxLink : public Transport {
  public:
-  UcxLink(Communicator& group, std::shared_ptr<UcxFabric> fabric, std::unique_ptr<UcxWorker> worker,
+  UcxLink(std::shared_ptr<UcxFabric> fabric, std::unique_ptr<UcxWorker> worker,
           std::vector<UcxMember> members, int rank)
-      : group_(group),
-        fabric_(std::move(fabric)),
+      : fabric_(std::move(fabric)),
         worker_(std::move(worker)),
         members_(std::move(members)),
         rank_(rank) {}
@@ -43,10 +42,6 @@ class UcxLink : public Transport {
   void pause(std::chrono::microseconds limit) override;
   void check_peers() override;
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
-  [[noreturn]] void abort(ExitCode code) override {
-    group_.abort(code);
-    std::_Exit(static_cast<int>(code));
-  }
 
  private:
   // The functions down to describe_loss() want the lock held.
@@ -83,7 +78,6 @@ class UcxLink : public Transport {
   // Drives the worker until `done()`, which is asked under the lock.
   void drive_until(const std::function<bool()>& done, int peer);
 
-  Communicator& group_;
   std::shared_ptr<UcxFabric> fabric_;
   std::mutex mutex_;  // guards the rest, of which the members never change
   std::unique_ptr<UcxWorker> worker_;

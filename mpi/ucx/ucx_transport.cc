@@ -180,7 +180,7 @@ std::unique_ptr<Transport> UcxLink::split_off(const std::vector<int>& members) {
   for (const int r : members) {
     chosen.push_back(member(r));
   }
-  return std::make_unique<UcxLink>(group_, fabric_, std::move(worker), std::move(chosen), own);
+  return std::make_unique<UcxLink>(fabric_, std::move(worker), std::move(chosen), own);
 }
 
 void check_ucx_here() { const UcxWorker worker(std::make_shared<UcxFabric>(1), 0, 1); }
@@ -199,7 +199,7 @@ std::unique_ptr<Transport> make_ucx_transport(Communicator& group, std::vector<i
   for (int r = 0; r < group.size(); ++r) {
     members.push_back({world_ranks[static_cast<std::size_t>(r)], group.host(r)});
   }
-  return std::make_unique<UcxLink>(group, std::move(fabric), std::move(worker), std::move(members),
+  return std::make_unique<UcxLink>(std::move(fabric), std::move(worker), std::move(members),
                                    group.rank());
 }
 

@@ -76,10 +76,6 @@ std::unique_ptr<Communicator> DryCommunicator::split(int, int, std::string_view)
   return std::make_unique<DryCommunicator>(rank_, size_, done_);
 }
 
-void DryCommunicator::abort(ExitCode) {
-  throw InternalError("a rank that is not there can't end the job");
-}
-
 DryParameters::DryParameters(ParameterStore& store, const ZeroLayout& layout, Pool& shared_pool)
     : store_(store),
       layout_(layout),

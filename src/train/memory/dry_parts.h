@@ -63,7 +63,6 @@ class DryCommunicator : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::string_view name) override;
   void set_sum_order(SumOrder) override {}
   void set_deadline(std::chrono::duration<double>) override {}
-  [[noreturn]] void abort(ExitCode code) override;
 
  private:
   Pending started() const;

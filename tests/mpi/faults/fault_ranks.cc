@@ -60,7 +60,7 @@ World make_two_hosts(MpiSession& session) {
   World world;
   world.control = std::make_unique<QueuedCommunicator>(make_mpi_transport(hosts), "control");
   const auto host_group = world.control->split(here.front(), 0, "host");
-  auto local = make_shm_transport(*host_group, here, [&](ExitCode code) { session.abort(code); });
+  auto local = make_shm_transport(*host_group, here);
   Watch watch = session.watch();
   watch.group = 1;
   world.all = std::make_unique<QueuedCommunicator>(

@@ -20,9 +20,7 @@ void ShmThreadWorld::run(const std::function<void(Communicator&)>& rank_function
   world_.run([&](Communicator& host_group) {
     std::vector<int> ranks(static_cast<std::size_t>(size_));
     std::iota(ranks.begin(), ranks.end(), 0);
-    const auto end = [](ExitCode code) { std::_Exit(static_cast<int>(code)); };
-    QueuedCommunicator comm(make_shm_transport(host_group, ranks, end, {kReserve, &table_}),
-                            "world");
+    QueuedCommunicator comm(make_shm_transport(host_group, ranks, {kReserve, &table_}), "world");
     rank_function(comm);
   });
 }

@@ -16,8 +16,7 @@ std::unique_ptr<Communicator> make_world() {
   Communicator& world = test_session().world();
   std::vector<int> ranks(static_cast<std::size_t>(world.size()));
   std::iota(ranks.begin(), ranks.end(), 0);
-  return std::make_unique<QueuedCommunicator>(
-      make_shm_transport(world, ranks, [](ExitCode code) { test_session().abort(code); }), "world");
+  return std::make_unique<QueuedCommunicator>(make_shm_transport(world, ranks), "world");
 }
 
 class OnShm : public testing::TestWithParam<CollectiveCase> {};
