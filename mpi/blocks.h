@@ -1,13 +1,14 @@
 // Checks and copies of the buffers that operations take (communicator.h). Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
-#include "mpi/communicator.h"
+#include "src/device/device.h"
 
 namespace trireme {
 
-// InternalError unless the counts fill the buffers, one a rank, the types agree, this rank's own
+// InternalError unless the counts fill the buffers, one per rank, the types agree, this rank's own
 // block has the same size on both sides, and the buffers do not overlap.
 void check_blocks(const ConstView& send, std::span<const std::int64_t> send_counts,
                   const View& recv, std::span<const std::int64_t> recv_counts, int size, int rank);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "mpi/blocks.h"
+#include "src/base/check.h"
+
 namespace trireme {
 namespace {
 
@@ -12,11 +15,83 @@ T all_reduced(Communicator& comm, T value, ReduceOp op) {
   return value;
 }
 
+void check_reducible(const View& data) {
+  const bool known = data.dtype == DType::f32 || data.dtype == DType::f64 ||
+                     data.dtype == DType::i32 || data.dtype == DType::i64 ||
+                     data.dtype == DType::bf16;
+  check(known, "a reduction is over f32, f64, i32, i64 or bf16");
+}
+
 View bytes_of(std::string& text) {
   return {text.data(), static_cast<std::int64_t>(text.size()), DType::u8, Device{}};
 }
 
 }  // namespace
+
+Pending Communicator::all_reduce(ConstView from, View into, ReduceOp op, Stream* after) {
+  check_reducible(into);
+  check(from.dtype == into.dtype && from.count == into.count,
+        "all_reduce reads and writes buffers of one type and size");
+  check(from.data == into.data || !overlap(from, into),
+        "the buffers of an all_reduce are the same or do not overlap");
+  return start(
+      {.kind = OperationKind::all_reduce, .from = from, .into = into, .op = op, .after = after});
+}
+
+Pending Communicator::reduce_scatter(View data, ReduceOp op, Stream* after) {
+  check_reducible(data);
+  check(data.count % size() == 0, "reduce_scatter takes one block per rank, all of equal size");
+  return start({.kind = OperationKind::reduce_scatter,
+                .from = data,
+                .into = data,
+                .op = op,
+                .after = after});
+}
+
+Pending Communicator::all_gather(View data, Stream* after) {
+  check(data.count % size() == 0, "all_gather takes one block per rank, all of equal size");
+  return start({.kind = OperationKind::all_gather, .from = data, .into = data, .after = after});
+}
+
+Pending Communicator::all_to_all(ConstView send, std::span<const std::int64_t> send_counts,
+                                 View recv, std::span<const std::int64_t> recv_counts,
+                                 Stream* after) {
+  check_blocks(send, send_counts, recv, recv_counts, size(), rank());
+  return start({.kind = OperationKind::all_to_all,
+                .from = send,
+                .into = recv,
+                .send_counts = send_counts,
+                .recv_counts = recv_counts,
+                .after = after});
+}
+
+Pending Communicator::broadcast(View data, int root, Stream* after) {
+  check(root >= 0 && root < size(), "the root is a rank of the group");
+  return start(
+      {.kind = OperationKind::broadcast, .from = data, .into = data, .peer = root, .after = after});
+}
+
+Pending Communicator::send(ConstView data, int to, int tag, Stream* after) {
+  check_peer(to, tag);
+  return start({.kind = OperationKind::send, .from = data, .peer = to, .tag = tag, .after = after});
+}
+
+Pending Communicator::recv(View data, int from, int tag, Stream* after) {
+  check_peer(from, tag);
+  return start({.kind = OperationKind::recv,
+                .from = data,
+                .into = data,
+                .peer = from,
+                .tag = tag,
+                .after = after});
+}
+
+Pending Communicator::barrier() { return start({}); }
+
+void Communicator::check_peer(int peer, int tag) const {
+  check(peer >= 0 && peer < size() && peer != rank(), "a peer is another rank of the group");
+  check(tag >= 0 && tag <= kMaxUserTag, "a tag lies between 0 and kMaxUserTag");
+}
 
 double all_reduce_value(Communicator& comm, double value, ReduceOp op) {
   return all_reduced(comm, value, op);

@@ -4,43 +4,38 @@
 #include "src/base/log.h"
 
 namespace trireme {
+namespace {
 
-SelfCommunicator::SelfCommunicator() : host_(host_name()) {}
+class UntilEvent : public Pending::Operation {
+ public:
+  explicit UntilEvent(StreamEvent event) : event_(std::move(event)) {}
+  bool reached() override { return event_.reached(); }
+  void wait() override { event_.wait(); }
+  void abandon() noexcept override {}
 
-const std::string& SelfCommunicator::host(int rank) const {
-  check(rank == 0, "the group has one rank");
-  return host_;
-}
+ private:
+  StreamEvent event_;
+};
 
-Pending SelfCommunicator::all_reduce(ConstView from, View into, ReduceOp) {
-  copy_block(from, into);
-  return {};
-}
-Pending SelfCommunicator::reduce_scatter(View, ReduceOp) { return {}; }
-Pending SelfCommunicator::all_gather(View) { return {}; }
-Pending SelfCommunicator::broadcast(View, int root) {
-  check(root == 0, "the root is a rank of the group");
-  return {};
-}
-Pending SelfCommunicator::send(ConstView, int, int) {
-  check(false, "a peer is another rank of the group");
-  return {};
-}
-Pending SelfCommunicator::recv(View, int, int) {
-  check(false, "a peer is another rank of the group");
-  return {};
-}
-Pending SelfCommunicator::barrier() { return {}; }
+}  // namespace
 
-Pending SelfCommunicator::all_to_all(ConstView send, std::span<const std::int64_t> send_counts,
-                                     View recv, std::span<const std::int64_t> recv_counts) {
-  check_blocks(send, send_counts, recv, recv_counts, 1, 0);
-  copy_block(send, recv);
-  return {};
-}
+SelfCommunicator::SelfCommunicator() : Communicator(GroupMembers::of_world(0, {host_name()})) {}
 
 std::unique_ptr<Communicator> SelfCommunicator::split(int, int, std::string_view) {
   return std::make_unique<SelfCommunicator>();
+}
+
+Pending run_alone(const OperationRequest& request) {
+  const auto copy = [from = request.from, into = request.into] { copy_block(from, into); };
+  if (request.after == nullptr) {
+    copy();
+    return {};
+  }
+  if (request.from.data != request.into.data) {
+    request.after->run(copy);
+  }
+  StreamEvent done = request.after->record();
+  return done.reached() ? Pending() : Pending(std::make_shared<UntilEvent>(std::move(done)));
 }
 
 }  // namespace trireme

@@ -7,24 +7,13 @@
 
 namespace trireme {
 
+// Runs an operation of a group of one rank: copies what this rank gives to where it receives, in
+// the order of the stream.
+Pending run_alone(const OperationRequest& request);
+
 class SelfCommunicator : public Communicator {
  public:
   SelfCommunicator();
-
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  const std::string& host(int rank) const override;
-
-  using Communicator::all_reduce;
-  Pending all_reduce(ConstView from, View into, ReduceOp op) override;
-  Pending reduce_scatter(View data, ReduceOp op) override;
-  Pending all_gather(View data) override;
-  Pending all_to_all(ConstView send, std::span<const std::int64_t> send_counts, View recv,
-                     std::span<const std::int64_t> recv_counts) override;
-  Pending broadcast(View data, int root) override;
-  Pending send(ConstView data, int to, int tag) override;
-  Pending recv(View data, int from, int tag) override;
-  Pending barrier() override;
 
   using Communicator::split;
   std::unique_ptr<Communicator> split(int color, int key, std::string_view name) override;
@@ -32,7 +21,7 @@ class SelfCommunicator : public Communicator {
   void set_deadline(std::chrono::duration<double>) override {}
 
  private:
-  std::string host_;
+  Pending start(const OperationRequest& request) override { return run_alone(request); }
 };
 
 }  // namespace trireme

@@ -72,10 +72,6 @@ void combine(const View& into, const void* other, ReduceOp op) {
   }
 }
 
-bool is_reducible(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
-}
-
 void widen(const bf16* from, float* to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     to[i] = to_float(from[i]);

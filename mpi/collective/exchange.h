@@ -50,7 +50,7 @@ class Exchange {
   int size() const { return transport_.size(); }
   const OperationLabel& label() const { return label_; }
   // "rank 3 (host n2)", of this group's rank.
-  std::string describe(int rank) const { return describe_rank(transport_, rank); }
+  std::string describe(int rank) const { return transport_.members().describe(rank); }
 
   // Any number of bytes up to kMaxTransferBytes.
   TransferId send(const void* data, std::int64_t bytes, int to, int tag = kCollectiveTag);

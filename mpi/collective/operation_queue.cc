@@ -51,7 +51,7 @@ class OperationQueue::Operation : public Pending::Operation {
       std::rethrow_exception(error_);
     }
   }
-  bool done() override { return is_done(); }
+  bool reached() override { return is_done(); }
   bool is_done() const { return finished_.load(); }
   void abandon() noexcept override {
     if (!is_done()) {
@@ -177,7 +177,7 @@ void OperationQueue::settle_started() {
 void OperationQueue::check_given_up() const {
   if (given_up_.load()) {
     throw CommError(fmt::format("{} stopped communicating after an error",
-                                describe_rank(transport_, transport_.rank())));
+                                transport_.members().describe(transport_.rank())));
   }
 }
 

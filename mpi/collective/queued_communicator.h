@@ -20,31 +20,15 @@ class QueuedCommunicator : public Communicator {
                      Exchange::Clock::duration deadline = kDefaultDeadline,
                      const Watch& watch = {});
 
-  int rank() const override { return transport_->rank(); }
-  int size() const override { return transport_->size(); }
-  const std::string& host(int rank) const override;
   MemorySource& memory() override;
-
-  using Communicator::all_reduce;
-  Pending all_reduce(ConstView from, View into, ReduceOp op) override;
-  Pending reduce_scatter(View data, ReduceOp op) override;
-  Pending all_gather(View data) override;
-  Pending all_to_all(ConstView send, std::span<const std::int64_t> send_counts, View recv,
-                     std::span<const std::int64_t> recv_counts) override;
-  Pending broadcast(View data, int root) override;
-  Pending send(ConstView data, int to, int tag) override;
-  Pending recv(View data, int from, int tag) override;
-  Pending barrier() override;
-
   using Communicator::split;
   std::unique_ptr<Communicator> split(int color, int key, std::string_view name) override;
   void set_sum_order(SumOrder order) override { order_ = order; }
   void set_deadline(std::chrono::duration<double> deadline) override;
 
  private:
-  Pending start(OperationKind kind, const ConstView& data, OperationQueue::Body body,
-                ReduceOp op = ReduceOp::sum, int root = 0);
-  void check_peer(int peer, int tag) const;
+  Pending start(const OperationRequest& request) override;
+  OperationQueue::Body body_of(const OperationRequest& request);
 
   std::unique_ptr<Transport> transport_;
   Exchange::Clock::duration deadline_;

@@ -8,9 +8,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "mpi/group_members.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -23,20 +23,20 @@ inline constexpr std::int64_t kMaxTransferBytes = std::int64_t{1} << 30;
 
 // Tags: one for all collectives, whose transfers match by order; a user's tag t travels as t + 1.
 inline constexpr int kCollectiveTag = 0;
-inline constexpr int kMaxUserTag = 16382;
 
 class Algorithms;
 class MemorySource;
 
 class Transport {
  public:
+  explicit Transport(GroupMembers members) : members_(std::move(members)) {}
   virtual ~Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
 
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
-  virtual const std::string& host(int rank) const = 0;
-  // The number of a rank of this group in the world: the one that people know.
-  virtual int world_rank(int rank) const = 0;
+  const GroupMembers& members() const { return members_; }
+  int rank() const { return members_.rank(); }
+  int size() const { return members_.size(); }
 
   // The buffers stay untouched by others until finished() or cancel_all().
   virtual TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) = 0;
@@ -69,9 +69,9 @@ class Transport {
   // The group of these ranks of this group, in this order; this rank is one of them. Every rank
   // of this group calls it at about the same time, each with its own group's members.
   virtual std::unique_ptr<Transport> split_off(const std::vector<int>& members) = 0;
-};
 
-// "rank 3 (host n2)", by the number in the world.
-std::string describe_rank(const Transport& transport, int rank);
+ private:
+  GroupMembers members_;
+};
 
 }  // namespace trireme

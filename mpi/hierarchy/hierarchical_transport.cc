@@ -6,17 +6,6 @@
 #include "src/base/check.h"
 
 namespace trireme {
-namespace {
-
-HostLayout layout_in(const Transport& network) {
-  std::vector<std::string> hosts;
-  for (int rank = 0; rank < network.size(); ++rank) {
-    hosts.push_back(network.host(rank));
-  }
-  return layout_of(hosts, network.rank());
-}
-
-}  // namespace
 
 std::unique_ptr<Transport> make_hierarchical_transport(std::unique_ptr<Transport> local,
                                                        std::unique_ptr<Transport> network) {
@@ -25,9 +14,10 @@ std::unique_ptr<Transport> make_hierarchical_transport(std::unique_ptr<Transport
 
 HierarchicalTransport::HierarchicalTransport(std::unique_ptr<Transport> local,
                                              std::unique_ptr<Transport> network)
-    : local_(std::move(local)),
+    : Transport(network->members()),
+      local_(std::move(local)),
       network_(std::move(network)),
-      layout_(layout_in(*network_)),
+      layout_(layout_of(network_->members().hosts(), network_->rank())),
       local_numbers_(static_cast<std::size_t>(network_->size()), -1) {
   check((local_ == nullptr ? 1 : local_->size()) == layout_.per_host(),
         "the local transport connects the ranks of this host");

@@ -17,11 +17,6 @@ class HierarchicalTransport : public Transport {
  public:
   HierarchicalTransport(std::unique_ptr<Transport> local, std::unique_ptr<Transport> network);
 
-  int rank() const override { return network_->rank(); }
-  int size() const override { return network_->size(); }
-  const std::string& host(int rank) const override { return network_->host(rank); }
-  int world_rank(int rank) const override { return network_->world_rank(rank); }
-
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override;
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override;
   TransferId start_recv_of_any_length(void* data, std::int64_t bytes, std::int64_t room, int from,

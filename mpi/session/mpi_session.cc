@@ -99,7 +99,7 @@ std::vector<RankPlace> all_places(Communicator& world) {
     const auto theirs = nlohmann::json::parse(texts[static_cast<std::size_t>(rank)]);
     RankPlace place;
     place.rank = rank;
-    place.host = world.host(rank);
+    place.host = world.members().host(rank);
     place.binding = {theirs.at(0), theirs.at(1), theirs.at(2), theirs.at(3)};
     places.push_back(std::move(place));
   }
@@ -167,15 +167,9 @@ std::unique_ptr<Communicator> MpiSession::make_world(Backend backend, const Tuni
       fmt::print(stderr, "warning: {}\n", text);
     }
   };
-  std::vector<std::string> hosts;
-  for (int rank = 0; rank < world_->size(); ++rank) {
-    hosts.push_back(world_->host(rank));
-  }
-  WorldFactory factory(*world_, std::move(hosts), warn_once);
   Watch own = watch();
   own.group = ++worlds_;
-  return std::make_unique<QueuedCommunicator>(factory.make(backend, tuning), "world",
-                                              kDefaultDeadline, own);
+  return WorldFactory(*world_, warn_once, own).make(backend, tuning);
 }
 
 const RankPlace& MpiSession::place() const {

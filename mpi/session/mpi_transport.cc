@@ -1,6 +1,5 @@
 #include "mpi/session/mpi_transport.h"
 
-#include <algorithm>
 #include <thread>
 
 #include <mpi.h>
@@ -19,24 +18,12 @@ struct CommTraits {
 };
 using CommHandle = UniqueHandle<CommTraits>;
 
-// A rank of the group: its number in the world and its host.
-struct Member {
-  int world_rank;
-  std::string host;
-};
-
 class MpiTransport : public Transport {
  public:
-  MpiTransport(CommHandle comm, std::vector<Member> members)
-      : comm_(std::move(comm)), members_(std::move(members)) {
+  MpiTransport(CommHandle comm, GroupMembers members)
+      : Transport(std::move(members)), comm_(std::move(comm)) {
     mpi_check(MPI_Comm_set_errhandler(comm_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    mpi_check(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
   }
-
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(members_.size()); }
-  int world_rank(int rank) const override { return member(rank).world_rank; }
-  const std::string& host(int rank) const override { return member(rank).host; }
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override;
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override;
@@ -58,13 +45,10 @@ class MpiTransport : public Transport {
     bool sends = false;
     bool any_length = false;
   };
-  const Member& member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }
   TransferId free_slot();
   Transfer& transfer(TransferId id) { return transfers_[static_cast<std::size_t>(id)]; }
 
   CommHandle comm_;
-  std::vector<Member> members_;
-  int rank_ = 0;
   std::vector<Transfer> transfers_;  // by id; MPI_REQUEST_NULL where free
   std::vector<TransferId> free_;
 };
@@ -135,27 +119,20 @@ void MpiTransport::cancel_all() noexcept {
 }
 
 std::unique_ptr<Transport> MpiTransport::split_off(const std::vector<int>& members) {
-  const auto own = std::find(members.begin(), members.end(), rank_) - members.begin();
+  GroupMembers chosen = this->members().subset(members);
   MPI_Comm comm = MPI_COMM_NULL;
-  mpi_check(MPI_Comm_split(comm_.get(), members.front(), static_cast<int>(own), &comm),
-            "MPI_Comm_split");
-  std::vector<Member> chosen;
-  for (const int r : members) {
-    chosen.push_back(member(r));
-  }
+  mpi_check(MPI_Comm_split(comm_.get(), members.front(), chosen.rank(), &comm), "MPI_Comm_split");
   return std::make_unique<MpiTransport>(CommHandle(comm), std::move(chosen));
 }
 
 }  // namespace
 
-std::unique_ptr<Transport> make_mpi_transport(std::vector<std::string> hosts) {
+std::unique_ptr<Transport> make_mpi_transport(const std::vector<std::string>& hosts) {
   MPI_Comm comm = MPI_COMM_NULL;
   mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
-  std::vector<Member> members;
-  for (std::string& host : hosts) {
-    members.push_back({static_cast<int>(members.size()), std::move(host)});
-  }
-  return std::make_unique<MpiTransport>(CommHandle(comm), std::move(members));
+  int rank = 0;
+  mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  return std::make_unique<MpiTransport>(CommHandle(comm), GroupMembers::of_world(rank, hosts));
 }
 
 }  // namespace trireme

@@ -13,6 +13,6 @@ namespace trireme {
 
 // All ranks of MPI_COMM_WORLD; hosts by rank. MPI is running and outlives the transport. Every rank
 // calls it.
-std::unique_ptr<Transport> make_mpi_transport(std::vector<std::string> hosts);
+std::unique_ptr<Transport> make_mpi_transport(const std::vector<std::string>& hosts);
 
 }  // namespace trireme

@@ -67,9 +67,9 @@ class TunedAlgorithms : public Algorithms {
 }  // namespace
 
 TunedTransport::TunedTransport(std::vector<Choice> choices, Tuning tuning)
-    : choices_(std::move(choices)), tuning_(std::move(tuning)) {
-  check(!choices_.empty(), "there is a backend to choose");
-}
+    : Transport(choices.at(0).transport->members()),
+      choices_(std::move(choices)),
+      tuning_(std::move(tuning)) {}
 
 void TunedTransport::cancel_all() noexcept {
   for (const Choice& choice : choices_) {

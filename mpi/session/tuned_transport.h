@@ -17,12 +17,8 @@ class TunedTransport : public Transport {
     Backend backend;
     std::unique_ptr<Transport> transport;  // of the whole group
   };
+  // There is at least one choice.
   TunedTransport(std::vector<Choice> choices, Tuning tuning);
-
-  int rank() const override { return first().rank(); }
-  int size() const override { return first().size(); }
-  const std::string& host(int rank) const override { return first().host(rank); }
-  int world_rank(int rank) const override { return first().world_rank(rank); }
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override {
     return first().start_send(data, bytes, to, tag);

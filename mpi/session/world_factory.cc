@@ -1,9 +1,9 @@
 #include "mpi/session/world_factory.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "mpi/agreement.h"
+#include "mpi/collective/queued_communicator.h"
 #include "mpi/hierarchy/hierarchical_transport.h"
 #include "mpi/session/mpi_transport.h"
 #include "mpi/session/tuned_transport.h"
@@ -12,21 +12,11 @@
 #include "src/base/error.h"
 
 namespace trireme {
-namespace {
 
-std::vector<int> numbers_up_to(int n) {
-  std::vector<int> numbers(static_cast<std::size_t>(n));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
-}
-
-}  // namespace
-
-std::unique_ptr<Transport> WorldFactory::make(Backend backend, const Tuning& tuning) {
-  if (backend == Backend::automatic && !tuning.entries.empty()) {
-    return make_tuned(tuning);
-  }
-  return make_one(backend);
+std::unique_ptr<Communicator> WorldFactory::make(Backend backend, const Tuning& tuning) {
+  const bool is_tuned = backend == Backend::automatic && !tuning.entries.empty();
+  return std::make_unique<QueuedCommunicator>(is_tuned ? make_tuned(tuning) : make_one(backend),
+                                              "world", kDefaultDeadline, watch_);
 }
 
 std::unique_ptr<Transport> WorldFactory::make_one(Backend backend) {
@@ -38,7 +28,7 @@ std::unique_ptr<Transport> WorldFactory::make_one(Backend backend) {
     case Backend::shm:
       return make_shm();
     case Backend::ucx:
-      return make_ucx();
+      return make_ucx_transport(control_);
     case Backend::hierarchical:
       return make_hierarchical();
   }
@@ -84,17 +74,7 @@ std::unique_ptr<Transport> WorldFactory::make_shm() {
           return host != hosts_.front();
         })));
   }
-  return make_local(numbers_up_to(control_.size()));
-}
-
-// Collective over the ranks of a host.
-std::unique_ptr<Transport> WorldFactory::make_local(const std::vector<int>& local) {
-  const std::unique_ptr<Communicator> host_group = control_.split(local.front(), 0, "host");
-  return make_shm_transport(*host_group, local);
-}
-
-std::unique_ptr<Transport> WorldFactory::make_ucx() {
-  return make_ucx_transport(control_, numbers_up_to(control_.size()));
+  return make_shm_transport(control_);
 }
 
 std::unique_ptr<Transport> WorldFactory::make_hierarchical() {
@@ -105,7 +85,9 @@ std::unique_ptr<Transport> WorldFactory::make_hierarchical() {
   std::string fault;
   std::unique_ptr<Transport> local;
   try {
-    local = make_local(layout.local);
+    const std::unique_ptr<Communicator> host_group =
+        control_.split(layout.local.front(), 0, "host");
+    local = make_shm_transport(*host_group);
   } catch (const ConfigError& error) {
     fault = error.what();
   }
@@ -115,7 +97,7 @@ std::unique_ptr<Transport> WorldFactory::make_hierarchical() {
   }
   std::unique_ptr<Transport> network;
   try {
-    network = make_ucx();
+    network = make_ucx_transport(control_);
   } catch (const ConfigError& error) {
     warn_(fmt::format("{}; data between hosts goes through MPI", error.what()));
     network = make_mpi_transport(hosts_);

@@ -39,10 +39,10 @@ ShmGroup::ShmGroup(std::shared_ptr<ShmNode> node, std::vector<int> members, int 
 std::unique_ptr<ShmGroup> ShmGroup::of_node(std::shared_ptr<ShmNode> node,
                                             Communicator& host_group) {
   std::vector<int> members;
-  for (int m = 0; m < node->size(); ++m) {
+  for (int m = 0; m < node->members().size(); ++m) {
     members.push_back(m);
   }
-  const int own = node->own();
+  const int own = node->members().rank();
   std::unique_ptr<ShmGroup> group(new ShmGroup(std::move(node), std::move(members), own));
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(group->size()));
   offsets[static_cast<std::size_t>(own)] = group->own_offset();
@@ -124,10 +124,6 @@ void* ShmGroup::take(std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   pieces_.push_back({data, bytes});
   return data;
-}
-
-std::string ShmGroup::describe(int r) const {
-  return fmt::format("rank {} (host {})", world_rank(r), host(r));
 }
 
 Offer& ShmGroup::offer(int owner, int reader) const {

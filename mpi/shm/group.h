@@ -25,9 +25,9 @@ class ShmGroup {
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(members_.size()); }
-  int world_rank(int r) const { return node_->world_rank(member(r)); }
-  const std::string& host(int r) const { return node_->host(member(r)); }
-  std::string describe(int r) const;
+  // As ranks of the world.
+  GroupMembers members() const { return node_->members().subset(members_); }
+  std::string describe(int r) const { return node_->members().describe(member(r)); }
   ShmNode& node() const { return *node_; }
   const Segment& segment(int r) const { return node_->segment(member(r)); }
 

@@ -49,19 +49,13 @@ std::string agreed_fault(Communicator& group, const std::function<void()>& work)
 
 }  // namespace
 
-ShmNode::ShmNode(Communicator& host_group, const std::vector<int>& world_ranks,
-                 const ShmOptions& options)
-    : own_(host_group.rank()),
+ShmNode::ShmNode(Communicator& host_group, const ShmOptions& options)
+    : members_(host_group.members()),
       uncaught_at_start_(std::uncaught_exceptions()),
       crowded_(host_group.size() > ::sysconf(_SC_NPROCESSORS_ONLN)),
       cache_bytes_(cache_of_host()),
-      members_(static_cast<std::size_t>(host_group.size())) {
-  check(world_ranks.size() == members_.size(), "every member has a number in the world");
-  for (int m = 0; m < size(); ++m) {
-    members_[static_cast<std::size_t>(m)].world_rank = world_ranks[static_cast<std::size_t>(m)];
-    members_[static_cast<std::size_t>(m)].host = host_group.host(m);
-  }
-  std::shared_ptr<Segment>& own = members_[static_cast<std::size_t>(own_)].segment;
+      peers_(static_cast<std::size_t>(host_group.size())) {
+  std::shared_ptr<Segment>& own = peers_[static_cast<std::size_t>(members_.rank())].segment;
   std::string fault = agreed_fault(host_group, [&] {
     own = Segment::make(options.reserve_bytes > 0 ? options.reserve_bytes
                                                   : default_reserve(host_group.size()));
@@ -86,14 +80,14 @@ ShmNode::ShmNode(Communicator& host_group, const std::vector<int>& world_ranks,
 
 // What the first group will take: where there is no room for that, other transports do better.
 void ShmNode::make_room() {
-  const std::int64_t bytes = GroupLayout(size()).bytes;
+  const std::int64_t bytes = GroupLayout(members_.size()).bytes;
   arena_->give_back(arena_->take(bytes), bytes);
 }
 
 ShmNode::~ShmNode() {
   if (std::uncaught_exceptions() > uncaught_at_start_) {
-    segment(own_).header().ended_early.store(1);
-    for (int m = 0; m < size(); ++m) {
+    segment(members_.rank()).header().ended_early.store(1);
+    for (int m = 0; m < members_.size(); ++m) {
       ring(m);
     }
   }
@@ -101,29 +95,29 @@ ShmNode::~ShmNode() {
 
 std::string ShmNode::find_peers(const std::vector<std::string>& addresses,
                                 const SegmentTable* table) {
-  for (int m = 0; m < size(); ++m) {
-    if (m != own_) {
+  for (int m = 0; m < members_.size(); ++m) {
+    if (m != members_.rank()) {
       const auto address = SegmentAddress::parse(addresses[static_cast<std::size_t>(m)]);
-      find_peer(members_[static_cast<std::size_t>(m)], address, table);
+      find_peer(m, address, table);
     }
   }
   return "";
 }
 
-void ShmNode::find_peer(Member& member, const SegmentAddress& address,
-                        const SegmentTable* table) const {
+void ShmNode::find_peer(int member, const SegmentAddress& address, const SegmentTable* table) {
+  Peer& peer = peers_[static_cast<std::size_t>(member)];
   if (table != nullptr && address.pid == ::getpid()) {
-    member.segment = table->find(address);
-    check(member.segment != nullptr, "ranks of one process share a table");
+    peer.segment = table->find(address);
+    check(peer.segment != nullptr, "ranks of one process share a table");
     return;
   }
-  member.segment = Segment::open(address);
-  member.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, address.pid, 0U)));
-  if (!member.process) {
-    throw ConfigError(fmt::format(
-        "rank {} (host {}), process {}, cannot be watched (pidfd_open: {}): this needs Linux 5.3 "
-        "or newer, and a container must allow it; otherwise set comm.backend=mpi",
-        member.world_rank, member.host, address.pid, std::strerror(errno)));
+  peer.segment = Segment::open(address);
+  peer.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, address.pid, 0U)));
+  if (!peer.process) {
+    throw ConfigError(
+        fmt::format("{}, process {}, cannot be watched (pidfd_open: {}): this needs Linux 5.3 "
+                    "or newer, and a container must allow it; otherwise set comm.backend=mpi",
+                    members_.describe(member), address.pid, std::strerror(errno)));
   }
 }
 
@@ -156,7 +150,7 @@ void ShmNode::ring(int member) const {
 // The bell's count is read before the last look: a ring after it changes the count, and a ring
 // before it was for something that stirred() sees.
 void ShmNode::sleep(std::chrono::microseconds limit, const std::function<bool()>& stirred) const {
-  SegmentHeader& header = segment(own_).header();
+  SegmentHeader& header = segment(members_.rank()).header();
   const std::uint32_t count = header.bell.load();
   header.sleepers.fetch_add(1);
   if (!stirred()) {
@@ -169,7 +163,7 @@ void ShmNode::sleep(std::chrono::microseconds limit, const std::function<bool()>
 
 // A process that left on an error ends the job itself, or lives on; it is not dead.
 bool ShmNode::is_dead(int member) const {
-  const Member& peer = at(member);
+  const Peer& peer = at(member);
   if (!peer.process) {
     return peer.segment->header().ended_early.load() != 0;
   }

@@ -25,18 +25,16 @@ struct ShmOptions {
 
 class ShmNode {
  public:
-  // Collective over host_group, whose rank r is world_ranks[r] of the world. The same ConfigError
-  // on every rank if one of them can't map a peer, or has no memory for the first group.
-  ShmNode(Communicator& host_group, const std::vector<int>& world_ranks, const ShmOptions& options);
+  // Collective over host_group. The same ConfigError on every rank if one of them can't map a peer,
+  // or has no memory for the first group.
+  ShmNode(Communicator& host_group, const ShmOptions& options);
   // Peers of the same process learn from it that an error ended this rank.
   ~ShmNode();
   ShmNode(const ShmNode&) = delete;
   ShmNode& operator=(const ShmNode&) = delete;
 
-  int own() const { return own_; }
-  int size() const { return static_cast<int>(members_.size()); }
-  int world_rank(int member) const { return at(member).world_rank; }
-  const std::string& host(int member) const { return at(member).host; }
+  // All ranks of the node; `member` below is a rank's number among them.
+  const GroupMembers& members() const { return members_; }
   // More ranks than processors: whoever waits lets others run.
   bool crowded() const { return crowded_; }
   // Of the last-level cache, which its members share at best.
@@ -62,9 +60,7 @@ class ShmNode {
   bool is_dead(int member) const;
 
  private:
-  struct Member {
-    int world_rank = 0;
-    std::string host;
+  struct Peer {
     std::shared_ptr<Segment> segment;
     FileDescriptor process;  // a pidfd; none for this process
   };
@@ -74,15 +70,15 @@ class ShmNode {
     int ranks;
   };
   void make_room();
-  const Member& at(int member) const { return members_.at(static_cast<std::size_t>(member)); }
+  const Peer& at(int member) const { return peers_.at(static_cast<std::size_t>(member)); }
   std::string find_peers(const std::vector<std::string>& addresses, const SegmentTable* table);
-  void find_peer(Member& member, const SegmentAddress& address, const SegmentTable* table) const;
+  void find_peer(int member, const SegmentAddress& address, const SegmentTable* table);
 
-  int own_;
+  GroupMembers members_;
   int uncaught_at_start_;
   bool crowded_;
   std::int64_t cache_bytes_;
-  std::vector<Member> members_;
+  std::vector<Peer> peers_;  // this rank included
   std::unique_ptr<Arena> arena_;
   std::mutex mutex_;  // guards retired_
   std::vector<Retired> retired_;

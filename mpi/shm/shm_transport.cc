@@ -12,12 +12,7 @@ namespace {
 class ShmTransport : public Transport {
  public:
   explicit ShmTransport(std::unique_ptr<ShmGroup> group)
-      : group_(std::move(group)), outbox_(*group_), inbox_(*group_) {}
-
-  int rank() const override { return group_->rank(); }
-  int size() const override { return group_->size(); }
-  int world_rank(int rank) const override { return group_->world_rank(rank); }
-  const std::string& host(int rank) const override { return group_->host(rank); }
+      : Transport(group->members()), group_(std::move(group)), outbox_(*group_), inbox_(*group_) {}
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override {
     return 2 * outbox_.start(data, bytes, to, tag);
@@ -64,10 +59,8 @@ void ShmTransport::pause(std::chrono::microseconds limit) {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_shm_transport(Communicator& host_group,
-                                              const std::vector<int>& world_ranks,
-                                              const ShmOptions& options) {
-  auto node = std::make_shared<ShmNode>(host_group, world_ranks, options);
+std::unique_ptr<Transport> make_shm_transport(Communicator& host_group, const ShmOptions& options) {
+  auto node = std::make_shared<ShmNode>(host_group, options);
   return std::make_unique<ShmTransport>(ShmGroup::of_node(std::move(node), host_group));
 }
 

@@ -11,11 +11,9 @@
 
 namespace trireme {
 
-// Collective over host_group: all its ranks, which are of one host; rank r is world_ranks[r] of the
-// world. host_group is not needed afterwards. The same ConfigError on every rank where memory can't
-// be shared.
+// Collective over host_group: all its ranks, which are of one host. host_group is not needed
+// afterwards. The same ConfigError on every rank where memory can't be shared.
 std::unique_ptr<Transport> make_shm_transport(Communicator& host_group,
-                                              const std::vector<int>& world_ranks,
                                               const ShmOptions& options = {});
 
 }  // namespace trireme

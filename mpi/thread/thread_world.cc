@@ -124,30 +124,23 @@ std::vector<std::optional<FlightReport>> ThreadWorld::Shared::ask(const FlightQu
 
 class ThreadWorld::Link : public Transport {
  public:
-  Link(std::shared_ptr<Shared> shared, int group, std::vector<int> members, int rank)
-      : shared_(std::move(shared)), group_(group), members_(std::move(members)), rank_(rank) {
+  Link(std::shared_ptr<Shared> shared, int group, GroupMembers members)
+      : Transport(std::move(members)), shared_(std::move(shared)), group_(group) {
     const std::lock_guard lock(shared_->mutex);
     std::erase_if(shared_->bells, [](const auto& bell) { return bell.expired(); });
     shared_->bells.push_back(bell_);
   }
 
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(members_.size()); }
-  int world_rank(int rank) const override { return members_.at(static_cast<std::size_t>(rank)); }
-  const std::string& host(int rank) const override {
-    return shared_->hosts[static_cast<std::size_t>(world_rank(rank))];
-  }
-
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override {
     // The pointer is only read from: it is the sending half of the pair.
-    return post({group_, rank_, to, tag}, const_cast<void*>(data), bytes, false, &Posted::sends);
+    return post({group_, rank(), to, tag}, const_cast<void*>(data), bytes, false, &Posted::sends);
   }
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override {
-    return post({group_, from, rank_, tag}, data, bytes, false, &Posted::recvs);
+    return post({group_, from, rank(), tag}, data, bytes, false, &Posted::recvs);
   }
   TransferId start_recv_of_any_length(void* data, std::int64_t, std::int64_t room, int from,
                                       int tag) override {
-    return post({group_, from, rank_, tag}, data, room, true, &Posted::recvs);
+    return post({group_, from, rank(), tag}, data, room, true, &Posted::recvs);
   }
   bool finished(TransferId id) override;
   void cancel_all() noexcept override;
@@ -166,8 +159,6 @@ class ThreadWorld::Link : public Transport {
 
   std::shared_ptr<Shared> shared_;
   int group_;
-  std::vector<int> members_;  // ranks of the world
-  int rank_;
   BellPtr bell_ = std::make_shared<Bell>();
   int splits_ = 0;
   TransferId next_id_ = 0;
@@ -216,13 +207,9 @@ void ThreadWorld::Link::cancel_all() noexcept {
 }
 
 std::unique_ptr<Transport> ThreadWorld::Link::split_off(const std::vector<int>& members) {
-  std::vector<int> in_world;
-  for (const int member : members) {
-    in_world.push_back(world_rank(member));
-  }
-  const int group = shared_->group_of_split(group_, splits_++, in_world.front());
-  const auto own = std::find(members.begin(), members.end(), rank_) - members.begin();
-  return std::make_unique<Link>(shared_, group, std::move(in_world), static_cast<int>(own));
+  GroupMembers chosen = this->members().subset(members);
+  const int group = shared_->group_of_split(group_, splits_++, chosen.world_rank(0));
+  return std::make_unique<Link>(shared_, group, std::move(chosen));
 }
 
 ThreadWorld::ThreadWorld(int size, std::vector<std::string> hosts)
@@ -252,17 +239,14 @@ void ThreadWorld::run(const std::function<void(Communicator&)>& rank_function) {
 void ThreadWorld::run_over(const Wrap& wrap,
                            const std::function<void(Communicator&)>& rank_function) {
   const int size = static_cast<int>(shared_->hosts.size());
-  std::vector<int> everybody(static_cast<std::size_t>(size));
-  for (int rank = 0; rank < size; ++rank) {
-    everybody[static_cast<std::size_t>(rank)] = rank;
-  }
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([this, &wrap, &rank_function, &everybody, rank] {
+    threads.emplace_back([this, &wrap, &rank_function, rank] {
       try {
         const Watch watch{&recorder(rank), shared_.get(), 0};
-        QueuedCommunicator comm(wrap(std::make_unique<Link>(shared_, 0, everybody, rank)), "world",
-                                kDefaultDeadline, watch);
+        auto link =
+            std::make_unique<Link>(shared_, 0, GroupMembers::of_world(rank, shared_->hosts));
+        QueuedCommunicator comm(wrap(std::move(link)), "world", kDefaultDeadline, watch);
         rank_function(comm);
       } catch (const std::exception& error) {
         shared_->report(rank, std::current_exception(), error.what());

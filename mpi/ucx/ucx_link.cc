@@ -73,7 +73,7 @@ TransferId UcxLink::start(const void* data, std::int64_t bytes, int to, std::uin
   param.cb.send = on_sent;
   param.user_data = &transfer(id);
   took_off(transfer(id), ucp_tag_send_nbx(endpoint, data, static_cast<std::size_t>(bytes),
-                                          wire_tag(rank_, tag), &param));
+                                          wire_tag(rank(), tag), &param));
   return id;
 }
 
@@ -141,7 +141,7 @@ void UcxLink::check_outcome(const Transfer& transfer) const {
                         ? describe_loss(transfer.peer, state)
                         : fmt::format("the transfer {} {} failed: {}{}",
                                       transfer.sends ? "to" : "from",
-                                      describe_rank(*this, transfer.peer),
+                                      members().describe(transfer.peer),
                                       ucs_status_string(transfer.status), last_ucx_message()));
   }
   if (!transfer.sends &&
@@ -160,11 +160,11 @@ std::string UcxLink::describe_loss(int peer, UcxWorker::PeerState state) const {
              ? fmt::format(
                    "{} has left the group: it ended, or gave up after an error that it "
                    "reported itself",
-                   describe_rank(*this, peer))
+                   members().describe(peer))
              : fmt::format(
                    "{} is gone: UCX lost the connection to it ({}). Look at what it printed "
                    "last and whether its host is alive",
-                   describe_rank(*this, peer), ucs_status_string(worker_->error(peer)));
+                   members().describe(peer), ucs_status_string(worker_->error(peer)));
 }
 
 // A rank that left in good order had nothing more to do for others.

@@ -13,25 +13,11 @@
 
 namespace trireme {
 
-// A rank of the group: its number in the world and its host.
-struct UcxMember {
-  int world_rank;
-  std::string host;
-};
-
 class UcxLink : public Transport {
  public:
   UcxLink(std::shared_ptr<UcxFabric> fabric, std::unique_ptr<UcxWorker> worker,
-          std::vector<UcxMember> members, int rank)
-      : fabric_(std::move(fabric)),
-        worker_(std::move(worker)),
-        members_(std::move(members)),
-        rank_(rank) {}
-
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(members_.size()); }
-  int world_rank(int rank) const override { return member(rank).world_rank; }
-  const std::string& host(int rank) const override { return member(rank).host; }
+          GroupMembers members)
+      : Transport(std::move(members)), fabric_(std::move(fabric)), worker_(std::move(worker)) {}
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override;
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override;
@@ -55,7 +41,6 @@ class UcxLink : public Transport {
     bool any_length = false;  // a receive that takes what comes
     bool in_progress() const { return status == UCS_INPROGRESS; }
   };
-  const UcxMember& member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }
   Transfer& transfer(TransferId id) { return transfers_[static_cast<std::size_t>(id)]; }
   TransferId new_transfer(std::int64_t bytes, int peer, bool sends);
   TransferId start(const void* data, std::int64_t bytes, int to, std::uint32_t tag);
@@ -79,10 +64,8 @@ class UcxLink : public Transport {
   void drive_until(const std::function<bool()>& done, int peer);
 
   std::shared_ptr<UcxFabric> fabric_;
-  std::mutex mutex_;  // guards the rest, of which the members never change
+  std::mutex mutex_;  // guards the rest
   std::unique_ptr<UcxWorker> worker_;
-  std::vector<UcxMember> members_;
-  int rank_;
   std::deque<Transfer> transfers_;  // by id; UCX holds their addresses
   std::vector<TransferId> free_;
 };

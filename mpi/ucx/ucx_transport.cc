@@ -1,6 +1,5 @@
 #include "mpi/ucx/ucx_transport.h"
 
-#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -98,7 +97,7 @@ void UcxLink::drive_until(const std::function<bool()>& done, int peer) {
     }
     if (Clock::now() > end) {
       throw Hang(fmt::format("{}: cannot split the group: {} did not answer in time",
-                             describe_rank(*this, rank_), describe_rank(*this, peer)));
+                             members().describe(rank()), members().describe(peer)));
     }
     return false;
   };
@@ -157,7 +156,7 @@ void UcxLink::finish_text(TransferId id) {
 // Over the first of them, which tells everybody all: two messages a member.
 std::vector<std::string> UcxLink::exchange_texts(const std::string& own,
                                                  const std::vector<int>& members) {
-  if (members.front() != rank_) {
+  if (members.front() != rank()) {
     send_text(own, members.front());
     return unpacked(receive_text(members.front()));
   }
@@ -172,21 +171,15 @@ std::vector<std::string> UcxLink::exchange_texts(const std::string& own,
 }
 
 std::unique_ptr<Transport> UcxLink::split_off(const std::vector<int>& members) {
-  const int own =
-      static_cast<int>(std::find(members.begin(), members.end(), rank_) - members.begin());
-  auto worker = std::make_unique<UcxWorker>(fabric_, own, static_cast<int>(members.size()));
+  GroupMembers chosen = this->members().subset(members);
+  auto worker = std::make_unique<UcxWorker>(fabric_, chosen.rank(), chosen.size());
   worker->introduce(exchange_texts(worker->address(), members));
-  std::vector<UcxMember> chosen;
-  for (const int r : members) {
-    chosen.push_back(member(r));
-  }
-  return std::make_unique<UcxLink>(fabric_, std::move(worker), std::move(chosen), own);
+  return std::make_unique<UcxLink>(fabric_, std::move(worker), std::move(chosen));
 }
 
 void check_ucx_here() { const UcxWorker worker(std::make_shared<UcxFabric>(1), 0, 1); }
 
-std::unique_ptr<Transport> make_ucx_transport(Communicator& group, std::vector<int> world_ranks) {
-  check(static_cast<int>(world_ranks.size()) == group.size(), "every rank has a number");
+std::unique_ptr<Transport> make_ucx_transport(Communicator& group) {
   std::shared_ptr<UcxFabric> fabric;
   std::unique_ptr<UcxWorker> worker;
   agree_on_success(group, [&] {
@@ -195,12 +188,7 @@ std::unique_ptr<Transport> make_ucx_transport(Communicator& group, std::vector<i
   });
   worker->introduce(all_gather_text(group, worker->address()));
   agree_on_success(group, [&] { connect_some(group, *worker); });
-  std::vector<UcxMember> members;
-  for (int r = 0; r < group.size(); ++r) {
-    members.push_back({world_ranks[static_cast<std::size_t>(r)], group.host(r)});
-  }
-  return std::make_unique<UcxLink>(std::move(fabric), std::move(worker), std::move(members),
-                                   group.rank());
+  return std::make_unique<UcxLink>(std::move(fabric), std::move(worker), group.members());
 }
 
 }  // namespace trireme

@@ -18,11 +18,11 @@ namespace trireme {
 
 class Communicator;
 
-// The ranks of `group`, over UCX; world_ranks[r] is the number of its rank r in the world.
+// The ranks of `group`, over UCX.
 // Collective over `group`, which exchanges the addresses and is not needed afterwards. ConfigError
 // on every rank, with what to set, where the fabric that was asked for is not there on one of them,
 // or where trireme was built without UCX.
-std::unique_ptr<Transport> make_ucx_transport(Communicator& group, std::vector<int> world_ranks);
+std::unique_ptr<Transport> make_ucx_transport(Communicator& group);
 
 // ConfigError, with what to set, where nothing of what UCX_TLS and UCX_NET_DEVICES name is here.
 // For who is about to let MPI use UCX; nothing where trireme was built without it.

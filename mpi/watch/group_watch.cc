@@ -61,13 +61,11 @@ std::string blame(const OperationLabel& label, const std::string& name, const Gr
                                           label.number, format_bytes(label.bytes), name);
   std::vector<std::string> culprits;
   int unnamed = 0;
-  for (std::size_t i = 0; i < members.world_ranks.size(); ++i) {
-    const int rank = members.world_ranks[i];
-    const bool sides = is_collective(label.kind) || static_cast<int>(i) == label.root;
-    if (static_cast<int>(i) == members.own || !sides) {
+  for (int rank = 0; rank < members.size(); ++rank) {
+    if (rank == members.rank() || (!is_collective(label.kind) && rank != label.root)) {
       continue;
     }
-    const auto at = static_cast<std::size_t>(rank);
+    const auto at = static_cast<std::size_t>(members.world_rank(rank));
     std::string text;
     if (at >= answers.size() || !answers[at]) {
       text = fmt::format("did not answer within {}: it is stopped, or its host is gone",
@@ -79,7 +77,7 @@ std::string blame(const OperationLabel& label, const std::string& name, const Gr
                          last_entered(*answers[at]));
     }
     if (!text.empty() && static_cast<int>(culprits.size()) < kMostCulprits) {
-      culprits.push_back(fmt::format("rank {} (host {}) {}", rank, members.hosts[i], text));
+      culprits.push_back(fmt::format("{} {}", members.describe(rank), text));
     } else if (!text.empty()) {
       ++unnamed;
     }
@@ -91,10 +89,10 @@ std::string blame(const OperationLabel& label, const std::string& name, const Gr
                      unnamed == 0 ? "" : fmt::format("; and {}", counted(unnamed, "more rank")));
 }
 
-GroupWatch::GroupWatch(const Watch& watch, GroupMembers members)
+GroupWatch::GroupWatch(const Watch& watch, const std::string& name, GroupMembers members)
     : watch_(watch),
       members_(std::move(members)),
-      group_(watch.recorder->add_group(watch.group, members_.name, members_.world_ranks)) {
+      group_(watch.recorder->add_group(watch.group, name, members_.world_ranks())) {
   watch_.group = group_.id;
 }
 

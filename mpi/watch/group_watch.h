@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi/group_members.h"
 #include "mpi/watch/flight_recorder.h"
 #include "mpi/watch/inquiry.h"
 
@@ -17,21 +18,13 @@ struct Watch {
   std::uint64_t group = 0;  // the group's id, the same on all its ranks; 0: a world
 };
 
-// The ranks of a group, in order: their numbers in the world and their hosts.
-struct GroupMembers {
-  std::string name;
-  int own = 0;  // this rank's place
-  std::vector<int> world_ranks;
-  std::vector<std::string> hosts;
-};
-
 class GroupWatch {
  public:
   // How long the others may take to answer.
   static constexpr std::chrono::seconds kPatience{3};
 
   // watch.recorder is there.
-  GroupWatch(const Watch& watch, GroupMembers members);
+  GroupWatch(const Watch& watch, const std::string& name, GroupMembers members);
   ~GroupWatch() { watch_.recorder->group_ended(group_); }
   GroupWatch(const GroupWatch&) = delete;
   GroupWatch& operator=(const GroupWatch&) = delete;

@@ -3,26 +3,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
-#include "mpi/communicator.h"
+#include "mpi/operation_request.h"
 
 namespace trireme {
-
-enum class OperationKind : std::uint8_t {
-  all_reduce,
-  reduce_scatter,
-  all_gather,
-  all_to_all,
-  broadcast,
-  barrier,
-  send,
-  recv
-};
-
-std::string_view name_of(OperationKind kind);
-std::string_view name_of(ReduceOp op);
-constexpr bool is_collective(OperationKind kind) { return kind < OperationKind::send; }
 
 // What a collective operation is: the same on all ranks of the group, or they are out of step.
 struct OperationLabel {

@@ -1,4 +1,4 @@
-// Where memory lives and work runs.
+// Device: where memory lives and work runs; View: elements in its memory.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,6 @@ struct Device {
   DeviceKind kind = DeviceKind::cpu;
   int index = 0;
   friend bool operator==(const Device&, const Device&) = default;
-};
-
-// Ordered work on one device. On the CPU a kernel runs at once, on `threads` threads, and has
-// finished when the call returns. Owned by the training loop; used by one thread at a time.
-class Stream {
- public:
-  Stream(Device device, int threads) : device_(device), threads_(threads) {}
-  Device device() const { return device_; }
-  int threads() const { return threads_; }
-
- private:
-  Device device_;
-  int threads_;
 };
 
 // Elements of one type on one device, owned by somebody else.

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/device/device.h"
+#include "src/device/stream.h"
 #include "src/kernels/kernel_arguments.h"
 
 namespace trireme {

@@ -9,7 +9,7 @@ namespace trireme {
 std::vector<CollectiveCase> all_cases() {
   std::vector<CollectiveCase> cases;
   for (const auto& list : {reduction_cases(), movement_cases(), group_cases(), memory_cases(),
-                           fault_cases(), desync_cases()}) {
+                           stream_cases(), fault_cases(), desync_cases()}) {
     cases.insert(cases.end(), list.begin(), list.end());
   }
   return cases;

@@ -19,6 +19,7 @@ std::vector<CollectiveCase> reduction_cases();
 std::vector<CollectiveCase> movement_cases();
 std::vector<CollectiveCase> group_cases();
 std::vector<CollectiveCase> memory_cases();
+std::vector<CollectiveCase> stream_cases();
 std::vector<CollectiveCase> fault_cases();
 std::vector<CollectiveCase> desync_cases();
 std::vector<CollectiveCase> all_cases();

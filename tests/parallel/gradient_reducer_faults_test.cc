@@ -17,12 +17,13 @@ using testing::HasSubstr;
 // A communicator that notes when its reductions start.
 class Recorder : public SelfCommunicator {
  public:
-  using SelfCommunicator::all_reduce;
-  Pending all_reduce(ConstView, View data, ReduceOp) override {
-    counts.push_back(data.count);
+  std::vector<std::int64_t> counts;
+
+ private:
+  Pending start(const OperationRequest& request) override {
+    counts.push_back(request.into.count);
     return {};
   }
-  std::vector<std::int64_t> counts;
 };
 
 TEST(GradientReducerOverlap, ReducesWhileBackwardRuns) {
@@ -112,13 +113,11 @@ TEST(GradientReducerFaults, ErrorsEndTheStepOnAllRanks) {
 class SlowReduction : public Pending::Operation {
  public:
   void wait() override { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
-  bool done() override { return false; }
+  bool reached() override { return false; }
   void abandon() noexcept override {}
 };
 class SlowCommunicator : public SelfCommunicator {
- public:
-  using SelfCommunicator::all_reduce;
-  Pending all_reduce(ConstView, View, ReduceOp) override {
+  Pending start(const OperationRequest&) override {
     return Pending(std::make_shared<SlowReduction>());
   }
 };

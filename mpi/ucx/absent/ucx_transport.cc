@@ -3,7 +3,7 @@
 
 namespace trireme {
 
-std::unique_ptr<Transport> make_ucx_transport(Communicator&, std::vector<int>) {
+std::unique_ptr<Transport> make_ucx_transport(Communicator&) {
   throw ConfigError(
       "this trireme was built without UCX: install libucx-dev and build again, or set "
       "comm.backend to auto, mpi or shm");

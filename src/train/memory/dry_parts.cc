@@ -59,7 +59,7 @@ namespace {
 class Waited : public Pending::Operation {
  public:
   void wait() override { done_ = true; }
-  bool done() override { return done_; }
+  bool reached() override { return done_; }
   void abandon() noexcept override {}
 
  private:
@@ -68,12 +68,17 @@ class Waited : public Pending::Operation {
 
 }  // namespace
 
-Pending DryCommunicator::started() const {
+DryCommunicator::DryCommunicator(int rank, int size, Done done)
+    : Communicator(GroupMembers::of_world(
+          rank, std::vector<std::string>(static_cast<std::size_t>(size), "nowhere"))),
+      done_(done) {}
+
+Pending DryCommunicator::start(const OperationRequest&) {
   return done_ == Done::at_once ? Pending() : Pending(std::make_shared<Waited>());
 }
 
 std::unique_ptr<Communicator> DryCommunicator::split(int, int, std::string_view) {
-  return std::make_unique<DryCommunicator>(rank_, size_, done_);
+  return std::make_unique<DryCommunicator>(rank(), size(), done_);
 }
 
 DryParameters::DryParameters(ParameterStore& store, const ZeroLayout& layout, Pool& shared_pool)

@@ -40,24 +40,7 @@ class DryCommunicator : public Communicator {
  public:
   // When operations are found to be done: at once, or not before somebody waits for them.
   enum class Done : std::uint8_t { at_once, when_waited_for };
-  DryCommunicator(int rank, int size, Done done) : rank_(rank), size_(size), done_(done) {}
-
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  const std::string& host(int) const override { return host_; }
-
-  using Communicator::all_reduce;
-  Pending all_reduce(ConstView, View, ReduceOp) override { return started(); }
-  Pending reduce_scatter(View, ReduceOp) override { return started(); }
-  Pending all_gather(View) override { return started(); }
-  Pending all_to_all(ConstView, std::span<const std::int64_t>, View,
-                     std::span<const std::int64_t>) override {
-    return started();
-  }
-  Pending broadcast(View, int) override { return started(); }
-  Pending send(ConstView, int, int) override { return started(); }
-  Pending recv(View, int, int) override { return started(); }
-  Pending barrier() override { return started(); }
+  DryCommunicator(int rank, int size, Done done);
 
   using Communicator::split;
   std::unique_ptr<Communicator> split(int color, int key, std::string_view name) override;
@@ -65,12 +48,9 @@ class DryCommunicator : public Communicator {
   void set_deadline(std::chrono::duration<double>) override {}
 
  private:
-  Pending started() const;
+  Pending start(const OperationRequest&) override;
 
-  int rank_;
-  int size_;
   Done done_;
-  std::string host_ = "nowhere";
 };
 
 // The computes of a store, none of which are there; at level 3 takes and gives back the buckets

@@ -12,7 +12,6 @@
 #include <fstream>
 #include <latch>
 #include <mutex>
-#include <numeric>
 #include <thread>
 
 #include <unistd.h>
@@ -49,23 +48,15 @@ World make_two_hosts(MpiSession& session) {
   for (int r = 0; r < size; ++r) {
     hosts.emplace_back(r < size / 2 ? "a" : "b");
   }
-  std::vector<int> ranks(static_cast<std::size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  std::vector<int> here;
-  for (const int r : ranks) {
-    if (hosts[static_cast<std::size_t>(r)] == hosts[static_cast<std::size_t>(rank)]) {
-      here.push_back(r);
-    }
-  }
   World world;
   world.control = std::make_unique<QueuedCommunicator>(make_mpi_transport(hosts), "control");
-  const auto host_group = world.control->split(here.front(), 0, "host");
-  auto local = make_shm_transport(*host_group, here);
+  const auto host_group = world.control->split(rank < size / 2 ? 0 : 1, 0, "host");
+  auto local = make_shm_transport(*host_group);
   Watch watch = session.watch();
   watch.group = 1;
   world.all = std::make_unique<QueuedCommunicator>(
-      make_hierarchical_transport(std::move(local), make_ucx_transport(*world.control, ranks)),
-      "world", kDefaultDeadline, watch);
+      make_hierarchical_transport(std::move(local), make_ucx_transport(*world.control)), "world",
+      kDefaultDeadline, watch);
   return world;
 }
 

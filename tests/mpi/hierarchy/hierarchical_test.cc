@@ -14,11 +14,7 @@ namespace {
 using Hosts = std::vector<std::string>;
 
 std::unique_ptr<Transport> split_by_host(std::unique_ptr<Transport> network) {
-  Hosts hosts;
-  for (int rank = 0; rank < network->size(); ++rank) {
-    hosts.push_back(network->host(rank));
-  }
-  const HostLayout layout = layout_of(hosts, network->rank());
+  const HostLayout layout = layout_of(network->members().hosts(), network->rank());
   std::unique_ptr<Transport> local = network->split_off(layout.local);
   return make_hierarchical_transport(layout.per_host() == 1 ? nullptr : std::move(local),
                                      std::move(network));

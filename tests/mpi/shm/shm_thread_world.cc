@@ -1,8 +1,5 @@
 #include "tests/mpi/shm/shm_thread_world.h"
 
-#include <cstdlib>
-#include <numeric>
-
 #include "mpi/collective/queued_communicator.h"
 #include "mpi/shm/shm_transport.h"
 
@@ -18,9 +15,7 @@ ShmThreadWorld::ShmThreadWorld(int size)
 
 void ShmThreadWorld::run(const std::function<void(Communicator&)>& rank_function) {
   world_.run([&](Communicator& host_group) {
-    std::vector<int> ranks(static_cast<std::size_t>(size_));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    QueuedCommunicator comm(make_shm_transport(host_group, ranks, {kReserve, &table_}), "world");
+    QueuedCommunicator comm(make_shm_transport(host_group, {kReserve, &table_}), "world");
     rank_function(comm);
   });
 }

@@ -16,11 +16,7 @@ using testing::HasSubstr;
 
 std::unique_ptr<Communicator> make_world() {
   Communicator& mpi = test_session().world();
-  std::vector<int> ranks;
-  for (int r = 0; r < mpi.size(); ++r) {
-    ranks.push_back(r);
-  }
-  auto world = std::make_unique<QueuedCommunicator>(make_ucx_transport(mpi, ranks), "world");
+  auto world = std::make_unique<QueuedCommunicator>(make_ucx_transport(mpi), "world");
   world->set_deadline(std::chrono::seconds(60));
   return world;
 }

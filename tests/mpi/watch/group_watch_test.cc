@@ -14,7 +14,7 @@ const OperationLabel kOverdue{
     OperationKind::all_reduce, DType::f32, SumOrder::tree, ReduceOp::sum, 0, 4711, 13212058};
 
 // The group of the world's ranks 1, 3 and 5; this is rank 1.
-GroupMembers members() { return {"dp", 0, {1, 3, 5}, {"n0", "n2", "n4"}}; }
+GroupMembers members() { return {0, {{1, "n0"}, {3, "n2"}, {5, "n4"}}}; }
 
 FlightReport entered(int rank, std::int64_t number) {
   FlightReport report;
@@ -98,11 +98,7 @@ TEST(Blame, AsksTheOtherEnd) {
 }
 
 TEST(Blame, CountsTheManyItDoesNotName) {
-  GroupMembers many{"world", 0, {}, {}};
-  for (int rank = 0; rank < 100; ++rank) {
-    many.world_ranks.push_back(rank);
-    many.hosts.push_back("h");
-  }
+  const auto many = GroupMembers::of_world(0, std::vector<std::string>(100, "h"));
   const std::string text = blame(kOverdue, "world 0..99", many, {});
   EXPECT_THAT(text, AllOf(HasSubstr("rank 1 (host h)"), HasSubstr("and 93 more ranks")));
   EXPECT_LT(text.size(), 2000U);
@@ -112,8 +108,8 @@ TEST(Blame, CountsTheManyItDoesNotName) {
 TEST(GroupWatch, SplitsHaveNumbers) {
   FlightRecorder a(0, "a");
   FlightRecorder b(1, "b");
-  GroupWatch on_a({&a, nullptr, 0}, {"world", 0, {0, 1}, {"a", "b"}});
-  GroupWatch on_b({&b, nullptr, 0}, {"world", 1, {0, 1}, {"a", "b"}});
+  GroupWatch on_a({&a, nullptr, 0}, "world", {0, {{0, "a"}, {1, "b"}}});
+  GroupWatch on_b({&b, nullptr, 0}, "world", {1, {{0, "a"}, {1, "b"}}});
   const Watch first = on_a.next_split(1);
   EXPECT_EQ(first.group, on_b.next_split(1).group);
   EXPECT_NE(first.group, 0U);

@@ -1,6 +1,7 @@
 // The implementations among which attention.cc chooses.
 #pragma once
 
+#include "src/device/stream.h"
 #include "src/kernels/kernel_arguments.h"
 
 namespace trireme::cpu::TRIREME_ISA {

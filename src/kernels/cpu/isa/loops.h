@@ -5,7 +5,7 @@
 
 #include <omp.h>
 
-#include "src/device/device.h"
+#include "src/device/stream.h"
 #include "src/kernels/cpu/isa/vector.h"
 
 namespace trireme::cpu::TRIREME_ISA {

@@ -1,6 +1,5 @@
 // The cases on processes of one host that share memory.
 #include <memory>
-#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -14,9 +13,7 @@ namespace {
 
 std::unique_ptr<Communicator> make_world() {
   Communicator& world = test_session().world();
-  std::vector<int> ranks(static_cast<std::size_t>(world.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return std::make_unique<QueuedCommunicator>(make_shm_transport(world, ranks), "world");
+  return std::make_unique<QueuedCommunicator>(make_shm_transport(world), "world");
 }
 
 class OnShm : public testing::TestWithParam<CollectiveCase> {};

@@ -1,0 +1,92 @@
+// Stream: ordered work on one device, and StreamEvent: a point in that order. On the CPU a stream
+// either runs its work at once on the caller's thread, as kernels do, or on a worker thread of its
+// own. Owned by whoever trains; a stream is used by one thread at a time, an event by any.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "src/device/device.h"
+
+namespace trireme {
+
+// Reached when everything before it has finished. A value; copies are the same point.
+class StreamEvent {
+ public:
+  class Point {
+   public:
+    virtual ~Point() = default;
+    virtual bool reached() = 0;
+    // Blocks the calling thread. Throws what prevents the point from being reached.
+    virtual void wait() = 0;
+  };
+  // Reached already.
+  StreamEvent() = default;
+  explicit StreamEvent(std::shared_ptr<Point> point) : point_(std::move(point)) {}
+
+  bool reached() const { return point_ == nullptr || point_->reached(); }
+  void wait() const {
+    if (point_ != nullptr) {
+      point_->wait();
+    }
+  }
+
+ private:
+  std::shared_ptr<Point> point_;
+};
+
+// The order of a stream whose work does not run at once.
+class StreamQueue {
+ public:
+  virtual ~StreamQueue() = default;
+  virtual void run(std::function<void()> work) = 0;
+  // After all work so far.
+  virtual StreamEvent record() = 0;
+  // Later work starts once the event is reached.
+  virtual void wait(const StreamEvent& event) {
+    run([event] { event.wait(); });
+  }
+};
+
+// Runs work on a thread of its own. After work that throws, later work is skipped, and waiting for
+// an event of the queue throws the same. Finishes its work before it ends.
+std::shared_ptr<StreamQueue> make_worker_queue();
+
+class Stream {
+ public:
+  // threads: how many a kernel uses on the CPU. Without a queue, work has finished when the call
+  // that queues it returns. The CPU's kernels run on the caller's thread in any case: a stream with
+  // a queue takes them inside run().
+  Stream(Device device, int threads, std::shared_ptr<StreamQueue> queue = nullptr)
+      : device_(device), threads_(threads), queue_(std::move(queue)) {}
+  Device device() const { return device_; }
+  int threads() const { return threads_; }
+
+  // Runs work of the host in the stream's order.
+  void run(std::function<void()> work) {
+    if (queue_ == nullptr) {
+      work();
+    } else {
+      queue_->run(std::move(work));
+    }
+  }
+  // Returns when all work so far has finished.
+  void synchronize() { record().wait(); }
+  // The point after all work so far.
+  StreamEvent record() { return queue_ == nullptr ? StreamEvent() : queue_->record(); }
+  // Later work starts once the event is reached; blocks the caller where work runs at once.
+  void wait(const StreamEvent& event) {
+    if (queue_ == nullptr) {
+      event.wait();
+    } else {
+      queue_->wait(event);
+    }
+  }
+
+ private:
+  Device device_;
+  int threads_;
+  std::shared_ptr<StreamQueue> queue_;
+};
+
+}  // namespace trireme
