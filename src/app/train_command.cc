@@ -292,8 +292,14 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   // The supervisor requests stacks before it ends a rank that makes no progress.
   const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world().rank()));
   check_same_build(world(), json_line(version_json()), config.reproducibility, log);
-  const std::unique_ptr<Communicator> ranks = connect(config, session, log);
-  TrainingHost host{*ranks, session.places(), session.recorder(), log, stop_, context_.status};
+  const World ranks = connect(config, session, log);
+  TrainingHost host{.world = *ranks.control,
+                    .data = *ranks.data,
+                    .places = session.places(),
+                    .recorder = session.recorder(),
+                    .log = log,
+                    .stop = stop_,
+                    .status = context_.status};
   host.limit = time_limit(config, end_, log);
   tell_of_grace(log);
   host.node = NodeMemory::from_environment();

@@ -130,8 +130,9 @@ void GradientReducer::start_reduction(int bucket) {
   Reduction reduction{bucket, std::move(sum.local.back()), {}};
   sum.local.pop_back();
   const View whole = reduction.buffer.view(DType::f32);
-  reduction.pending = layout_.level() == 0 ? tools_.dp.all_reduce(whole, ReduceOp::sum)
-                                           : tools_.dp.reduce_scatter(whole, ReduceOp::sum);
+  reduction.pending = layout_.level() == 0
+                          ? tools_.dp.all_reduce(whole, ReduceOp::sum, &tools_.stream)
+                          : tools_.dp.reduce_scatter(whole, ReduceOp::sum, &tools_.stream);
   in_flight_.push_back(std::move(reduction));
 }
 
@@ -139,7 +140,7 @@ void GradientReducer::finish_oldest() {
   Reduction& oldest = in_flight_.front();
   const Stopwatch watch;
   SpanTimer span(tools_.spans, SpanKind::replicas, "gradients");
-  oldest.pending.wait();
+  oldest.pending.wait(tools_.stream);
   span.end();
   timings_.exposed_seconds += watch.seconds();
   if (keeps_whole()) {

@@ -17,14 +17,16 @@ TensorGroup::Exchange TensorRanks::add(Pending pending) {
 }
 
 TensorGroup::Exchange TensorRanks::start_sum(View data) {
-  return add(tp_.all_reduce(data, ReduceOp::sum));
+  return add(tp_.all_reduce(data, ReduceOp::sum, &stream_));
 }
 
 TensorGroup::Exchange TensorRanks::start_scatter_sum(View data) {
-  return add(tp_.reduce_scatter(data, ReduceOp::sum));
+  return add(tp_.reduce_scatter(data, ReduceOp::sum, &stream_));
 }
 
-TensorGroup::Exchange TensorRanks::start_gather(View data) { return add(tp_.all_gather(data)); }
+TensorGroup::Exchange TensorRanks::start_gather(View data) {
+  return add(tp_.all_gather(data, &stream_));
+}
 
 void TensorRanks::finish(Exchange exchange) {
   const auto ended = [this] { return started_ - static_cast<Exchange>(under_way_.size()); };
@@ -34,7 +36,7 @@ void TensorRanks::finish(Exchange exchange) {
   const Stopwatch watch;
   const SpanTimer span(spans_, SpanKind::tensor, "tensor-parallel");
   while (ended() < exchange) {
-    under_way_.front().wait();
+    under_way_.front().wait(stream_);
     under_way_.pop_front();
   }
   waited_seconds_ += watch.seconds();

@@ -1,6 +1,7 @@
 // TensorRanks: the tensor-parallel group of a rank, over a communicator. Sums are taken in tree
 // order, in place; every rank gets the same bits. Owned by the training loop, used by its thread;
-// the communicator and the pool, which should be of its memory(), outlive it.
+// the communicator, the stream and the pool, which should be of the
+// communicator's memory(), outlive it.
 #pragma once
 
 #include <deque>
@@ -14,9 +15,9 @@ namespace trireme {
 
 class TensorRanks : public TensorGroup {
  public:
-  // spans: where waiting is noted; null: nowhere.
-  TensorRanks(Communicator& tp, Pool& pool, SpanLog* spans = nullptr)
-      : tp_(tp), pool_(pool), spans_(spans) {}
+  // stream: that the layers' work is queued on. spans: where waiting is noted; null: nowhere.
+  TensorRanks(Communicator& tp, Pool& pool, Stream& stream, SpanLog* spans = nullptr)
+      : tp_(tp), pool_(pool), stream_(stream), spans_(spans) {}
   ~TensorRanks() override;
   TensorRanks(const TensorRanks&) = delete;
   TensorRanks& operator=(const TensorRanks&) = delete;
@@ -37,6 +38,7 @@ class TensorRanks : public TensorGroup {
 
   Communicator& tp_;
   Pool& pool_;
+  Stream& stream_;
   SpanLog* spans_;
   std::deque<Pending> under_way_;  // the last one is number started_
   Exchange started_ = 0;

@@ -87,7 +87,8 @@ void ZeroParameters::publish(int bucket) {
     drop(bucket);
   } else if (layout_.level() > 0) {
     wait(changed);
-    changed.gather = tools_.dp.all_gather(changed.whole.view(store_.compute_dtype()));
+    changed.gather =
+        tools_.dp.all_gather(changed.whole.view(store_.compute_dtype()), &tools_.stream);
   }
 }
 
@@ -101,7 +102,7 @@ void ZeroParameters::wait(Home& home) {
   const Stopwatch watch;
   const SpanTimer span(home.gather.done() ? nullptr : tools_.spans, SpanKind::replicas,
                        "parameters");
-  home.gather.wait();
+  home.gather.wait(tools_.stream);
   home.gather = {};
   exposed_seconds_ += watch.seconds();
 }
@@ -117,7 +118,7 @@ void ZeroParameters::bring(int bucket) {
   const View own = absent.own.view(store_.compute_dtype());
   std::memcpy(whole.slice(own.count * layout_.rank(), own.count).data, own.data,
               static_cast<std::size_t>(own.bytes()));
-  absent.gather = tools_.dp.all_gather(whole);
+  absent.gather = tools_.dp.all_gather(whole, &tools_.stream);
 }
 
 void ZeroParameters::drop(int bucket) {

@@ -27,10 +27,13 @@ Tuning read_tuning(const std::filesystem::path& path, Communicator& control) {
 
 }  // namespace
 
-std::unique_ptr<Communicator> connect(const RunConfig& config, MpiSession& session, Log& log) {
+World connect(const RunConfig& config, MpiSession& session, Log& log) {
   const Tuning tuning = read_tuning(config.comm_tuning, session.world());
-  return session.make_world(parse_backend(config.comm_backend), tuning,
-                            [&log](const std::string& text) { log.warning(text); });
+  World world;
+  world.data = session.make_world(parse_backend(config.comm_backend), tuning,
+                                  [&log](const std::string& text) { log.warning(text); });
+  world.control = world.data->split(0, world.data->rank(), "control");
+  return world;
 }
 
 }  // namespace trireme

@@ -9,7 +9,14 @@
 
 namespace trireme {
 
-// comm.backend and comm.tuning, which rank 0 alone reads. Ends before the session.
-std::unique_ptr<Communicator> connect(const RunConfig& config, MpiSession& session, Log& log);
+// All ranks of a run, connected twice, so that neither kind of message queues behind the other.
+struct World {
+  std::unique_ptr<Communicator> data;     // tensors, in the order of streams
+  std::unique_ptr<Communicator> control;  // what lies in the host's memory: metadata, agreement,
+                                          // clocks, checkpoints
+};
+
+// As comm.backend and comm.tuning say, which rank 0 alone reads. Ends before the session.
+World connect(const RunConfig& config, MpiSession& session, Log& log);
 
 }  // namespace trireme

@@ -29,7 +29,8 @@ struct TrainingOutcome {
 
 // What the training borrows for its life.
 struct TrainingHost {
-  Communicator& world;                   // all ranks, over the run's backend
+  Communicator& world;                   // all ranks, for messages of the host
+  Communicator& data;                    // all ranks, for tensors
   const std::vector<RankPlace>& places;  // by rank
   FlightRecorder& recorder;              // this rank's
   Log& log;

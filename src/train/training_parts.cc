@@ -93,13 +93,13 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       kernels(kernels_for({})),
       stream({},
              threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())), host.log)),
-      shared_pool({}, world.memory()),
+      shared_pool({}, host.data.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
       memory(config, make_layout(config, world.size(), ranks_a_host(host.places)), host.places,
              world),
       trace(make_trace()),
       engine(config, make_layout(config, world.size(), ranks_a_host(host.places)),
-             {world, host.recorder, kernels, stream, pool, shared_pool,
+             {world, host.data, host.recorder, kernels, stream, pool, shared_pool,
               trace == nullptr ? nullptr : trace->spans()}),
       stragglers(world, engine.layout().grid.pp_rank(world.rank()), config.train.straggler_every) {
   host.recorder.set_dump_folder(config.run_dir / "logs");

@@ -105,7 +105,8 @@ Outcome run_group(const Case& c, DType compute) {
   world.run([&](Communicator& comm) {
     comm.set_deadline(std::chrono::seconds(60));
     Pool pool({}, comm.memory());
-    TensorRanks group(comm, pool);
+    Stream stream({}, 1);
+    TensorRanks group(comm, pool, stream);
     run_rank(c, compute, &group, outcome, mutex);
   });
   return outcome;
@@ -248,7 +249,8 @@ std::vector<Exchanged> exchanges_of_backward(const ModelConfig& config, bool seq
   world.run([&](Communicator& comm) {
     comm.set_deadline(std::chrono::seconds(60));
     Pool pool({}, comm.memory());
-    WatchedRanks group(comm, pool);
+    Stream stream({}, 1);
+    WatchedRanks group(comm, pool, stream);
     ModelSlice slice = ModelSlice::whole(config);
     slice.tensor_rank = comm.rank();
     slice.tensor_ranks = comm.size();

@@ -76,7 +76,7 @@ StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConf
   Pool pool{Device{}};
   Pool shared_pool({}, world.memory());
   Engine engine(config, make_layout(config, world.size(), world.size()),
-                {world, recorder, kernels_for({}), stream, pool, shared_pool});
+                {world, world, recorder, kernels_for({}), stream, pool, shared_pool});
   engine.initialize(1);
   const auto tokens = config.train.micro_batch * config.data.sequence;
   std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));

@@ -75,7 +75,8 @@ Json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session) {
                       {options.forward_ms / options.chunks, options.input_ms / options.chunks,
                        options.weight_ms / options.chunks},
                       activation);
-  PipelineRunner runner(*pp, pool, shape, activation, DType::f32);
+  Stream stream({}, 1);
+  PipelineRunner runner({*pp, pool, stream}, shape, activation, DType::f32);
   PipelineBubble bubble(schedule, shape);
   std::vector<double> seconds;
   BenchProgress progress("bench pipeline", options.rounds + 1, pp->rank() == 0);

@@ -91,14 +91,15 @@ class StepBench {
         config_(config_of(options, session.world().size())),
         layout_(
             make_layout(config_, session.world().size(), fewest_ranks_a_host(session.places()))),
-        world_(session.make_world(parse_backend(options.backend))),
+        data_(session.make_world(parse_backend(options.backend))),
+        world_(data_->split(0, data_->rank(), "control")),
         stream_({},
                 compute_threads(options.threads > 0 ? options.threads : session.place().threads())),
         expected_(plan_memory(config_, layout_, world_->rank(),
                               resident_bytes() - shared_resident_bytes())),
-        shared_pool_({}, world_->memory()),
+        shared_pool_({}, data_->memory()),
         engine_(config_, layout_,
-                {*world_, session.recorder(), kernels_, stream_, pool_, shared_pool_}),
+                {*world_, *data_, session.recorder(), kernels_, stream_, pool_, shared_pool_}),
         bubble_(layout_.schedule, layout_.shape),
         step_(engine_, [this] { return tokens(); }) {
     engine_.set_deadline(kDeadline);
@@ -180,7 +181,7 @@ class StepBench {
 
   // Returns the memory that this rank has taken, without the shared memory of other ranks.
   std::int64_t resident_without_other_ranks() const {
-    const bool maps_own = &world_->memory() != &host_memory();
+    const bool maps_own = &data_->memory() != &host_memory();
     return resident_bytes() - shared_resident_bytes() + (maps_own ? engine_.shared_bytes() : 0);
   }
 
@@ -196,7 +197,8 @@ class StepBench {
   BenchStepOptions options_;
   RunConfig config_;
   Layout layout_;
-  std::unique_ptr<Communicator> world_;
+  std::unique_ptr<Communicator> data_;   // for tensors
+  std::unique_ptr<Communicator> world_;  // for messages of the host
   const Kernels& kernels_ = kernels_for({});
   Stream stream_;
   Pool pool_{Device{}};

@@ -26,7 +26,7 @@ struct Transfer {
 class PipelineRunner::Run {
  public:
   Run(PipelineRunner& runner, std::span<const PipelineStep> steps, StageWork& work)
-      : runner_(runner), steps_(steps), work_(work), stage_(runner.pp_.rank()) {}
+      : runner_(runner), steps_(steps), work_(work), stage_(runner.tools_.pp.rank()) {}
   ~Run() {
     for (Transfer& receive : receives_) {
       receive.pending.abandon();
@@ -45,7 +45,7 @@ class PipelineRunner::Run {
       Tensor input = take_input(step);
       post_receives(kReceivesAhead);
       const double start = watch_.seconds();
-      SpanTimer span(runner_.spans_, SpanKind::compute, name_of(step.kind),
+      SpanTimer span(runner_.tools_.spans, SpanKind::compute, name_of(step.kind),
                      {step.micro_batch, step.chunk, -1});
       Tensor output = compute(step, std::move(input));
       const auto embedding = embedding_message(step, runner_.shape_, stage_);
@@ -57,9 +57,9 @@ class PipelineRunner::Run {
     }
     check(own_.empty() && receives_.empty(), "a schedule uses every tensor that it receives");
     const Stopwatch waiting;
-    const SpanTimer span(runner_.spans_, SpanKind::stages, "waiting for sends");
+    const SpanTimer span(runner_.tools_.spans, SpanKind::stages, "waiting for sends");
     for (Transfer& send : sends_) {
-      send.pending.wait();
+      send.pending.wait(runner_.tools_.stream);
     }
     runner_.timings_.wait_seconds += waiting.seconds();
     runner_.timings_.seconds = watch_.seconds();
@@ -71,9 +71,10 @@ class PipelineRunner::Run {
     for (; next_receive_ < steps_.size() && receives_.size() < count; ++next_receive_) {
       const auto from = message_into(steps_[next_receive_], runner_.shape_, stage_);
       if (from && from->peer != stage_) {
-        Tensor tensor(runner_.pool_, runner_.activation_, runner_.dtype_);
+        Tensor tensor(runner_.tools_.pool, runner_.activation_, runner_.dtype_);
         receives_.push_back({tensor, Pending()});
-        receives_.back().pending = runner_.pp_.recv(tensor.view(), from->peer, tag(*from));
+        receives_.back().pending =
+            runner_.tools_.pp.recv(tensor.view(), from->peer, tag(*from), &runner_.tools_.stream);
       }
     }
   }
@@ -90,9 +91,9 @@ class PipelineRunner::Run {
       return std::move(own.mapped());
     }
     const Stopwatch waiting;
-    const SpanTimer span(runner_.spans_, SpanKind::stages, name_of(from->message.kind),
+    const SpanTimer span(runner_.tools_.spans, SpanKind::stages, name_of(from->message.kind),
                          detail_of(*from));
-    receives_.front().pending.wait();
+    receives_.front().pending.wait(runner_.tools_.stream);
     runner_.timings_.wait_seconds += waiting.seconds();
     Tensor input = std::move(receives_.front().tensor);
     receives_.pop_front();
@@ -131,8 +132,10 @@ class PipelineRunner::Run {
     }
     sends_.push_back({std::move(tensor), Pending()});
     Transfer& send = sends_.back();
-    const SpanTimer span(runner_.spans_, SpanKind::send, name_of(to->message.kind), detail_of(*to));
-    send.pending = runner_.pp_.send(send.tensor.view(), to->peer, tag(*to));
+    const SpanTimer span(runner_.tools_.spans, SpanKind::send, name_of(to->message.kind),
+                         detail_of(*to));
+    send.pending =
+        runner_.tools_.pp.send(send.tensor.view(), to->peer, tag(*to), &runner_.tools_.stream);
   }
 
   // Lets go of what has left, and throws for what could not.
@@ -168,10 +171,10 @@ class PipelineRunner::Run {
   std::map<PipelineMessage, Tensor> own_;  // from this rank to itself
 };
 
-PipelineRunner::PipelineRunner(Communicator& pp, Pool& pool, const PipelineShape& shape,
-                               const Shape& activation, DType dtype, SpanLog* spans)
-    : pp_(pp), pool_(pool), shape_(shape), activation_(activation), dtype_(dtype), spans_(spans) {
-  check(pp.size() == shape.stages, "every rank of the group is a stage");
+PipelineRunner::PipelineRunner(const Tools& tools, const PipelineShape& shape,
+                               const Shape& activation, DType dtype)
+    : tools_(tools), shape_(shape), activation_(activation), dtype_(dtype) {
+  check(tools.pp.size() == shape.stages, "every rank of the group is a stage");
 }
 
 void PipelineRunner::run(std::span<const PipelineStep> steps, StageWork& work) {

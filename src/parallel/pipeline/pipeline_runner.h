@@ -29,14 +29,20 @@ class PipelineRunner {
     std::vector<TimedStep> timeline;
   };
 
-  // `pp` is the group of the stages, in their order; `pool` holds what is received, best of
-  // pp.memory(). Both outlive the runner. activation: [B,T,C] of every tensor that moves.
-  // shape.micro_batches is not looked at. spans: where steps and waiting are noted; null: nowhere.
-  PipelineRunner(Communicator& pp, Pool& pool, const PipelineShape& shape, const Shape& activation,
-                 DType dtype, SpanLog* spans = nullptr);
+  // All of it outlives the runner.
+  struct Tools {
+    Communicator& pp;          // the stages, in their order
+    Pool& pool;                // of what is received, best of pp.memory()
+    Stream& stream;            // that the stages' work is queued on
+    SpanLog* spans = nullptr;  // where steps and waiting are noted; null: nowhere
+  };
+  // activation: [B,T,C] of every tensor that moves. shape.micro_batches is not looked at.
+  PipelineRunner(const Tools& tools, const PipelineShape& shape, const Shape& activation,
+                 DType dtype);
 
-  // All ranks run the same schedule at the same time, each its own stage's steps. When it returns,
-  // everything sent has left. An error passes through, and fails the group's operations.
+  // All ranks run the same schedule at the same time, each its own stage's steps. Everything sent
+  // has left before later work on the stream. An error passes through, and fails the group's
+  // operations.
   void run(std::span<const PipelineStep> steps, StageWork& work);
 
   const Timings& timings() const { return timings_; }
@@ -44,12 +50,10 @@ class PipelineRunner {
  private:
   class Run;
 
-  Communicator& pp_;
-  Pool& pool_;
+  Tools tools_;
   PipelineShape shape_;
   Shape activation_;
   DType dtype_;
-  SpanLog* spans_;
   Timings timings_;
 };
 

@@ -10,16 +10,20 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
     : config_(config),
       layout_(std::move(layout)),
       tools_(tools),
-      shared_state_pool_({}, tools.world.memory()),
-      dp_(group_along(layout_.grid.dp_color(tools.world.rank()),
-                      layout_.grid.dp_rank(tools.world.rank()), "dp")),
-      tp_(group_along(layout_.grid.tp_color(tools.world.rank()),
-                      layout_.grid.tp_rank(tools.world.rank()), "tp")),
-      pp_(group_along(layout_.grid.pp_color(tools.world.rank()),
-                      layout_.grid.pp_rank(tools.world.rank()), "pp")),
-      siblings_(
-          group_along(layout_.grid.dp_rank(tools.world.rank()), tools.world.rank(), "replica")),
-      group_(*tp_, tools.shared_pool, tools.spans),
+      shared_state_pool_({}, tools.data.memory()),
+      dp_(data_group(layout_.grid.dp_color(tools.world.rank()),
+                     layout_.grid.dp_rank(tools.world.rank()), "dp")),
+      tp_(data_group(layout_.grid.tp_color(tools.world.rank()),
+                     layout_.grid.tp_rank(tools.world.rank()), "tp")),
+      pp_(data_group(layout_.grid.pp_color(tools.world.rank()),
+                     layout_.grid.pp_rank(tools.world.rank()), "pp")),
+      dp_control_(
+          tools.world.split(layout_.grid.dp_color(tools.world.rank()), dp_->rank(), "dp control")),
+      tp_control_(
+          tools.world.split(layout_.grid.tp_color(tools.world.rank()), tp_->rank(), "tp control")),
+      siblings_(tools.world.split(layout_.grid.dp_rank(tools.world.rank()), tools.world.rank(),
+                                  "replica")),
+      group_(*tp_, tools.shared_pool, tools.stream, tools.spans),
       chunks_(make_chunks()),
       replica_({config, layout_, chunks_, *pp_, group_, tools.recorder, tools.kernels, tools.stream,
                 tools.pool, tools.shared_pool, tools.spans}) {
@@ -28,8 +32,8 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
   omp_set_num_threads(tools.stream.threads());
 }
 
-std::unique_ptr<Communicator> Engine::group_along(int color, int key, const char* name) {
-  std::unique_ptr<Communicator> along = tools_.world.split(color, key, name);
+std::unique_ptr<Communicator> Engine::data_group(int color, int key, const char* name) {
+  std::unique_ptr<Communicator> along = tools_.data.split(color, key, name);
   if (layout_.reproducibility == Reproducibility::fast) {
     along->set_sum_order(SumOrder::any);
   }
@@ -54,8 +58,9 @@ ModelChunks Engine::make_chunks() {
 }
 
 void Engine::set_deadline(std::chrono::duration<double> deadline) {
-  for (Communicator* along : {&tools_.world, dp_.get(), tp_.get(), pp_.get(), siblings_.get()}) {
-    along->set_deadline(deadline);
+  for (Communicator* group : {&tools_.world, &tools_.data, dp_.get(), tp_.get(), pp_.get(),
+                              dp_control_.get(), tp_control_.get(), siblings_.get()}) {
+    group->set_deadline(deadline);
   }
 }
 
@@ -63,26 +68,27 @@ void Engine::initialize(std::uint64_t seed) {
   for (const auto& chunk : chunks_) {
     chunk->state.initialize(seed);
   }
-  refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_);
+  refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_, tools_.stream);
 }
 
 void Engine::masters_changed() {
   for (const auto& chunk : chunks_) {
     chunk->state.masters_changed();
   }
-  refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_);
+  refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_, tools_.stream);
 }
 
 // The last stages have the losses.
 double Engine::evaluate(const Dataset& dataset, const EvaluationPlan& plan) {
   const Evaluation evaluation = trireme::evaluate(
-      dataset, plan, *dp_,
+      dataset, plan, *dp_control_,
       [this](const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses) {
         replica_.evaluate(tokens, batch, count, losses);
       });
   check_samples_read(evaluation, tools_.world);
   double loss = evaluation.loss;
-  pp_->broadcast({&loss, 1, DType::f64, {}}, layout_.grid.pp() - 1).wait();
+  const int first_of_last_stage = (layout_.grid.pp() - 1) * layout_.grid.tp();
+  siblings_->broadcast({&loss, 1, DType::f64, {}}, first_of_last_stage).wait();
   return loss;
 }
 

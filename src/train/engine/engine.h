@@ -20,12 +20,13 @@ namespace trireme {
 class Engine {
  public:
   struct Tools {
-    Communicator& world;
+    Communicator& world;  // for messages of the host
+    Communicator& data;   // for tensors
     FlightRecorder& recorder;
     const Kernels& kernels;
     Stream& stream;
     Pool& pool;                // of activations
-    Pool& shared_pool;         // of those that move between ranks; of world.memory()
+    Pool& shared_pool;         // of those that move between ranks; of data.memory()
     SpanLog* spans = nullptr;  // of what is traced; null: nothing is
   };
   Engine(const RunConfig& config, Layout layout, const Tools& tools);
@@ -33,11 +34,13 @@ class Engine {
   const RunConfig& config() const { return config_; }
   const Layout& layout() const { return layout_; }
   Communicator& world() const { return tools_.world; }
-  // Equal parts of all replicas; the parts of a layer; the stages of a pipeline; all ranks of a
-  // replica.
+  // For tensors: equal parts of all replicas; the parts of a layer; the stages of a pipeline.
   Communicator& dp() const { return *dp_; }
   Communicator& tp() const { return *tp_; }
   Communicator& pp() const { return *pp_; }
+  // For messages of the host: the same ranks as dp() and tp(); all ranks of a replica.
+  Communicator& dp_control() const { return *dp_control_; }
+  Communicator& tp_control() const { return *tp_control_; }
   Communicator& siblings() const { return *siblings_; }
   TensorRanks& group() { return group_; }
   const ModelChunks& chunks() const { return chunks_; }
@@ -48,6 +51,7 @@ class Engine {
     return tools_.shared_pool.reserved_bytes() + shared_state_pool_.reserved_bytes();
   }
   Replica& replica() { return replica_; }
+  Stream& stream() const { return tools_.stream; }
   SpanLog* spans() const { return tools_.spans; }
 
   // The numbers of this rank's micro-batches within a step of `sequences`, rising.
@@ -65,7 +69,7 @@ class Engine {
   double evaluate(const Dataset& dataset, const EvaluationPlan& plan);
 
  private:
-  std::unique_ptr<Communicator> group_along(int color, int key, const char* name);
+  std::unique_ptr<Communicator> data_group(int color, int key, const char* name);
   ModelChunks make_chunks();
 
   const RunConfig& config_;
@@ -77,6 +81,8 @@ class Engine {
   std::unique_ptr<Communicator> dp_;
   std::unique_ptr<Communicator> tp_;
   std::unique_ptr<Communicator> pp_;
+  std::unique_ptr<Communicator> dp_control_;
+  std::unique_ptr<Communicator> tp_control_;
   std::unique_ptr<Communicator> siblings_;
   TensorRanks group_;
   ModelChunks chunks_;

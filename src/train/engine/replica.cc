@@ -249,9 +249,8 @@ MicroBatchBits Replica::train(std::int64_t step, std::int64_t sequences,
   schedule(static_cast<std::int64_t>(micro_batches.size()));
   Work work(parts_, reads_tokens() ? &tokens : nullptr, config.train.micro_batch);
   work.train(step, sequences, micro_batches);
-  PipelineRunner runner(parts_.pp, parts_.shared_pool, shape_,
-                        activation_shape(config.train.micro_batch), config.compute_dtype(),
-                        parts_.spans);
+  PipelineRunner runner({parts_.pp, parts_.shared_pool, parts_.stream, parts_.spans}, shape_,
+                        activation_shape(config.train.micro_batch), config.compute_dtype());
   runner.run(steps_, work);
   timings_ = runner.timings();
   data_wait_seconds_ = work.data_wait_seconds;
@@ -264,8 +263,8 @@ void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64
   Work work(parts_, reads_tokens() ? &tokens : nullptr, batch);
   PipelineShape shape = parts_.layout.shape;
   shape.micro_batches = count;
-  PipelineRunner runner(parts_.pp, parts_.shared_pool, shape, activation_shape(batch),
-                        parts_.config.compute_dtype(), parts_.spans);
+  PipelineRunner runner({parts_.pp, parts_.shared_pool, parts_.stream, parts_.spans}, shape,
+                        activation_shape(batch), parts_.config.compute_dtype());
   const std::vector<PipelineStep> steps = make_forward_schedule(shape);
   runner.run(steps, work);
   std::copy(work.losses.begin(), work.losses.end(), losses);

@@ -9,7 +9,7 @@ namespace trireme {
 
 // Sends the matrix, as the layers multiply with it, from the last stage to the first; nothing
 // elsewhere, or where embedding and head are not one matrix on two stages. first, last: the first
-// and the last chunk of this rank; pp: its pipeline.
-void refresh_tied_embedding(ModelChunk& first, ModelChunk& last, Communicator& pp);
+// and the last chunk of this rank; pp: its pipeline; stream: that their work is queued on.
+void refresh_tied_embedding(ModelChunk& first, ModelChunk& last, Communicator& pp, Stream& stream);
 
 }  // namespace trireme

@@ -199,7 +199,8 @@ void TrainStep::update(TrainingCounters& counters, StepResult& result) {
   }
   const SpanTimer span(engine_.pp().size() > 1 ? engine_.spans() : nullptr, SpanKind::stages,
                        "tied embedding");
-  refresh_tied_embedding(*engine_.chunks().front(), *engine_.chunks().back(), engine_.pp());
+  refresh_tied_embedding(*engine_.chunks().front(), *engine_.chunks().back(), engine_.pp(),
+                         engine_.stream());
 }
 
 }  // namespace trireme

@@ -96,7 +96,7 @@ class DryStep : public StageWork {
         dp_(layout.grid.dp_rank(rank), layout.grid.dp(), DryCommunicator::Done::when_waited_for),
         tp_(layout.grid.tp_rank(rank), layout.grid.tp(), DryCommunicator::Done::at_once),
         pp_(layout.grid.pp_rank(rank), layout.grid.pp(), DryCommunicator::Done::at_once),
-        group_(tp_, exchanged_) {
+        group_(tp_, exchanged_, stream_) {
     const ZeroTools tools{dp_, no_kernels(), stream_, state_, shared_state_};
     for (int chunk = 0; chunk < layout.shape.chunks; ++chunk) {
       chunks_.push_back(std::make_unique<DryChunk>(config, layout, rank, chunk, names_, tools));
@@ -176,7 +176,8 @@ class DryStep : public StageWork {
     }
     PipelineShape shape = layout_.shape;
     shape.micro_batches = micro_batches / layout_.grid.dp();
-    PipelineRunner runner(pp_, exchanged_, shape, stream_shape(), config_.compute_dtype());
+    PipelineRunner runner({pp_, exchanged_, stream_}, shape, stream_shape(),
+                          config_.compute_dtype());
     runner.run(make_schedule(layout_.schedule, shape, pp_.rank()), *this);
     for (const auto& chunk : chunks_) {
       chunk->reducer.finish_step();

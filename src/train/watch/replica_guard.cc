@@ -146,7 +146,7 @@ Fault fault_in(const Axis& axis, const std::vector<NamedDigest>& own) {
 Axis dp_axis(Engine& engine) {
   const ProcessGrid& grid = engine.layout().grid;
   const int own = engine.world().rank();
-  Axis axis{engine.dp(), "dp", {}};
+  Axis axis{engine.dp_control(), "dp", {}};
   for (int i = 0; i < grid.dp(); ++i) {
     axis.world_ranks.push_back(grid.rank_at(i, grid.tp_rank(own), grid.pp_rank(own)));
   }
@@ -156,7 +156,7 @@ Axis dp_axis(Engine& engine) {
 Axis tp_axis(Engine& engine) {
   const ProcessGrid& grid = engine.layout().grid;
   const int own = engine.world().rank();
-  Axis axis{engine.tp(), "tp", {}};
+  Axis axis{engine.tp_control(), "tp", {}};
   for (int i = 0; i < grid.tp(); ++i) {
     axis.world_ranks.push_back(grid.rank_at(grid.dp_rank(own), i, grid.pp_rank(own)));
   }

@@ -55,7 +55,8 @@ TEST(PipelineRunner, ForwardsAlone) {
   ThreadWorld world(shape.stages);
   world.run([&](Communicator& pp) {
     Pool pool{Device{}};
-    PipelineRunner runner(pp, pool, shape, kSmall, DType::f32);
+    Stream stream({}, 1);
+    PipelineRunner runner({pp, pool, stream}, shape, kSmall, DType::f32);
     ToyStage toy(pool, shape, pp.rank(), kSmall);
     runner.run(make_forward_schedule(shape), toy);
     EXPECT_EQ(toy.steps(), make_forward_schedule(shape));
@@ -73,7 +74,8 @@ TEST(PipelineRunner, ErrorsEndTheRunOnAllRanks) {
       std::vector<std::string> heard(3);
       const auto life = [&](Communicator& pp) {
         Pool pool{Device{}};
-        PipelineRunner runner(pp, pool, shape, kLarge, DType::f32);
+        Stream stream({}, 1);
+        PipelineRunner runner({pp, pool, stream}, shape, kLarge, DType::f32);
         ToyStage toy(pool, shape, pp.rank(), kLarge, [&](const PipelineStep& step) {
           if (pp.rank() == guilty && step.micro_batch == 3) {
             throw DataError("a flipped byte");
@@ -102,7 +104,8 @@ TEST(PipelineRunner, CountsTimeThatItWaitsAndComputes) {
   ThreadWorld world(2);
   world.run([&](Communicator& pp) {
     Pool pool{Device{}};
-    PipelineRunner runner(pp, pool, shape, kSmall, DType::f32);
+    Stream stream({}, 1);
+    PipelineRunner runner({pp, pool, stream}, shape, kSmall, DType::f32);
     ToyStage toy(pool, shape, pp.rank(), kSmall, [&](const PipelineStep& step) {
       if (pp.rank() == 0 && step.kind == PipelineStep::Kind::forward) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -139,14 +142,15 @@ TEST(PipelineRunner, NoticesTensorsThatDoNotFit) {
   const PipelineShape shape{1, 2, 1};
   SelfCommunicator self;
   Pool pool{Device{}};
-  PipelineRunner runner(self, pool, shape, kSmall, DType::f32);
+  Stream stream({}, 1);
+  PipelineRunner runner({self, pool, stream}, shape, kSmall, DType::f32);
   const auto steps = make_schedule(PipelineSchedule::interleaved, shape, 0);
   for (const Tensor& wrong :
        {Tensor(), Tensor(pool, Shape{2, 3, 4}, DType::f32), Tensor(pool, kSmall, DType::bf16)}) {
     WrongStage stage(pool, shape, wrong);
     EXPECT_THROW(runner.run(steps, stage), InternalError);
   }
-  EXPECT_THROW(PipelineRunner(self, pool, {2, 1, 1}, kSmall, DType::f32), InternalError);
+  EXPECT_THROW(PipelineRunner({self, pool, stream}, {2, 1, 1}, kSmall, DType::f32), InternalError);
 }
 
 }  // namespace

@@ -98,7 +98,8 @@ void run_toy(Communicator& pp, PipelineSchedule schedule, const PipelineShape& s
                            shape.chunks, shape.micro_batches, shape.tied, pp.rank()));
   Pool pool{Device{}, pp.memory()};
   const auto steps = make_schedule(schedule, shape, pp.rank());
-  PipelineRunner runner(pp, pool, shape, activation, DType::f32);
+  Stream stream({}, 1);
+  PipelineRunner runner({pp, pool, stream}, shape, activation, DType::f32);
   for (int run = 0; run < runs; ++run) {
     ToyStage toy(pool, shape, pp.rank(), activation);
     runner.run(steps, toy);

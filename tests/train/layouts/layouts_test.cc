@@ -24,7 +24,7 @@ Outcome train_rank(Communicator& world, FlightRecorder& recorder, const RunConfi
   Pool pool{Device{}};
   Pool shared_pool({}, world.memory());
   Engine engine(config, make_layout(config, world.size(), world.size()),
-                {world, recorder, kernels_for({}), stream, pool, shared_pool});
+                {world, world, recorder, kernels_for({}), stream, pool, shared_pool});
   engine.set_deadline(std::chrono::seconds(120));
   engine.initialize(config.train.seed);
   HashedTokens tokens(engine);

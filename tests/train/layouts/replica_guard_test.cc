@@ -54,8 +54,9 @@ std::vector<std::string> compare(const Choice& choice, const Flip& flip,
     Stream stream({}, 1);
     Pool pool{Device{}};
     Pool shared_pool({}, comm.memory());
-    Engine engine(config, make_layout(config, comm.size(), comm.size()),
-                  {comm, world.recorder(comm.rank()), kernels_for({}), stream, pool, shared_pool});
+    Engine engine(
+        config, make_layout(config, comm.size(), comm.size()),
+        {comm, comm, world.recorder(comm.rank()), kernels_for({}), stream, pool, shared_pool});
     engine.set_deadline(std::chrono::seconds(60));
     engine.initialize(1);
     HashedTokens tokens(engine);

@@ -29,7 +29,7 @@ struct Rank {
         config(run_config),
         shared_pool({}, comm.memory()),
         engine(config, make_layout(config, comm.size(), comm.size()),
-               {comm, recorder, kernels_for({}), stream, pool, shared_pool}) {
+               {comm, comm, recorder, kernels_for({}), stream, pool, shared_pool}) {
     engine.set_deadline(std::chrono::seconds(120));
   }
 
