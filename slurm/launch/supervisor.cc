@@ -15,7 +15,7 @@
 #include "slurm/journal/account.h"
 #include "slurm/journal/journal.h"
 #include "slurm/launch/fleet.h"
-#include "slurm/launch/launcher.h"
+#include "slurm/launch/launcher_process.h"
 #include "slurm/launch/run_files.h"
 #include "slurm/launch/stop_signals.h"
 #include "slurm/policy/site_list.h"
@@ -129,7 +129,7 @@ class Supervisor {
   Journal journal_;
   Fleet fleet_;
   std::optional<Course> course_;
-  Launcher launcher_;
+  LauncherProcess launcher_;
   std::vector<Blame> blames_;
   std::optional<int> code_;  // set when the launch is over
   double deputy_asked_ = -1e9;

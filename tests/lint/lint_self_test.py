@@ -35,7 +35,7 @@ class LintTest(unittest.TestCase):
         self.assertIn(name, said)
 
     def test_a_sound_tree_passes(self):
-        for script in ("rooms_test.py", "sizes_test.py", "paths_test.py"):
+        for script in ("rooms_test.py", "sizes_test.py", "types_test.py", "paths_test.py"):
             code, said = run(script, SOUND)
             self.assertEqual(code, 0, said)
 
@@ -64,6 +64,19 @@ class LintTest(unittest.TestCase):
         short = f"int f(int a) {{\n{body}}}\n\nclass A {{\n{body}  int x;\n}};\n"
         self.assertEqual(run("sizes_test.py", {**SOUND, "src/base/x.cc": short})[0], 0)
         self.check("sizes_test.py", "src/base/x.cc", "int x; \n", "blanks at the end")
+
+    def test_types(self):
+        same = "namespace trireme {\nstruct A;\ntemplate <class T>\nclass A final : B {};\n}\n"
+        for name, text in (("src/base/x.h", same + same),
+                           ("slurm/x.h", same + "namespace trireme { using A = int; }\n"),
+                           ("mpi/x.h", same + "namespace trireme { enum class A : char {}; }\n")):
+            self.check("types_test.py", name, text, "trireme::A is defined more than once")
+        for other in ("namespace trireme::cpu { struct A {}; }", "namespace trireme { class A; }",
+                      "namespace trireme { namespace { class A {}; } }",
+                      "namespace trireme { class B { struct A {}; }; void f() { struct A {}; } }",
+                      "namespace trireme { template <> struct A<int> {}; } // struct A {}"):
+            code, said = run("types_test.py", {**SOUND, "src/base/x.h": same, "io/y.h": other})
+            self.assertEqual(code, 0, said)
 
     def test_paths(self):
         self.check("paths_test.py", "src/base/x.cc", '"/ho' + 'me/me/file"\n', "somebody's machine")

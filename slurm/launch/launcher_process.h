@@ -1,5 +1,5 @@
-// Launcher is the mpirun or srun of an attempt. Owned by the supervisor; used by one thread, with
-// which the process dies.
+// LauncherProcess is the mpirun or srun of an attempt. Owned by the supervisor; used by one thread,
+// with which the process dies.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-class Launcher {
+class LauncherProcess {
  public:
   // Throws NotFound if the program does not exist.
   void start(const Command& command);

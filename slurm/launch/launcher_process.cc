@@ -1,4 +1,4 @@
-#include "slurm/launch/launcher.h"
+#include "slurm/launch/launcher_process.h"
 
 #include <csignal>
 #include <cstdlib>
@@ -33,7 +33,7 @@ void remove_session(pid_t launcher) {
 
 }  // namespace
 
-void Launcher::start(const Command& command) {
+void LauncherProcess::start(const Command& command) {
   child_.emplace(ChildPlan{.argv = command.argv,
                            .environment = command.environment,
                            .input = {},
@@ -41,7 +41,7 @@ void Launcher::start(const Command& command) {
                            .dies_with_us = true});
 }
 
-std::optional<Launcher::End> Launcher::ended() {
+std::optional<LauncherProcess::End> LauncherProcess::ended() {
   if (std::exchange(left_, false)) {
     return End{};
   }
@@ -56,19 +56,19 @@ std::optional<Launcher::End> Launcher::ended() {
   return End{code};
 }
 
-void Launcher::signal(int number) const {
+void LauncherProcess::signal(int number) const {
   if (child_) {
     child_->signal(number);
   }
 }
 
-void Launcher::kill() const {
+void LauncherProcess::kill() const {
   if (child_) {
     child_->signal_group(SIGKILL);
   }
 }
 
-void Launcher::leave() {
+void LauncherProcess::leave() {
   if (child_) {
     child_->leave();
     child_.reset();
