@@ -65,7 +65,7 @@ std::int64_t available_memory_bytes() {
   return std::min(available_on_host(), available_in_group());
 }
 
-Arena::Arena(std::shared_ptr<Segment> segment) : segment_(std::move(segment)) {}
+Arena::Arena(std::shared_ptr<SharedSegment> segment) : segment_(std::move(segment)) {}
 
 void* Arena::take(std::int64_t bytes) {
   check(bytes >= 0, "a size in bytes is not negative");

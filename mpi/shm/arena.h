@@ -7,14 +7,14 @@
 #include <map>
 #include <mutex>
 
-#include "mpi/shm/segment.h"
+#include "mpi/shm/shared_segment.h"
 #include "src/device/memory_source.h"
 
 namespace trireme {
 
 class Arena : public MemorySource {
  public:
-  explicit Arena(std::shared_ptr<Segment> segment);
+  explicit Arena(std::shared_ptr<SharedSegment> segment);
   void* take(std::int64_t bytes) override;
   void give_back(void* data, std::int64_t bytes) noexcept override;
   // Bytes of memory that the segment has got so far.
@@ -27,10 +27,10 @@ class Arena : public MemorySource {
   void grow_for(std::int64_t bytes, std::int64_t alignment);
   void insert(std::int64_t offset, std::int64_t bytes) noexcept;
 
-  std::shared_ptr<Segment> segment_;
+  std::shared_ptr<SharedSegment> segment_;
   mutable std::mutex mutex_;  // guards the rest
   Ranges free_;
-  std::int64_t end_ = Segment::kHeaderBytes;
+  std::int64_t end_ = SharedSegment::kHeaderBytes;
 };
 
 // Bytes that this process can still get, by the host and by its control group.

@@ -29,7 +29,7 @@ class ShmGroup {
   GroupMembers members() const { return node_->members().subset(members_); }
   std::string describe(int r) const { return node_->members().describe(member(r)); }
   ShmNode& node() const { return *node_; }
-  const Segment& segment(int r) const { return node_->segment(member(r)); }
+  const SharedSegment& segment(int r) const { return node_->segment(member(r)); }
 
   GroupHeader& header(int r) const { return *reinterpret_cast<GroupHeader*>(block(r)); }
   std::int64_t* counts(int r, std::uint64_t turn) const;  // i64 [size()]

@@ -55,10 +55,10 @@ ShmNode::ShmNode(Communicator& host_group, const ShmOptions& options)
       crowded_(host_group.size() > ::sysconf(_SC_NPROCESSORS_ONLN)),
       cache_bytes_(cache_of_host()),
       peers_(static_cast<std::size_t>(host_group.size())) {
-  std::shared_ptr<Segment>& own = peers_[static_cast<std::size_t>(members_.rank())].segment;
+  std::shared_ptr<SharedSegment>& own = peers_[static_cast<std::size_t>(members_.rank())].segment;
   std::string fault = agreed_fault(host_group, [&] {
-    own = Segment::make(options.reserve_bytes > 0 ? options.reserve_bytes
-                                                  : default_reserve(host_group.size()));
+    own = SharedSegment::make(options.reserve_bytes > 0 ? options.reserve_bytes
+                                                        : default_reserve(host_group.size()));
   });
   if (!fault.empty()) {
     throw ConfigError(fault);
@@ -111,7 +111,7 @@ void ShmNode::find_peer(int member, const SegmentAddress& address, const Segment
     check(peer.segment != nullptr, "ranks of one process share a table");
     return;
   }
-  peer.segment = Segment::open(address);
+  peer.segment = SharedSegment::open(address);
   peer.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, address.pid, 0U)));
   if (!peer.process) {
     throw ConfigError(

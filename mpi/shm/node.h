@@ -12,7 +12,7 @@
 
 #include "mpi/communicator.h"
 #include "mpi/shm/arena.h"
-#include "mpi/shm/segment.h"
+#include "mpi/shm/shared_segment.h"
 
 namespace trireme {
 
@@ -40,7 +40,7 @@ class ShmNode {
   // Of the last-level cache, which its members share at best.
   std::int64_t cache_bytes() const { return cache_bytes_; }
 
-  const Segment& segment(int member) const { return *at(member).segment; }
+  const SharedSegment& segment(int member) const { return *at(member).segment; }
   Arena& arena() { return *arena_; }
 
   // Memory of a group that has ended here; reused when `left` has counted all its ranks.
@@ -61,7 +61,7 @@ class ShmNode {
 
  private:
   struct Peer {
-    std::shared_ptr<Segment> segment;
+    std::shared_ptr<SharedSegment> segment;
     FileDescriptor process;  // a pidfd; none for this process
   };
   struct Retired {

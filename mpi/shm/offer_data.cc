@@ -42,7 +42,7 @@ void offer(ShmGroup& group, const void* data, std::int64_t bytes) {
 void offer_both(ShmGroup& group, const void* data, void* into, std::int64_t bytes) {
   Notice& notice = group.next_notice();
   if (stays(group, data, bytes) && stays(group, into, bytes)) {
-    const Segment& own = group.segment(group.rank());
+    const SharedSegment& own = group.segment(group.rank());
     notice.source = own.offset_of(data);
     const std::int64_t offset = own.offset_of(into);
     std::memcpy(notice.tiny.data(), &offset, sizeof(offset));

@@ -92,7 +92,7 @@ void Outbox::write(Message& each, Letter& letter) {
 }
 
 void Outbox::write_ticket(Message& each, Letter& letter) {
-  const Segment& own = group_.segment(group_.rank());
+  const SharedSegment& own = group_.segment(group_.rank());
   Ticket* const ticket = new (take_ticket()) Ticket{};
   letter.ticket = own.offset_of(ticket);
   const bool in_arena = own.contains(each.data, each.bytes);

@@ -18,7 +18,7 @@ constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 std::uintptr_t address_of(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
 
 TEST(Arena, GivesAlignedMemoryOfTheSegment) {
-  const auto segment = Segment::make(64 * kMiB);
+  const auto segment = SharedSegment::make(64 * kMiB);
   Arena arena(segment);
   void* const small = arena.take(100);
   void* const large = arena.take(3 * kMiB);
@@ -33,7 +33,7 @@ TEST(Arena, GivesAlignedMemoryOfTheSegment) {
 
 // What is given back joins its neighbours: the same room serves again, whatever the order.
 TEST(Arena, ReusesWhatIsGivenBack) {
-  Arena arena(Segment::make(64 * kMiB));
+  Arena arena(SharedSegment::make(64 * kMiB));
   std::vector<void*> pieces;
   for (int i = 0; i < 8; ++i) {
     pieces.push_back(arena.take(kMiB));
@@ -48,7 +48,7 @@ TEST(Arena, ReusesWhatIsGivenBack) {
 }
 
 TEST(Arena, SaysHowMuchWasNeeded) {
-  Arena arena(Segment::make(16 * kMiB));
+  Arena arena(SharedSegment::make(16 * kMiB));
   const auto message_of = [&](std::int64_t bytes) -> std::string {
     try {
       (void)arena.take(bytes);
@@ -65,7 +65,7 @@ TEST(Arena, SaysHowMuchWasNeeded) {
 TEST(Arena, SeesTheHostsMemoryBeforeItTakesIt) {
   const std::int64_t available = available_memory_bytes();
   EXPECT_GT(available, kMiB);
-  Arena arena(Segment::make(available * 4));
+  Arena arena(SharedSegment::make(available * 4));
   EXPECT_THROW((void)arena.take(available * 2), DeviceError);
 }
 

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "mpi/shm/segment.h"
+#include "mpi/shm/shared_segment.h"
 #include "mpi/thread/thread_world.h"
 
 namespace trireme {

@@ -1,4 +1,4 @@
-#include "mpi/shm/segment.h"
+#include "mpi/shm/shared_segment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ constexpr std::int64_t kReserve = std::int64_t{8} << 20;
 
 std::string refusal_of(const SegmentAddress& address) {
   try {
-    (void)Segment::open(address);
+    (void)SharedSegment::open(address);
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -22,9 +22,9 @@ std::string refusal_of(const SegmentAddress& address) {
 }
 
 // Memory that the owner takes later is there for a peer that has mapped the segment before.
-TEST(Segment, PeersSeeWhatTheOwnerGrows) {
-  const auto own = Segment::make(kReserve);
-  const auto peer = Segment::open(SegmentAddress::parse(own->address().text()));
+TEST(SharedSegment, PeersSeeWhatTheOwnerGrows) {
+  const auto own = SharedSegment::make(kReserve);
+  const auto peer = SharedSegment::open(SegmentAddress::parse(own->address().text()));
   ASSERT_TRUE(own->grow(kReserve));
   ASSERT_TRUE(own->populate(4096, 4096));
   *own->at(5000) = std::byte{42};
@@ -33,8 +33,8 @@ TEST(Segment, PeersSeeWhatTheOwnerGrows) {
   EXPECT_FALSE(own->grow(kReserve + 1));
 }
 
-TEST(Segment, KnowsItsOwnBytes) {
-  const auto own = Segment::make(kReserve);
+TEST(SharedSegment, KnowsItsOwnBytes) {
+  const auto own = SharedSegment::make(kReserve);
   EXPECT_TRUE(own->contains(own->at(0), kReserve));
   EXPECT_FALSE(own->contains(own->at(1), kReserve));
   EXPECT_FALSE(own->contains(own->at(0) - 1, 1));
@@ -42,8 +42,8 @@ TEST(Segment, KnowsItsOwnBytes) {
   EXPECT_EQ(own->offset_of(own->at(77)), 77);
 }
 
-TEST(Segment, RefusesWhatIsNotThePeers) {
-  const auto own = Segment::make(kReserve);
+TEST(SharedSegment, RefusesWhatIsNotThePeers) {
+  const auto own = SharedSegment::make(kReserve);
   SegmentAddress address = own->address();
   address.nonce += 1;
   EXPECT_THAT(refusal_of(address), HasSubstr("is not the peer's segment"));
@@ -56,8 +56,8 @@ TEST(Segment, RefusesWhatIsNotThePeers) {
   EXPECT_THAT(refusal_of(address), HasSubstr("comm.backend=mpi"));
 }
 
-TEST(Segment, RefusesImpossibleReserves) {
-  EXPECT_THROW((void)Segment::make(std::int64_t{1} << 60), ConfigError);
+TEST(SharedSegment, RefusesImpossibleReserves) {
+  EXPECT_THROW((void)SharedSegment::make(std::int64_t{1} << 60), ConfigError);
 }
 
 TEST(SegmentAddress, RefusesWhatIsNoAddress) {
@@ -70,7 +70,7 @@ TEST(SegmentAddress, RefusesWhatIsNoAddress) {
 
 TEST(SegmentTable, FindsTheVeryObject) {
   SegmentTable table;
-  auto own = Segment::make(kReserve);
+  auto own = SharedSegment::make(kReserve);
   const SegmentAddress address = own->address();
   table.add(own);
   EXPECT_EQ(table.find(address), own);

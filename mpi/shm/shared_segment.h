@@ -1,7 +1,7 @@
-// Segment: shared memory that one rank owns and its peers on the host map: a memfd, which has no
-// name in the file system, so that nothing is left behind however the ranks end. The address range
-// is reserved whole; the memory comes as the owner grows it, and stays until all mappings are gone.
-// Peers open it through /proc, which takes the same user and the same pid namespace.
+// SharedSegment: shared memory that one rank owns and its peers on the host map: a memfd, which has
+// no name in the file system, so that nothing is left behind however the ranks end. The address
+// range is reserved whole; the memory comes as the owner grows it, and stays until all mappings are
+// gone. Peers open it through /proc, which takes the same user and the same pid namespace.
 //
 //   offset 0        SegmentHeader
 //   4096 ...        the owner's Arena
@@ -43,17 +43,17 @@ struct SegmentAddress {
   static SegmentAddress parse(const std::string& text);
 };
 
-class Segment {
+class SharedSegment {
  public:
   static constexpr std::int64_t kHeaderBytes = 4096;
 
   // This rank's own, with the header alone. ConfigError where the system grants none.
-  static std::shared_ptr<Segment> make(std::int64_t reserve_bytes);
+  static std::shared_ptr<SharedSegment> make(std::int64_t reserve_bytes);
   // A peer's. ConfigError that says why it can't be mapped.
-  static std::shared_ptr<Segment> open(const SegmentAddress& address);
-  ~Segment();
-  Segment(const Segment&) = delete;
-  Segment& operator=(const Segment&) = delete;
+  static std::shared_ptr<SharedSegment> open(const SegmentAddress& address);
+  ~SharedSegment();
+  SharedSegment(const SharedSegment&) = delete;
+  SharedSegment& operator=(const SharedSegment&) = delete;
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
   const SegmentAddress& address() const { return address_; }
@@ -69,7 +69,7 @@ class Segment {
   bool populate(std::int64_t offset, std::int64_t bytes) const;
 
  private:
-  Segment(FileDescriptor fd, const SegmentAddress& address);
+  SharedSegment(FileDescriptor fd, const SegmentAddress& address);
 
   FileDescriptor fd_;
   SegmentAddress address_;
@@ -82,13 +82,13 @@ class Segment {
 // mapping, so that a race detector sees who touches it. Any thread.
 class SegmentTable {
  public:
-  void add(const std::shared_ptr<Segment>& segment);
+  void add(const std::shared_ptr<SharedSegment>& segment);
   // Null if it is not here.
-  std::shared_ptr<Segment> find(const SegmentAddress& address) const;
+  std::shared_ptr<SharedSegment> find(const SegmentAddress& address) const;
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::weak_ptr<Segment>> segments_;  // by nonce
+  std::map<std::uint64_t, std::weak_ptr<SharedSegment>> segments_;  // by nonce
 };
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-#include "mpi/shm/segment.h"
+#include "mpi/shm/shared_segment.h"
 
 #include <cerrno>
 #include <cstring>
@@ -61,13 +61,13 @@ SegmentAddress SegmentAddress::parse(const std::string& text) {
   std::string rest;
   in >> address.pid >> address.fd >> address.reserve_bytes >> address.nonce;
   if (!in || in >> rest || address.pid <= 0 || address.fd < 0 ||
-      address.reserve_bytes < Segment::kHeaderBytes) {
+      address.reserve_bytes < SharedSegment::kHeaderBytes) {
     throw CommError(fmt::format("'{}' is not a valid address of a peer's segment", text));
   }
   return address;
 }
 
-std::shared_ptr<Segment> Segment::make(std::int64_t reserve_bytes) {
+std::shared_ptr<SharedSegment> SharedSegment::make(std::int64_t reserve_bytes) {
   FileDescriptor fd(::memfd_create("trireme", MFD_CLOEXEC));
   if (!fd) {
     refuse("memfd_create", errno);
@@ -79,7 +79,7 @@ std::shared_ptr<Segment> Segment::make(std::int64_t reserve_bytes) {
     refuse("ftruncate", errno);
   }
   const SegmentAddress address{::getpid(), fd.get(), reserve_bytes, random_bits()};
-  std::shared_ptr<Segment> segment(new Segment(std::move(fd), address));
+  std::shared_ptr<SharedSegment> segment(new SharedSegment(std::move(fd), address));
   if (!segment->populate(0, kHeaderBytes)) {
     refuse("allocating the first page", ENOMEM);
   }
@@ -88,17 +88,17 @@ std::shared_ptr<Segment> Segment::make(std::int64_t reserve_bytes) {
   return segment;
 }
 
-std::shared_ptr<Segment> Segment::open(const SegmentAddress& address) {
+std::shared_ptr<SharedSegment> SharedSegment::open(const SegmentAddress& address) {
   const std::string path = fmt::format("/proc/{}/fd/{}", address.pid, address.fd);
   FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!fd) {
     refuse("open " + path, errno);
   }
   check_identity(fd.get(), address, path);
-  return std::shared_ptr<Segment>(new Segment(std::move(fd), address));
+  return std::shared_ptr<SharedSegment>(new SharedSegment(std::move(fd), address));
 }
 
-Segment::Segment(FileDescriptor fd, const SegmentAddress& address)
+SharedSegment::SharedSegment(FileDescriptor fd, const SegmentAddress& address)
     : fd_(std::move(fd)), address_(address), reserved_bytes_(address.reserve_bytes + kHugePage) {
   const auto length = static_cast<std::size_t>(reserved_bytes_);
   void* const range =
@@ -119,9 +119,11 @@ Segment::Segment(FileDescriptor fd, const SegmentAddress& address)
   (void)::madvise(base_, static_cast<std::size_t>(address.reserve_bytes), MADV_HUGEPAGE);
 }
 
-Segment::~Segment() { (void)::munmap(reserved_, static_cast<std::size_t>(reserved_bytes_)); }
+SharedSegment::~SharedSegment() {
+  (void)::munmap(reserved_, static_cast<std::size_t>(reserved_bytes_));
+}
 
-bool Segment::contains(const void* data, std::int64_t bytes) const {
+bool SharedSegment::contains(const void* data, std::int64_t bytes) const {
   const auto first = reinterpret_cast<std::uintptr_t>(base_);
   const auto at = reinterpret_cast<std::uintptr_t>(data);
   const auto length = static_cast<std::uintptr_t>(address_.reserve_bytes);
@@ -129,26 +131,26 @@ bool Segment::contains(const void* data, std::int64_t bytes) const {
          static_cast<std::uintptr_t>(bytes) <= length - (at - first);
 }
 
-bool Segment::grow(std::int64_t bytes) const {
+bool SharedSegment::grow(std::int64_t bytes) const {
   return file_may_have(bytes) && bytes <= address_.reserve_bytes &&
          ::ftruncate(fd_.get(), bytes) == 0;
 }
 
 // An error here, where a first touch would be a signal. Through the mapping, because huge pages are
 // asked for there; older kernels know only the way through the file.
-bool Segment::populate(std::int64_t offset, std::int64_t bytes) const {
+bool SharedSegment::populate(std::int64_t offset, std::int64_t bytes) const {
   if (::madvise(base_ + offset, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) == 0) {
     return true;
   }
   return errno == EINVAL && ::posix_fallocate(fd_.get(), offset, bytes) == 0;
 }
 
-void SegmentTable::add(const std::shared_ptr<Segment>& segment) {
+void SegmentTable::add(const std::shared_ptr<SharedSegment>& segment) {
   const std::lock_guard lock(mutex_);
   segments_[segment->address().nonce] = segment;
 }
 
-std::shared_ptr<Segment> SegmentTable::find(const SegmentAddress& address) const {
+std::shared_ptr<SharedSegment> SegmentTable::find(const SegmentAddress& address) const {
   const std::lock_guard lock(mutex_);
   const auto at = segments_.find(address.nonce);
   return at == segments_.end() ? nullptr : at->second.lock();
