@@ -43,7 +43,15 @@ DiskTarget::DiskTarget(Communicator& comm, DiskOptions options)
 }
 
 void DiskTarget::reserve(std::span<const TensorBlock> blocks) {
-  staging_.reserve(plan_shard(blocks, {}).bytes + kDataAlignment, options_.copy_threads);
+  reserve_image(plan_shard(blocks, {}).bytes + kDataAlignment);
+}
+
+void DiskTarget::reserve_image(std::int64_t bytes) {
+  if (round_up(bytes, kDataAlignment) > image_.bytes()) {
+    image_ = PageBuffer();  // first gives the old memory back
+    image_ = PageBuffer(bytes);
+    touch(image_.data(), image_.bytes(), options_.copy_threads);
+  }
 }
 
 fs::path DiskTarget::attempt_folder() const {
@@ -54,9 +62,10 @@ fs::path DiskTarget::attempt_folder() const {
 Snapshot DiskTarget::take(std::span<const TensorBlock> blocks) {
   ShardPlan plan = plan_shard_of_rank(blocks, step_, generation_, rank_);
   fault("ckpt.snapshot");
-  staging_.fill(plan, options_.copy_threads);
+  reserve_image(plan.bytes);
+  fill_image(plan, image_.data(), options_.copy_threads);
   fault("ckpt.snapshot_taken");
-  return {staging_.image(), plan.tensors.empty() ? 0 : plan.bytes, std::move(plan.tensors)};
+  return {image_.data(), plan.tensors.empty() ? 0 : plan.bytes, std::move(plan.tensors)};
 }
 
 std::optional<StoredShard> DiskTarget::write(const Snapshot& snapshot) {

@@ -38,7 +38,7 @@ class DiskTarget final : public SaveTarget {
   // Takes and touches the memory of a snapshot of such blocks, so that the first save need not.
   void reserve(std::span<const TensorBlock> blocks);
   // Of that memory.
-  std::int64_t snapshot_bytes() const { return staging_.reserved_bytes(); }
+  std::int64_t snapshot_bytes() const { return image_.bytes(); }
   // The same on all ranks.
   std::int64_t generation() const { return generation_; }
   // Before its end, and after the writer's quiet_within(). Whether nothing is being deleted, after
@@ -58,6 +58,7 @@ class DiskTarget final : public SaveTarget {
   std::filesystem::path attempt_folder() const override;
 
  private:
+  void reserve_image(std::int64_t bytes);
   std::string remove_attempt() const;
   std::string start_retention();
   void delete_old_steps();
@@ -67,7 +68,7 @@ class DiskTarget final : public SaveTarget {
   std::unique_ptr<RunLock> lock_;  // rank 0's
   std::int64_t generation_ = 0;
   std::int64_t step_ = 0;
-  Staging staging_;
+  PageBuffer image_;  // of the latest snapshot
   std::mutex names_;  // of steps: whoever renames one holds it
   std::atomic<bool> ending_ = false;
   BackgroundJob retention_;  // last: ends before what it uses

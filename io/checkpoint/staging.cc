@@ -46,21 +46,6 @@ PageBuffer::PageBuffer(std::int64_t bytes) {
   (void)::madvise(data, size, MADV_HUGEPAGE);
 }
 
-void Staging::reserve(std::int64_t image_bytes, int threads) {
-  const std::int64_t bytes = round_up(image_bytes, kDataAlignment);
-  if (bytes <= buffer_.bytes()) {
-    return;
-  }
-  buffer_ = PageBuffer();
-  buffer_ = PageBuffer(bytes);
-  touch(buffer_.data(), bytes, threads);
-}
-
-void Staging::fill(const ShardPlan& plan, int threads) {
-  reserve(plan.bytes, threads);
-  fill_image(plan, buffer_.data(), threads);
-}
-
 void touch(std::byte* data, std::int64_t bytes, int threads) {
   const std::int64_t pieces = round_up(bytes, kHugePageBytes) / kHugePageBytes;
   parallel_for(threads, pieces, [&](std::int64_t i) {

@@ -1,6 +1,6 @@
-// Staging: the memory that holds one snapshot, laid out as the shard file it becomes, while the
-// training loop goes on. It is kept from save to save, so that only the first one pays for its
-// pages. The copy runs on several threads; nobody may read the image before it has ended.
+// Memory that holds shard files: page-aligned buffers, and filling one with an image, the shard
+// file that a snapshot becomes. The copy runs on several threads; nobody reads the image before it
+// has ended.
 #pragma once
 
 #include <cstddef>
@@ -40,19 +40,5 @@ class PageBuffer {
 void fill_image(const ShardPlan& plan, std::byte* image, int threads);
 // Writes zeros all over it: its pages are there afterwards.
 void touch(std::byte* data, std::int64_t bytes, int threads);
-
-class Staging {
- public:
-  // Takes the memory for images of up to so many bytes, and touches it.
-  void reserve(std::int64_t image_bytes, int threads);
-  // Copies head and blocks to their places.
-  void fill(const ShardPlan& plan, int threads);
-  // As many bytes as the plan's file, followed by zeros up to a multiple of kDataAlignment.
-  const std::byte* image() const { return buffer_.data(); }
-  std::int64_t reserved_bytes() const { return buffer_.bytes(); }
-
- private:
-  PageBuffer buffer_;
-};
 
 }  // namespace trireme
