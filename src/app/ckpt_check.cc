@@ -6,7 +6,7 @@
 #include "io/checkpoint/load/logical_digest.h"
 #include "io/checkpoint/verify.h"
 #include "src/app/ckpt_subcommands.h"
-#include "src/app/standard_output.h"
+#include "src/app/command/standard_output.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 

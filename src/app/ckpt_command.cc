@@ -5,7 +5,7 @@
 
 #include "io/checkpoint/memory/node_memory.h"
 #include "src/app/ckpt_subcommands.h"
-#include "src/app/standard_output.h"
+#include "src/app/command/standard_output.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/train/run/fingerprint.h"

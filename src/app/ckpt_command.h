@@ -1,7 +1,7 @@
 // `trireme ckpt ls|show|verify|digest|prune` manages checkpoints, without MPI.
 #pragma once
 
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

@@ -7,7 +7,7 @@
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/run_lock.h"
 #include "src/app/ckpt_subcommands.h"
-#include "src/app/standard_output.h"
+#include "src/app/command/standard_output.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "src/app/standard_output.h"
+#include "src/app/command/standard_output.h"
 #include "src/base/fault_plan.h"
 #include "src/base/fault_sites.h"
 #include "src/base/printable.h"

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/command/standard_output.h"
 #include "src/app/data_subcommands.h"
-#include "src/app/standard_output.h"
 #include "src/base/units.h"
 
 namespace trireme {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "mpi/communicator.h"
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

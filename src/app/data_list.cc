@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "io/data/dataset_list.h"
+#include "src/app/command/standard_output.h"
 #include "src/app/data_subcommands.h"
-#include "src/app/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/units.h"
 

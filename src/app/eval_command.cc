@@ -9,8 +9,8 @@
 
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
-#include "src/app/number_check.h"
-#include "src/app/standard_output.h"
+#include "src/app/command/number_check.h"
+#include "src/app/command/standard_output.h"
 #include "src/base/printable.h"
 #include "src/base/progress_bar.h"
 #include "src/base/units.h"

@@ -1,8 +1,8 @@
 // `trireme eval` computes the loss and perplexity of a checkpoint on held-out data.
 #pragma once
 
-#include "src/app/app_context.h"
-#include "src/app/command_line.h"
+#include "src/app/command/app_context.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

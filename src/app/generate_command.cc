@@ -6,10 +6,10 @@
 
 #include "io/data/tokenizer.h"
 #include "mpi/topology.h"
-#include "src/app/launcher_rank.h"
-#include "src/app/number_check.h"
+#include "src/app/command/launcher_rank.h"
+#include "src/app/command/number_check.h"
+#include "src/app/command/standard_output.h"
 #include "src/app/prompt_file.h"
-#include "src/app/standard_output.h"
 #include "src/app/stop_strings.h"
 #include "src/base/philox.h"
 #include "src/base/printable.h"

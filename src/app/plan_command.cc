@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "src/app/number_check.h"
-#include "src/app/standard_output.h"
+#include "src/app/command/number_check.h"
+#include "src/app/command/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/parallel/pipeline/schedule_drawing.h"

@@ -1,7 +1,7 @@
 // `trireme plan` shows the cost of a pipeline schedule, as a table and as an SVG figure.
 #pragma once
 
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "src/app/standard_output.h"
+#include "src/app/command/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/line_plot.h"

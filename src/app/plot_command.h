@@ -1,7 +1,7 @@
 // `trireme plot` draws the losses of runs, read from their metrics.jsonl, as an SVG figure.
 #pragma once
 
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

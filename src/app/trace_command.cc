@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "src/app/standard_output.h"
+#include "src/app/command/standard_output.h"
 #include "src/base/units.h"
 #include "src/trace/trace_summary.h"
 

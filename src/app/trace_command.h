@@ -1,7 +1,7 @@
 // `trireme trace` shows where the time of traced steps went.
 #pragma once
 
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

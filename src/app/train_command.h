@@ -1,8 +1,8 @@
 // `trireme train` trains a model.
 #pragma once
 
-#include "src/app/app_context.h"
-#include "src/app/command_line.h"
+#include "src/app/command/app_context.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

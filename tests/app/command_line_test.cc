@@ -1,10 +1,10 @@
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/app/help_text.h"
-#include "src/app/number_check.h"
+#include "src/app/command/help_text.h"
+#include "src/app/command/number_check.h"
 #include "tests/support/message_of.h"
 #include "tests/support/words_of.h"
 

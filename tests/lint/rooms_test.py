@@ -64,10 +64,12 @@ ROOMS = {
     "src/train/watch": WATCHED,
     "src/train/saving": SAVING,
     "src/train": TRAIN,
-    "src/app": TRAIN + SITE + ["src/train"],
-    "benchmarks": TRAIN + ["src/train", "src/app"],
+    "src/app/command": RUN + ["src/train/run"],
+    "benchmarks": TRAIN + ["src/train", "src/app/command"],
+    "benchmarks/kernels": NN,
+    "src/app": TRAIN + SITE + ["src/train", "src/app/command", "benchmarks"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
-                                         "src/train", "src/app"],
+                                         "src/train", "src/app", "src/app/command", "benchmarks"],
 }
 
 # Headers of other libraries, and the only places that may name them.
@@ -80,7 +82,7 @@ FOREIGN = {
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",
     r"yaml-cpp/.*": r"src/base/.*",
     r"spdlog/.*": r"src/base/.*",
-    r"CLI/.*": r"src/app/command_line\.cc",
+    r"CLI/.*": r"src/app/command/command_line\.cc",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 BACKEND_SWITCH = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|UCX)")

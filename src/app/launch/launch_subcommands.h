@@ -2,7 +2,7 @@
 // itself.
 #pragma once
 
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

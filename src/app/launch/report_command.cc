@@ -5,9 +5,9 @@
 
 #include "slurm/journal/journal.h"
 #include "slurm/journal/report.h"
+#include "src/app/command/standard_output.h"
 #include "src/app/launch/launch_subcommands.h"
 #include "src/app/launch/run_state.h"
-#include "src/app/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"

@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/command/standard_output.h"
 #include "src/app/launch/run_state.h"
-#include "src/app/standard_output.h"
 
 namespace trireme {
 

@@ -1,7 +1,7 @@
 // `trireme status` shows the state of a run.
 #pragma once
 
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

@@ -2,8 +2,8 @@
 // under mpirun or srun like the run itself.
 #pragma once
 
-#include "src/app/app_context.h"
-#include "src/app/command_line.h"
+#include "src/app/command/app_context.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "src/app/bench/report.h"
+#include "benchmarks/report.h"
+#include "src/app/command/standard_output.h"
 #include "src/app/site/node_measures.h"
-#include "src/app/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"

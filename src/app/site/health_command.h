@@ -1,7 +1,7 @@
 // `trireme health` reports in one line and less than 30 s whether this node is fit to train.
 #pragma once
 
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

@@ -9,7 +9,7 @@
 
 #include "io/data/dataset.h"
 #include "slurm/doctor/node_checks.h"
-#include "src/app/version.h"
+#include "src/app/command/version.h"
 #include "src/base/digest.h"
 #include "src/base/file.h"
 #include "src/kernels/compute_threads.h"

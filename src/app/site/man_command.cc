@@ -7,9 +7,9 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "src/app/help_text.h"
+#include "src/app/command/help_text.h"
+#include "src/app/command/version.h"
 #include "src/app/site/man_facts.h"
-#include "src/app/version.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/train/run/run_config.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

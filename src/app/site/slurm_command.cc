@@ -11,7 +11,7 @@
 #include "slurm/render/job_script.h"
 #include "slurm/render/measured_times.h"
 #include "slurm/render/shell_words.h"
-#include "src/app/number_check.h"
+#include "src/app/command/number_check.h"
 #include "src/app/site/sweep.h"
 #include "src/base/command.h"
 #include "src/base/error.h"

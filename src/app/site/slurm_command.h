@@ -1,7 +1,7 @@
 // `trireme slurm render|submit` makes job scripts from a run's configuration and a site profile.
 #pragma once
 
-#include "src/app/command_line.h"
+#include "src/app/command/command_line.h"
 
 namespace trireme {
 

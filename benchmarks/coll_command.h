@@ -1,0 +1,11 @@
+// The command line of `trireme bench coll`, with the flags of nccl-tests and our own.
+#pragma once
+
+#include "src/app/command/app_context.h"
+#include "src/app/command/command_line.h"
+
+namespace trireme {
+
+void add_coll_bench(CommandLine& bench, AppContext& context);
+
+}  // namespace trireme

@@ -1,0 +1,291 @@
+#include "benchmarks/step.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/pipeline_bubble.h"
+#include "benchmarks/progress.h"
+#include "benchmarks/report.h"
+#include "mpi/session/backend.h"
+#include "src/app/command/app_context.h"
+#include "src/base/error.h"
+#include "src/base/philox.h"
+#include "src/base/stopwatch.h"
+#include "src/nn/model_size.h"
+#include "src/train/ceiling.h"
+#include "src/train/engine/train_step.h"
+#include "src/train/memory/memory_report.h"
+#include "src/train/run/model_presets.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kCeilingSize = 2048;
+constexpr int kCeilingRounds = 5;
+constexpr std::chrono::minutes kDeadline{10};
+
+// Times of the steps' parts in milliseconds on this rank.
+struct Timings {
+  std::vector<double> step;  // one value per round, divided by the steps of a round
+  std::vector<double> backward;
+  std::vector<double> exposed;
+  std::vector<double> tensor_wait;
+  std::vector<double> pipeline_wait;
+  std::vector<double> optimizer;
+  std::vector<double> ceiling;  // FLOP/s
+};
+
+std::vector<std::int32_t> random_tokens(std::int64_t count, std::int64_t vocab, int key) {
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto bits = philox({static_cast<std::uint32_t>(i), 0, 0, 0},
+                             philox_key(static_cast<std::uint64_t>(key)))[0];
+    tokens[i] = static_cast<std::int32_t>(bits % static_cast<std::uint32_t>(vocab));
+  }
+  return tokens;
+}
+
+RunConfig config_of(const BenchStepOptions& options, int ranks) {
+  RunConfig c;
+  c.model = preset_model_config(options.model);
+  c.data.sequence = options.sequence;
+  c.train.micro_batch = options.micro_batch;
+  const std::int64_t a_replica = std::int64_t{options.tp} * options.pp;
+  const std::int64_t dp =
+      options.dp > 0 ? options.dp : std::max<std::int64_t>(ranks / a_replica, 1);
+  c.train.global_batch = options.micro_batch * options.micro_batches * dp;
+  c.train.steps = std::int64_t{options.rounds + 1} * options.steps;
+  c.train.precision = options.precision;
+  c.train.recompute = options.recompute;
+  c.optimizer.schedule.kind = ScheduleKind::constant;
+  c.optimizer.schedule.lr = c.optimizer.lr;
+  c.optimizer.schedule.steps = c.train.steps;
+  c.parallel.dp = {options.dp, options.dp > 0 ? "" : "auto"};
+  c.parallel.tp.integer = options.tp;
+  c.parallel.pp.integer = options.pp;
+  c.parallel.schedule = options.schedule;
+  c.parallel.virtual_stages = options.virtual_stages;
+  c.parallel.zero = options.zero;
+  if (options.sequence > c.model.context) {
+    throw ConfigError(fmt::format("--sequence {}: the context of {} is {} tokens", options.sequence,
+                                  options.model, c.model.context));
+  }
+  return c;
+}
+
+int fewest_ranks_a_host(const std::vector<RankPlace>& places) {
+  return std::min_element(
+             places.begin(), places.end(),
+             [](const RankPlace& a, const RankPlace& b) { return a.local_size < b.local_size; })
+      ->local_size;
+}
+
+class StepBench {
+ public:
+  StepBench(const BenchStepOptions& options, MpiSession& session)
+      : options_(options),
+        config_(config_of(options, session.world().size())),
+        layout_(
+            make_layout(config_, session.world().size(), fewest_ranks_a_host(session.places()))),
+        data_(session.make_world(parse_backend(options.backend))),
+        world_(data_->split(0, data_->rank(), "control")),
+        stream_({},
+                compute_threads(options.threads > 0 ? options.threads : session.place().threads())),
+        expected_(plan_memory(config_, layout_, world_->rank(),
+                              resident_bytes() - shared_resident_bytes())),
+        shared_pool_({}, data_->memory()),
+        engine_(config_, layout_,
+                {*world_, *data_, session.recorder(), kernels_, stream_, pool_, shared_pool_}),
+        bubble_(layout_.schedule, layout_.shape),
+        step_(engine_, [this] { return tokens(); }) {
+    engine_.set_deadline(kDeadline);
+    engine_.initialize(1);
+    const std::int64_t count = options.micro_batch * options.sequence;
+    ids_ = random_tokens(count, config_.model.vocab, 0);
+    targets_ = random_tokens(count, config_.model.vocab, 1);
+  }
+
+  // Measures the ceiling between the rounds, so that both are disturbed by the same other programs.
+  Timings run() {
+    Timings timings;
+    BenchProgress progress("bench step", options_.rounds + 1, world_->rank() == 0);
+    progress.stage("warming up");
+    for (int round = 0; round <= options_.rounds; ++round) {
+      world_->barrier().wait();
+      const double ceiling = measure_product_rate(kernels_, stream_, pool_, config_.compute_dtype(),
+                                                  kCeilingSize, kCeilingRounds)
+                                 .median;
+      world_->barrier().wait();
+      one_round(round > 0 ? &timings : nullptr);
+      progress.done();
+      if (round > 0) {
+        timings.ceiling.push_back(ceiling);
+      } else {
+        progress.stage(fmt::format("{} rounds against the product rate", options_.rounds));
+      }
+    }
+    return timings;
+  }
+
+  Json result(const Timings& timings);
+
+ private:
+  LoadedMicroBatch tokens() const {
+    const std::int64_t count = config_.train.micro_batch * config_.data.sequence;
+    return {.first_sample = 0,
+            .batch = config_.train.micro_batch,
+            .time = config_.data.sequence,
+            .ids = {ids_.data(), count, DType::i32},
+            .targets = {targets_.data(), count, DType::i32}};
+  }
+
+  double product_rate() {
+    Pool passing{Device{}};
+    return measure_product_rate(kernels_, stream_, passing, config_.compute_dtype(), kCeilingSize,
+                                kCeilingRounds)
+        .median;
+  }
+
+  // The time of a round includes the communication that is still in flight after its last step.
+  void one_round(Timings* timings) {
+    const Stopwatch watch;
+    for (int i = 0; i < options_.steps; ++i) {
+      const Stopwatch one;
+      const StepResult result = step_.run(counters_, 0);
+      if (timings != nullptr) {
+        note(*timings, one.milliseconds(), result);
+      }
+    }
+    for (const auto& chunk : engine_.chunks()) {
+      chunk->state.parameters().settle();
+    }
+    if (timings != nullptr) {
+      timings->step.push_back(watch.milliseconds() / options_.steps);
+    }
+  }
+
+  void note(Timings& timings, double milliseconds, const StepResult& result) {
+    const PipelineRunner::Timings& ran = engine_.replica().timings();
+    bubble_.add(ran);
+    resident_ = std::max(resident_, resident_without_other_ranks());
+    timings.backward.push_back(1e3 * ran.seconds);
+    timings.exposed.push_back(result.comm_exposed_ms);
+    timings.tensor_wait.push_back(result.tensor_wait_ms);
+    timings.pipeline_wait.push_back(result.pipeline_wait_ms);
+    timings.optimizer.push_back(milliseconds - 1e3 * ran.seconds - result.comm_exposed_ms);
+  }
+
+  // Returns the memory that this rank has taken, without the shared memory of other ranks.
+  std::int64_t resident_without_other_ranks() const {
+    const bool maps_own = &data_->memory() != &host_memory();
+    return resident_bytes() - shared_resident_bytes() + (maps_own ? engine_.shared_bytes() : 0);
+  }
+
+  // Returns the size of a message between two stages.
+  std::int64_t message_bytes() const {
+    return config_.train.micro_batch * config_.data.sequence * config_.model.hidden *
+           size_of(config_.compute_dtype());
+  }
+
+  Json params() const;
+  void add_memory(Json& metrics);
+
+  BenchStepOptions options_;
+  RunConfig config_;
+  Layout layout_;
+  std::unique_ptr<Communicator> data_;   // for tensors
+  std::unique_ptr<Communicator> world_;  // for messages of the host
+  const Kernels& kernels_ = kernels_for({});
+  Stream stream_;
+  Pool pool_{Device{}};
+  MemoryPlan expected_;
+  Pool shared_pool_;
+  Engine engine_;
+  PipelineBubble bubble_;
+  TrainStep step_;
+  TrainingCounters counters_;
+  std::int64_t resident_ = 0;  // bytes, maximum over the steps
+  std::vector<std::int32_t> ids_;
+  std::vector<std::int32_t> targets_;
+};
+
+Json StepBench::params() const {
+  return {{"model", options_.model},
+          {"precision", options_.precision},
+          {"micro_batch", options_.micro_batch},
+          {"micro_batches", options_.micro_batches},
+          {"sequence", options_.sequence},
+          {"ranks", world_->size()},
+          {"threads", stream_.threads()},
+          {"kernels", kernels_.name},
+          {"rounds", options_.rounds},
+          {"steps", options_.steps},
+          {"dp", layout_.grid.dp()},
+          {"tp", layout_.grid.tp()},
+          {"pp", layout_.grid.pp()},
+          {"schedule", options_.schedule},
+          {"virtual_stages", options_.virtual_stages},
+          {"zero", options_.zero},
+          {"recompute", options_.recompute},
+          {"backend", options_.backend}};
+}
+
+// Adds the metrics of memory, each as the maximum over the ranks.
+void StepBench::add_memory(Json& metrics) {
+  const auto of_all = [this](auto value) {
+    return all_reduce_value(*world_, value, ReduceOp::max);
+  };
+  const std::int64_t expected = expected_.total() - expected_.snapshot;
+  metrics["memory_bytes"] = of_all(resident_);
+  metrics["memory_expected_bytes"] = of_all(expected);
+  metrics["memory_ratio"] = of_all(static_cast<double>(resident_) / static_cast<double>(expected));
+}
+
+Json StepBench::result(const Timings& timings) {
+  // The slowest rank determines the time of a step; the ceiling is the sum over all ranks.
+  const double step = 1e-3 * all_reduce_value(*world_, median(timings.step), ReduceOp::max);
+  const double ceiling = all_reduce_value(*world_, median(timings.ceiling), ReduceOp::sum);
+  const auto tokens = static_cast<double>(config_.tokens_a_step());
+  const double flops = flops_per_token(config_.model, options_.sequence) * tokens / step;
+  const double transfer = measure_transfer(engine_.pp(), shared_pool_, message_bytes());
+  const PipelineBubble::Fractions bubble = bubble_.fractions(engine_.pp(), transfer);
+  const auto mean_of_all = [this](double value) {
+    return all_reduce_value(*world_, value, ReduceOp::sum) / world_->size();
+  };
+  Json metrics = {{"tokens_per_s", tokens / step},
+                  {"step_ms", 1e3 * step},
+                  {"forward_backward_ms", median(timings.backward)},
+                  {"comm_exposed_ms", median(timings.exposed)},
+                  {"tensor_wait_ms", median(timings.tensor_wait)},
+                  {"pipeline_wait_ms", median(timings.pipeline_wait)},
+                  {"optimizer_ms", median(timings.optimizer)},
+                  {"bubble_fraction", mean_of_all(bubble.measured)},
+                  {"bubble_predicted", mean_of_all(bubble.predicted)},
+                  {"bubble_replayed", mean_of_all(bubble.replayed)},
+                  {"transfer_ms", 1e3 * mean_of_all(transfer)},
+                  {"flop_convention", "6N + 6LCT, causal"},
+                  {"flops_per_s", flops},
+                  {"ceiling_flops_per_s", ceiling},
+                  {"fraction_of_ceiling", flops / ceiling}};
+  add_memory(metrics);
+  std::vector<double> seconds = timings.step;
+  std::for_each(seconds.begin(), seconds.end(), [](double& one) { one *= 1e-3; });
+  return {{"name", "step"},
+          {"params", params()},
+          {"metrics", metrics},
+          {"step_seconds", seconds},
+          {"ceiling_flops", timings.ceiling}};
+}
+
+}  // namespace
+
+Json bench_step(const BenchStepOptions& options, AppContext& context) {
+  StepBench bench(options, context.session());
+  return bench.result(bench.run());
+}
+
+}  // namespace trireme

@@ -1,0 +1,319 @@
+#include "src/app/command/command_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+
+#include <CLI/CLI.hpp>
+#include <fmt/ranges.h>
+
+#include "src/app/command/help_text.h"
+#include "src/base/config_tree.h"
+
+namespace trireme {
+namespace {
+
+Check number_check(double low, double high, const std::string& allowed) {
+  return {"", [low, high, allowed](const std::string& text) {
+            double number = 0;
+            const char* const end = text.data() + text.size();
+            const auto [stop, error] = std::from_chars(text.data(), end, number);
+            const bool holds =
+                error == std::errc{} && stop == end && number >= low && number <= high;
+            return holds ? std::string() : fmt::format("'{}' is not {}", text, allowed);
+          }};
+}
+
+// Returns "; did you mean 'train'?" or the like, or "" if no known word is similar.
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+  const std::string near = nearest_word(word, known);
+  return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
+}
+
+// Rewords CLI11's messages in our style.
+std::string text_of(const CLI::Error& error) {
+  const std::string text = error.what();
+  constexpr std::string_view kConversion = "Could not convert: ";
+  const std::size_t equals = text.find(" = ");
+  if (text.starts_with(kConversion) && equals != std::string::npos) {
+    return fmt::format("{}: '{}' is not a number, or is too large",
+                       text.substr(kConversion.size(), equals - kConversion.size()),
+                       text.substr(equals + 3));
+  }
+  const std::size_t missing = text.find(": 1 required ");
+  return missing == std::string::npos ? text : text.substr(0, missing) + ": the value is missing";
+}
+
+OptionSummary summary_of(const CLI::Option& option) {
+  const bool positional = option.get_positional();
+  const bool takes_values = option.get_expected_min() > 0;
+  std::string names = option.get_name(positional, !positional);
+  if (const std::size_t comma = names.find(','); comma != std::string::npos) {
+    names.replace(comma, 1, ", ");
+  }
+  return {.names = names,
+          .type = takes_values && !positional ? option.get_type_name() : "",
+          .description = option.get_description(),
+          .default_value = option.get_default_str(),
+          .positional = positional,
+          .required = option.get_required(),
+          .several = option.get_items_expected_max() > 1};
+}
+
+template <class Value>
+Option add(CLI::App& app, const std::string& names, Value& value, const std::string& description,
+           const char* placeholder) {
+  return Option(*app.add_option(names, value, description)->type_name(placeholder));
+}
+
+}  // namespace
+
+Check one_of(std::vector<std::string> names) {
+  const std::string words = fmt::format("{}", fmt::join(names, "|"));
+  return {words, [names = std::move(names)](const std::string& text) {
+            if (std::find(names.begin(), names.end(), text) != names.end()) {
+              return std::string();
+            }
+            return fmt::format("'{}' is not one of {}{}", text, fmt::join(names, ", "),
+                               suggestion(text, names));
+          }};
+}
+
+Check within(int low, int high) {
+  return number_check(low, high, fmt::format("a number from {} to {}", low, high));
+}
+Check within(double low, double high) {
+  return number_check(low, high, fmt::format("a number from {} to {}", low, high));
+}
+Check positive_number() {
+  return number_check(std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max(),
+                      "a number above 0");
+}
+Check non_negative_number() {
+  return number_check(0, std::numeric_limits<double>::max(), "a number of at least 0");
+}
+
+Option& Option::required() {
+  option_.required();
+  return *this;
+}
+
+Option& Option::check(Check values) {
+  if (!values.words.empty()) {
+    option_.type_name(values.words);
+  }
+  option_.check(CLI::Validator(
+      [complaint = std::move(values.complaint)](std::string& text) { return complaint(text); },
+      ""));
+  return *this;
+}
+
+Option& Option::show_default() {
+  option_.capture_default_str();
+  return *this;
+}
+
+Option& Option::type_name(const std::string& name) {
+  option_.type_name(name);
+  return *this;
+}
+
+Option& Option::expected(int count) {
+  option_.expected(count);
+  return *this;
+}
+
+Option& Option::delimiter(char between) {
+  option_.delimiter(between);
+  return *this;
+}
+
+Option& Option::one_value_a_use() {
+  option_.allow_extra_args(false);
+  return *this;
+}
+
+CommandLine::CommandLine(const std::string& description, const std::string& name)
+    : own_(std::make_unique<CLI::App>(description, name)), app_(*own_), path_(name) {
+  app_.require_subcommand(0, 1);
+  app_.set_help_flag("-h,--help", "Print this help and exit");
+}
+
+CommandLine::CommandLine(CLI::App& app, std::string path) : app_(app), path_(std::move(path)) {}
+
+CommandLine::~CommandLine() = default;
+
+std::unique_ptr<CommandLine> CommandLine::make_command(const std::string& name,
+                                                       const std::string& description) {
+  CLI::App& below = *app_.add_subcommand(name, description);
+  return std::unique_ptr<CommandLine>(new CommandLine(below, path_ + " " + name));
+}
+
+CommandLine& CommandLine::add_command(const std::string& name, const std::string& description) {
+  commands_.push_back(make_command(name, description));
+  return *commands_.back();
+}
+
+CommandLine& CommandLine::add_hidden_command(const std::string& name,
+                                             const std::string& description) {
+  hidden_commands_.push_back(make_command(name, description));
+  return *hidden_commands_.back();
+}
+
+void CommandLine::require_command() {
+  app_.require_subcommand(1);
+  needs_command_ = true;
+}
+
+Option CommandLine::add_option(const std::string& names, std::string& value,
+                               const std::string& description) {
+  return add(app_, names, value, description, "TEXT");
+}
+
+Option CommandLine::add_option(const std::string& names, std::filesystem::path& value,
+                               const std::string& description) {
+  return add(app_, names, value, description, "PATH");
+}
+
+Option CommandLine::add_option(const std::string& names, int& value,
+                               const std::string& description) {
+  return add(app_, names, value, description, "N");
+}
+
+Option CommandLine::add_option(const std::string& names, std::int64_t& value,
+                               const std::string& description) {
+  return add(app_, names, value, description, "N");
+}
+
+Option CommandLine::add_option(const std::string& names, std::uint64_t& value,
+                               const std::string& description) {
+  return add(app_, names, value, description, "N");
+}
+
+Option CommandLine::add_option(const std::string& names, double& value,
+                               const std::string& description) {
+  Option option = add(app_, names, value, description, "NUMBER");
+  // NaN would pass any range check, since no comparison with it is true.
+  option.check({"", [](const std::string& text) {
+                  return std::isnan(std::strtod(text.c_str(), nullptr))
+                             ? fmt::format("'{}' is not a number", text)
+                             : std::string();
+                }});
+  return option;
+}
+
+Option CommandLine::add_option(const std::string& names, std::vector<std::string>& value,
+                               const std::string& description) {
+  return add(app_, names, value, description, "TEXT");
+}
+
+Option CommandLine::add_option(const std::string& names, std::vector<int>& value,
+                               const std::string& description) {
+  return add(app_, names, value, description, "N");
+}
+
+void CommandLine::add_flag(const std::string& names, bool& value, const std::string& description) {
+  app_.add_flag(names, value, description);
+}
+
+void CommandLine::callback(std::function<void()> run) { app_.callback(std::move(run)); }
+
+const CommandLine* CommandLine::find_command(const std::string& name) const {
+  for (const auto* list : {&commands_, &hidden_commands_}) {
+    for (const auto& command : *list) {
+      if (command->name() == name) {
+        return command.get();
+      }
+    }
+  }
+  return nullptr;
+}
+
+const CommandLine& CommandLine::given() const {
+  const std::vector<CLI::App*> below = app_.get_subcommands();
+  return below.empty() ? *this : find_command(below.front()->get_name())->given();
+}
+
+// Reports an unknown command. CLI11 would report it and all following words as unexpected
+// arguments.
+void CommandLine::check_commands(const std::vector<std::string>& arguments) const {
+  const CommandLine* at = this;
+  for (const std::string& word : arguments) {
+    const std::vector<OptionSummary> options = at->options();
+    const bool takes_words = std::any_of(options.begin(), options.end(),
+                                         [](const auto& each) { return each.positional; });
+    if (at->commands_.empty() || takes_words || word == "--") {
+      return;
+    }
+    if (word.starts_with('-')) {
+      continue;
+    }
+    const CommandLine* const next = at->find_command(word);
+    if (next == nullptr) {
+      std::vector<std::string> names;
+      for (const auto& command : at->commands_) {
+        names.push_back(command->name());
+      }
+      throw UsageError(fmt::format("{}: unknown command '{}'{}\n{}", at->path_, word,
+                                   suggestion(word, names), how_to_get_help(*at)));
+    }
+    at = next;
+  }
+}
+
+// Returns the message about unexpected arguments. Called for the command that was given.
+std::string CommandLine::unexpected_argument() const {
+  const std::vector<std::string> left = app_.remaining(true);
+  const auto option = std::find_if(left.begin(), left.end(), [](const std::string& word) {
+    return word.starts_with('-') && word != "-" && word != "--";
+  });
+  if (option == left.end()) {
+    return left.empty() ? "there are too many arguments"
+                        : fmt::format("unexpected argument '{}'", left.front());
+  }
+  std::vector<std::string> known;
+  for (const CLI::Option* each : app_.get_options()) {
+    for (const std::string& name : each->get_lnames()) {
+      known.push_back("--" + name);
+    }
+  }
+  const std::string name = option->substr(0, option->find('='));
+  return fmt::format("unknown option '{}'{}", name, suggestion(name, known));
+}
+
+void CommandLine::parse(const std::vector<std::string>& arguments) {
+  check_commands(arguments);
+  const auto fail = [this](const std::string& text) {
+    throw UsageError(fmt::format("{}: {}\n{}", given().path(), text, how_to_get_help(given())));
+  };
+  try {
+    // CLI11 expects the last word first.
+    app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success&) {
+    std::fputs(help_text(given()).c_str(), stdout);
+  } catch (const CLI::ExtrasError&) {
+    fail(given().unexpected_argument());
+  } catch (const CLI::RequiredError& error) {
+    fail(given().needs_command_ ? "name one of its commands" : text_of(error));
+  } catch (const CLI::ParseError& error) {
+    fail(text_of(error));
+  }
+}
+
+bool CommandLine::command_given() const { return !app_.get_subcommands().empty(); }
+
+std::vector<OptionSummary> CommandLine::options() const {
+  std::vector<OptionSummary> options;
+  for (const CLI::Option* option : app_.get_options()) {
+    options.push_back(summary_of(*option));
+  }
+  return options;
+}
+
+std::string CommandLine::name() const { return app_.get_name(); }
+std::string CommandLine::description() const { return app_.get_description(); }
+
+}  // namespace trireme

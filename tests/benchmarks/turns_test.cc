@@ -1,0 +1,93 @@
+#include "benchmarks/turns.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "benchmarks/memory_rate.h"
+#include "benchmarks/point_to_point.h"
+#include "benchmarks/tune.h"
+#include "mpi/thread/thread_world.h"
+
+namespace trireme {
+namespace {
+
+// Every rank receives the slowest rank's time, and the ways alternate.
+TEST(Turns, TheSlowestRankCounts) {
+  ThreadWorld world(3);
+  world.run([](Communicator& comm) {
+    std::string order;
+    const auto slow = [&] {
+      order += 'a';
+      std::this_thread::sleep_for(std::chrono::milliseconds(comm.rank() == 1 ? 5 : 0));
+    };
+    const auto quick = [&] { order += 'b'; };
+    const auto samples =
+        take_turns(comm, {slow, quick}, {.warmup = 1, .iterations = 3, .aggregated = 1});
+    ASSERT_EQ(samples.size(), 2U);
+    ASSERT_EQ(samples[0].seconds.size(), 3U);
+    for (const double seconds : samples[0].seconds) {
+      EXPECT_GE(seconds, 0.005);
+    }
+    EXPECT_EQ(order, "abababab");
+  });
+}
+
+TEST(Turns, QuickCallsShareASample) {
+  ThreadWorld world(2);
+  world.run([](Communicator& comm) {
+    std::int64_t calls = 0;
+    const auto samples = take_turns(comm, {[&] { ++calls; }}, {.warmup = 2, .iterations = 3});
+    EXPECT_EQ(samples[0].aggregated, kMostAggregated);
+    EXPECT_EQ(calls, 2 + 5 + 3 * kMostAggregated);
+    EXPECT_EQ(all_reduce_value(comm, samples[0].seconds[0], ReduceOp::min), samples[0].seconds[0]);
+  });
+}
+
+TEST(PointToPoint, MeasuresOnTheFirstSender) {
+  ThreadWorld world(2);
+  world.run([](Communicator& comm) {
+    std::vector<std::uint8_t> bytes(1000, static_cast<std::uint8_t>(comm.rank() + 1));
+    const View data{bytes.data(), 1000, DType::u8, {}};
+    const bool sends = comm.rank() == 1;
+    const PointToPoint how{1 - comm.rank(), sends, 2, 5};
+    const auto latency = latency_seconds(comm, data, how);
+    EXPECT_EQ(bytes[999], 2);
+    EXPECT_EQ(latency.size(), 5U);
+    EXPECT_EQ(latency[0] > 0, sends);
+    const auto windows = window_seconds(comm, data, 7, how);
+    EXPECT_EQ(windows.size(), 5U);
+    EXPECT_EQ(windows[4] > 0, sends);
+  });
+}
+
+TEST(MemoryRate, IsTheSameOnEveryRank) {
+  ThreadWorld world(2);
+  world.run([](Communicator& comm) {
+    const double rate = MemoryRate().measure(comm);
+    EXPECT_GT(rate, 0);
+    EXPECT_EQ(all_reduce_value(comm, rate, ReduceOp::max), rate);
+  });
+}
+
+TEST(Tune, NeighboursOfOneBackendAreOneEntry) {
+  const auto entries = tuning_entries(
+      Collective::all_reduce,
+      {{8, Backend::mpi}, {64, Backend::mpi}, {512, Backend::shm}, {4096, Backend::hierarchical}});
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0], (TuningEntry{"all_reduce", 64, Backend::mpi}));
+  EXPECT_EQ(entries[1], (TuningEntry{"all_reduce", 512, Backend::shm}));
+  EXPECT_EQ(entries[2].backend, Backend::hierarchical);
+  Tuning tuning{2, 1, 2, entries};
+  EXPECT_EQ(parse_tuning(to_text(tuning)), tuning);
+  EXPECT_EQ(tuning.choose("all_reduce", std::int64_t{1} << 40), Backend::hierarchical);
+}
+
+TEST(Tune, SmallGainsAreNoReasonToChange) {
+  EXPECT_EQ(choose_backend({1.04, 1.0, 3.0}, std::nullopt), 1U);
+  EXPECT_EQ(choose_backend({1.04, 1.0, 3.0}, 0), 0U);
+  EXPECT_EQ(choose_backend({1.04, 1.0, 3.0}, 2), 1U);
+}
+
+}  // namespace
+}  // namespace trireme
