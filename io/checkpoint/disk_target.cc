@@ -25,6 +25,21 @@ bool is_as_listed(const fs::path& path, const std::vector<StepFolder>& steps) {
          now.manifest->generation == listed->manifest->generation;
 }
 
+// Every rank calls it; the first one creates the folder.
+void make_attempt_folder(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) {
+    return;
+  }
+  const int code = errno;
+  if (code == ENOENT) {
+    throw NotFound(
+        fmt::format("{}: the checkpoint folder was removed, or its file system unmounted, while "
+                    "this run was training",
+                    path.parent_path().string()));
+  }
+  throw_errno(code, "create folder", path);
+}
+
 }  // namespace
 
 DiskTarget::DiskTarget(Communicator& comm, DiskOptions options)
@@ -70,10 +85,7 @@ Snapshot DiskTarget::take(std::span<const TensorBlock> blocks) {
 
 std::optional<StoredShard> DiskTarget::write(const Snapshot& snapshot) {
   const fs::path folder = attempt_folder();
-  // Every rank does it; the first one makes the folder.
-  if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
-    throw_errno(errno, "create folder", folder);
-  }
+  make_attempt_folder(folder);
   if (snapshot.bytes == 0) {
     return std::nullopt;
   }

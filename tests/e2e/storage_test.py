@@ -124,7 +124,8 @@ class Storage(unittest.TestCase):
         result = self.train(config, ["*/.tmp-[4-9]-*/shard*|write|*|ENOSPC",
                                      "*/.tmp-[1-9][0-9]-*/shard*|write|*|ENOSPC"])
         self.assertEqual(result.returncode, 74, result.stderr)
-        self.assertIn("could not be saved", result.stderr)
+        self.assertIn("step 4 could not be saved, training continues: ", result.stderr)
+        self.assertIn(f"step {self.steps} could not be saved: ", result.stderr)
         self.assertEqual(self.steps_of(config), {1, 2, 3})
         self.assertFalse((harness.run_dir(config) / "DONE").exists())
         harness.must(self.train(config, []))

@@ -19,7 +19,8 @@ void SaveReport::disk(const SaveOutcome& outcome, double stall_seconds, std::int
     return;
   }
   if (!outcome.durable) {
-    log_->error(fmt::format("step {} could not be saved, training continues: {}", outcome.step,
+    log_->error(fmt::format("step {} could not be saved{}: {}", outcome.step,
+                            outcome.step < last_step_ ? ", training continues" : "",
                             outcome.message));
     return;
   }

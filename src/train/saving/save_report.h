@@ -13,7 +13,8 @@ namespace trireme {
 
 class SaveReport {
  public:
-  SaveReport(Log& log, int rank) : log_(rank == 0 ? &log : nullptr) {}
+  SaveReport(Log& log, int rank, std::int64_t last_step)
+      : log_(rank == 0 ? &log : nullptr), last_step_(last_step) {}
 
   void warning(const std::string& text) const;
   // A save on disk has ended. The training loop stalled for so long, and `waits` saves of this run
@@ -26,7 +27,8 @@ class SaveReport {
   void resumed(const Resumed& resumed) const;
 
  private:
-  Log* log_;  // null: another rank's
+  Log* log_;                // null on other ranks than 0
+  std::int64_t last_step_;  // after which training does not continue
 };
 
 }  // namespace trireme

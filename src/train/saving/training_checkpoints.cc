@@ -30,7 +30,7 @@ bool is_tmpfs(const std::filesystem::path& folder) {
 
 TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
     : parts_(parts),
-      report_(parts.log, parts.world.rank()),
+      report_(parts.log, parts.world.rank(), parts.config.train.steps),
       policy_(parts.config, parts.world, report_, parts.mtbf_hours),
       check_(parts.config, parts.fingerprints, report_),
       disk_(parts.world, disk_options(parts.config)),
