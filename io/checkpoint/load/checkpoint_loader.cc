@@ -46,7 +46,7 @@ CheckpointLoader::CheckpointLoader(Communicator& self, const fs::path& folder,
       throws_(true),
       copies_(manifest.shards.size(), std::vector{ShardCopy{CopyKind::disk, folder, 0, 0}}) {}
 
-// Where no host has several ranks, each reads for itself.
+// Sets host_ and host_ranks_. If no host has several ranks, each rank reads for itself.
 void CheckpointLoader::join_host() {
   std::map<std::string, std::vector<int>> hosts;
   for (int rank = 0; rank < comm_.size(); ++rank) {
@@ -86,7 +86,7 @@ const ShardCopy* CheckpointLoader::next_copy(const Fetch& fetch) const {
   return !fetch.done && fetch.copy < copies.size() ? &copies[fetch.copy] : nullptr;
 }
 
-// Those whose next copy is a wanted one.
+// Returns the pieces whose next copy is of the wanted kind.
 CheckpointLoader::Fetches CheckpointLoader::due(std::vector<Fetch>& all,
                                                 bool (ShardCopy::*wanted)() const) const {
   Fetches due;
@@ -99,7 +99,8 @@ CheckpointLoader::Fetches CheckpointLoader::due(std::vector<Fetch>& all,
   return due;
 }
 
-// Collective. Whether every rank has all its pieces, or some rank has one with no good copy.
+// Collective. Returns whether every rank has all its pieces, or some rank has a piece without a
+// good copy; then sets `faults`.
 bool CheckpointLoader::is_over(const std::vector<Fetch>& all, std::string& faults) {
   std::int64_t left = 0;
   std::string lost;
@@ -114,7 +115,7 @@ bool CheckpointLoader::is_over(const std::vector<Fetch>& all, std::string& fault
   return !faults.empty() || all_reduce_value(comm_, left, ReduceOp::sum) == 0;
 }
 
-// Counts what came, and moves the pieces that did not on to their next copy.
+// Counts the pieces that were fetched, and moves the others on to their next copy.
 void CheckpointLoader::note(const Fetches& tried) {
   for (Fetch* fetch : tried) {
     if (fetch->done) {
@@ -156,7 +157,7 @@ const CheckpointLoader::OpenShard& CheckpointLoader::open_shard(const fs::path& 
   return opened;
 }
 
-// Files that this rank reads for itself alone, on several threads.
+// Reads files on several threads, for this rank alone.
 void CheckpointLoader::read_files(const Fetches& due) {
   std::vector<const OpenShard*> shards;
   for (const Fetch* fetch : due) {
@@ -190,7 +191,7 @@ void CheckpointLoader::read_file(Fetch& fetch, const OpenShard& shard, std::byte
   }
 }
 
-// Collective: pieces out of other nodes' memory.
+// Collective. Fetches pieces from other nodes' memory.
 void CheckpointLoader::read_far(const Fetches& due) {
   std::vector<PieceRequest> requests;
   for (const Fetch* fetch : due) {
@@ -210,7 +211,7 @@ void CheckpointLoader::read_far(const Fetches& due) {
   note(due);
 }
 
-// What can't be read is sent as zeros: their digest tells.
+// If the blocks can't be read, sends zeros, whose digests do not match.
 void CheckpointLoader::serve(const PieceRequest& request, std::byte* buffer) const {
   const Piece& piece = request.piece;
   const StoredShard& shard = shard_of(piece);
@@ -231,7 +232,7 @@ void CheckpointLoader::serve(const PieceRequest& request, std::byte* buffer) con
   fault("memory.serve", buffer, bytes);
 }
 
-// "" or what is wrong with a block that another rank has sent.
+// Returns what is wrong with a block that another rank has sent, or "".
 std::string CheckpointLoader::transit_fault(const Fetch& fetch, std::int64_t block,
                                             const std::byte* at, int sender) const {
   const StoredShard& shard = shard_of(fetch.piece);
@@ -247,7 +248,7 @@ std::string CheckpointLoader::transit_fault(const Fetch& fetch, std::int64_t blo
       comm_.host(sender));
 }
 
-// The blocks lie one behind the other: each moves to its place, the last one first.
+// The blocks arrive without gaps. Moves each to its place, the last one first.
 void CheckpointLoader::take_far(Fetch& fetch, std::byte* buffer) const {
   const StoredShard& shard = shard_of(fetch.piece);
   std::int64_t end = bytes_of(shard, fetch.piece);
@@ -269,7 +270,7 @@ void CheckpointLoader::take_far(Fetch& fetch, std::byte* buffer) const {
   fetch.done = true;
 }
 
-// What another rank of this host wants as well is read by one of them.
+// Pieces that several ranks of this host want are read by one of them.
 void CheckpointLoader::read_disk(const Fetches& due) {
   if (host_ == nullptr) {
     read_files(due);
@@ -297,7 +298,7 @@ void CheckpointLoader::read_shared(const HostPlan& plan, const Fetches& due) {
   for (const ReadingTurn& turn : turns) {
     (void)open_shard(disk_, turn.piece.shard);
   }
-  std::vector<std::string> faults(turns.size());  // of the reading; each set before it is looked at
+  std::vector<std::string> faults(turns.size());  // of reading each turn; set before it is read
   const auto fault_of = [&](const ReadingTurn& turn) -> std::string& {
     return faults[static_cast<std::size_t>(&turn - turns.data())];
   };
@@ -320,7 +321,8 @@ void CheckpointLoader::read_shared(const HostPlan& plan, const Fetches& due) {
   read_once(*host_, plan, hooks);
 }
 
-// "" or why not: then the buffer holds nothing that has a good digest.
+// Returns "", or the reason why the turn can't be read; then no wanted block in the buffer has a
+// matching digest.
 std::string CheckpointLoader::read_turn(const ReadingTurn& turn, std::byte* buffer) const {
   const OpenShard& shard = files_.at({disk_.string(), turn.piece.shard});
   std::string fault = shard.fault.empty() ? "it cannot be opened" : shard.fault;
@@ -340,7 +342,8 @@ std::string CheckpointLoader::read_turn(const ReadingTurn& turn, std::byte* buff
   return fault;
 }
 
-// A piece in its place, that this rank or another one of its host has read.
+// Takes a piece that this rank or another one of its host has read. The blocks are in their places
+// in `buffer`.
 void CheckpointLoader::take_shared(Fetch& fetch, int reader, const std::byte* buffer) {
   const Piece& piece = fetch.piece;
   if (reader != host_->rank()) {

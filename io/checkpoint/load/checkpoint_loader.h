@@ -1,8 +1,9 @@
-// CheckpointLoader: the blocks that the ranks ask for, out of all copies of one step, each from the
-// nearest that is good (shard_copies.h). Only the digest blocks that hold wanted bytes are read.
-// Every digest is compared where the bytes are to be used; a piece that is damaged, or gone, is
-// fetched again from the next copy. What several ranks of a host want from the disk is read once
-// (host_reading.h). Used on the thread that owns the communicator; files are read on several.
+// CheckpointLoader loads the blocks that the ranks want from all copies of one step, preferring the
+// nearest good copy (shard_copies.h). It reads only the digest blocks that hold wanted bytes. The
+// rank that uses a block compares its digest; a piece that is damaged or missing is fetched again
+// from the next copy. What several ranks of a host want from the disk is read once
+// (host_reading.h). The thread that owns the communicator makes all calls; files are read on
+// several threads.
 #pragma once
 
 #include <map>
@@ -20,40 +21,42 @@ namespace trireme {
 
 struct LoadStats {
   std::int64_t wanted_bytes = 0;
-  std::int64_t read_bytes = 0;      // by this rank, or for it from other nodes' memory
-  std::int64_t received_bytes = 0;  // from files, by other ranks of its host
+  std::int64_t read_bytes = 0;      // read by this rank, or sent to it from other nodes' memory
+  std::int64_t received_bytes = 0;  // read from files by other ranks of its host
   double seconds = 0;
   std::array<std::int64_t, kCopyKinds> bytes = {};  // by kind of copy
-  std::vector<std::string> repairs = {};            // what was damaged; a few
+  // Descriptions of damaged or missing pieces; only the first few.
+  std::vector<std::string> repairs = {};
 };
 
 class CheckpointLoader {
  public:
-  // From all copies of a step. Communicator and manifest outlive the loader.
+  // Loads from all copies of a step. Communicator and manifest must outlive the loader.
   CheckpointLoader(Communicator& comm, const NodeMap& nodes, const Inventory& inventory,
                    const StepCandidate& step, const Manifest& manifest, const ShardIo& io);
-  // From one folder, for one process: load() throws what it meets (DataError for damage).
+  // Loads from one folder, in one process. load() throws any error (DataError for damage) instead
+  // of trying another copy.
   CheckpointLoader(Communicator& self, const std::filesystem::path& folder,
                    const Manifest& manifest, const ShardIo& io);
 
-  // "" or which shards no copy has; the same on all ranks.
+  // Returns which shards have no copy, or "". The same on all ranks.
   std::string missing() const { return missing_shards(copies_, manifest_); }
-  // Collective. The blocks match the manifest. "" or what keeps any rank from having its blocks:
-  // the step is of no use, and the blocks hold undefined bytes. PolicyError on all ranks if one may
-  // not read a copy.
+  // Collective. Precondition: the blocks match the manifest. Returns "" if all ranks have their
+  // blocks, else why some rank does not: then the step is of no use, and the blocks hold undefined
+  // bytes. Throws PolicyError on all ranks if one of them may not read a copy.
   std::string load(std::span<const TensorBlock> blocks);
   const LoadStats& stats() const { return stats_; }
 
  private:
-  // A piece on its way.
+  // A piece that is being fetched.
   struct Fetch {
     Piece piece;
-    std::size_t copy = 0;  // which of the shard's copies is to be tried
+    std::size_t copy = 0;  // index of the shard's copy to try next
     bool done = false;
-    std::string fault = {};  // of the latest try
+    std::string fault = {};  // of the latest attempt
   };
   using Fetches = std::vector<Fetch*>;
-  // A file that this rank reads, or why it can't.
+  // A file that this rank reads, or the reason why it can't.
   struct OpenShard {
     std::optional<ShardReader> reader;
     std::string fault;
@@ -84,19 +87,19 @@ class CheckpointLoader {
   Communicator& comm_;
   const Manifest& manifest_;
   ShardIo io_;
-  std::filesystem::path disk_;  // the step's folder there; empty: none
-  bool throws_ = false;         // errors, rather than try another copy
+  std::filesystem::path disk_;  // the step's folder on disk; empty if there is none
+  bool throws_ = false;         // load() throws errors instead of trying another copy
   ShardCopies copies_;
-  std::vector<InventoryEntry> served_;  // this node's folders, of which other nodes may ask
-  std::vector<int> host_ranks_;         // of this host
-  std::unique_ptr<Communicator> host_;  // of them; null where that is one
+  std::vector<InventoryEntry> served_;  // this node's folders, which its ranks serve to other nodes
+  std::vector<int> host_ranks_;         // the world's ranks on this host, by rank of host_
+  std::unique_ptr<Communicator> host_;  // the ranks of this host; null if it is not needed
   std::map<std::pair<std::string, std::int64_t>, OpenShard> files_;  // by folder and shard
   std::string refusal_;
   LoadStats stats_;
 };
 
-// Fills the blocks from one step's folder, for this process alone. ConfigError with all mismatches;
-// DataError for damage, after which the blocks hold undefined bytes.
+// Fills the blocks from one step's folder, for this process alone. Throws ConfigError with all
+// mismatches, and DataError for damage, after which the blocks hold undefined bytes.
 LoadStats load_step(const std::filesystem::path& folder, const Manifest& manifest,
                     std::span<const TensorBlock> blocks, const ShardIo& io = {});
 

@@ -9,14 +9,15 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kWords = 4;  // of a request on its way
+constexpr std::int64_t kWords = 4;  // words of a request in a message
 constexpr int kTag = 1;
 
 ConstView words_view(const std::vector<std::int64_t>& words) {
   return {words.data(), static_cast<std::int64_t>(words.size()), DType::i64, {}};
 }
 
-// What every rank asks of this one, by the rank that asks.
+// Sends this rank's requests to the ranks that serve them. Returns what every rank requests from
+// this one, by requesting rank.
 std::vector<std::vector<PieceRequest>> tell_servers(
     Communicator& comm, const std::vector<std::vector<std::size_t>>& mine,
     const std::vector<PieceRequest>& requests) {

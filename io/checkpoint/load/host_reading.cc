@@ -14,7 +14,7 @@ namespace trireme {
 namespace {
 
 constexpr int kTag = 2;
-constexpr std::size_t kWords = 3;  // of a piece on its way
+constexpr std::size_t kWords = 3;  // words of a piece in a message
 
 std::string packed(const std::vector<Piece>& wanted) {
   std::vector<std::int64_t> words;
@@ -36,7 +36,8 @@ std::vector<Piece> unpacked(const std::string& text) {
   return wanted;
 }
 
-// From the first wanted block of a piece to the last: they are sent with what lies between them.
+// The bytes from a piece's first wanted block to its last. They are sent in one message, together
+// with the blocks between them.
 struct Span {
   std::int64_t first = 0;  // bytes from the piece's start
   std::int64_t bytes = 0;
@@ -66,7 +67,8 @@ const ReadingTurn* turn_of(const HostPlan& plan, int rank, std::size_t round) {
   return round < turns.size() ? &turns[round] : nullptr;
 }
 
-// Each rank gives what the others want of its own turn, and takes what it wants of theirs.
+// In one round, sends each other rank what it wants of this rank's turn, and takes what this rank
+// wants of theirs. own, in: [kPieceBytes].
 void hand_on(Communicator& host, const HostPlan& plan, std::size_t round,
              const HostReadingHooks& hooks, std::byte* own, std::byte* in) {
   const ReadingTurn* mine = turn_of(plan, host.rank(), round);
@@ -101,7 +103,7 @@ void hand_on(Communicator& host, const HostPlan& plan, std::size_t round,
 HostPlan plan_host_reading(const std::vector<std::vector<Piece>>& wanted, int rank) {
   struct Want {
     std::size_t rank;
-    std::size_t index;  // among what the rank wants
+    std::size_t index;  // in the list of what the rank wants
   };
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Want>> pieces;
   for (std::size_t r = 0; r < wanted.size(); ++r) {
@@ -111,7 +113,7 @@ HostPlan plan_host_reading(const std::vector<std::vector<Piece>>& wanted, int ra
   }
   HostPlan plan;
   plan.turns.resize(wanted.size());
-  std::vector<std::size_t> load(wanted.size(), 0);  // blocks to be read, by rank
+  std::vector<std::size_t> load(wanted.size(), 0);  // blocks to read, by rank
   for (const auto& [key, wants] : pieces) {
     if (wants.size() == 1) {
       const Want& only = wants.front();

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// "" or why the step is of no use to this run.
+// Returns why the step is of no use to this run, or "".
 std::string refusal(const MemoryStep& step, const RunIdentity& identity) {
   if (!step.manifest) {
     return step.problem;
@@ -63,7 +63,7 @@ NodeInventory parse_inventory(const std::string& text) {
   return inventory;
 }
 
-// A path may hold any bytes.
+// Replaces invalid UTF-8, since a path may contain any bytes.
 std::string dumped(const json& object) {
   return object.dump(-1, ' ', true, json::error_handler_t::replace);
 }
@@ -72,7 +72,7 @@ auto sort_key(const StepCandidate& step) {
   return std::tuple(-step.name.generation, -step.name.step, step.places.empty(), step.id);
 }
 
-// What rank 0 finds on disk.
+// Returns the steps that rank 0 finds on disk, and appends their manifests.
 json disk_steps(const fs::path& folder, std::optional<std::int64_t> only,
                 std::vector<std::pair<std::string, Manifest>>& manifests) {
   json found = {{"any", false}, {"steps", json::array()}};
@@ -132,7 +132,7 @@ Inventory::Inventory(Communicator& comm, const NodeMap& nodes, const NodeMemory&
   }
 }
 
-// Joins it with the other copies of the same step.
+// Merges the candidate with the other copies of the same step.
 void Inventory::add(StepCandidate candidate) {
   const auto same =
       std::find_if(candidates_.begin(), candidates_.end(), [&](const StepCandidate& known) {

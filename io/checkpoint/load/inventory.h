@@ -1,5 +1,5 @@
-// What the memory of all nodes and the disk hold of a run's steps, as every rank learns it at
-// resume, and the steps that come into question. Plain values, the same on all ranks.
+// The steps of a run that the memory of all nodes and the disk hold, as every rank learns them at
+// resume, and the candidates among them. The same on all ranks, except for the manifests.
 #pragma once
 
 #include <filesystem>
@@ -16,57 +16,59 @@ struct InventoryEntry {
   MemoryStepName name;
   bool is_partner = false;
   std::string id;                    // contents_id() of its manifest
-  std::vector<std::int64_t> shards;  // numbers in the manifest of those that are here
+  std::vector<std::int64_t> shards;  // indices in the manifest of the shards that are here
   std::filesystem::path path;        // on that node
 };
 
 struct NodeInventory {
   std::vector<InventoryEntry> entries;
-  std::vector<std::string> problems;  // folders that are of no use, and why
-  bool is_damaged = false;            // a manifest there is bad
+  std::vector<std::string> problems;  // why folders are of no use
+  bool is_damaged = false;            // true if a manifest there is damaged
 };
 
-// The run that resumes: another run's steps are none of its business, nor are those of a
-// generation that is not older than its own.
+// The run that resumes. Steps of other runs are ignored, and so are steps whose generation is not
+// older than this run's.
 struct RunIdentity {
   std::string run;              // as MemoryOptions::run
-  std::int64_t generation = 0;  // 0: unknown, all are older
+  std::int64_t generation = 0;  // 0 means unknown: every step counts as older
 };
 
-// Where a step's shards may lie in memory.
+// A place in memory where a step's shards may lie.
 struct StepPlace {
   std::size_t node = 0;
-  std::size_t entry = 0;  // of the node's inventory
+  std::size_t entry = 0;  // index in the node's inventory
 };
 
-// A step with all its copies: they hold the same bytes.
+// A step with all its copies, which hold the same bytes.
 struct StepCandidate {
   MemoryStepName name;
   std::string id;
   std::vector<StepPlace> places;
-  std::filesystem::path disk;  // empty: not there
-  int manifest_rank = 0;       // a rank that has its manifest
+  std::filesystem::path disk;  // empty if the step is not on disk
+  int manifest_rank = 0;       // a rank that has the step's manifest
 };
 
 class Inventory {
  public:
-  // Collective. Every rank gives its node's memory and the run that it belongs to.
+  // Collective. Gathers what the nodes' memory holds. `own` is this rank's node, `identity` this
+  // run.
   Inventory(Communicator& comm, const NodeMap& nodes, const NodeMemory& own,
             const RunIdentity& identity);
 
-  // Collective. Takes the checkpoint folder's steps in, as rank 0 sees them; only this step, if one
-  // is given. PolicyError if one can't be read. NotFound if the given step is nowhere.
+  // Collective. Adds the steps in the checkpoint folder, as rank 0 sees them. If `only` is given,
+  // drops all steps but that one. Throws PolicyError if a step can't be read, and NotFound if the
+  // given step is nowhere.
   void add_disk(const std::filesystem::path& folder, std::optional<std::int64_t> only);
 
-  // The newest first: of the latest generation the largest step.
+  // Sorted from the newest: by decreasing generation, then by decreasing step.
   const std::vector<StepCandidate>& candidates() const { return candidates_; }
   const std::vector<NodeInventory>& nodes() const { return inventories_; }
-  // Whether the checkpoint folder holds any step (that was asked for), good or bad.
+  // Returns whether the checkpoint folder holds any step (or the given one), valid or damaged.
   bool disk_has_any() const { return disk_has_any_; }
-  // Whether a node holds a manifest that is bad.
+  // Returns whether a node holds a damaged manifest.
   bool memory_is_damaged() const { return memory_is_damaged_; }
   const std::vector<std::string>& problems() const { return problems_; }
-  // On a candidate's manifest_rank: its manifest.
+  // Returns the manifest of a candidate. Precondition: this rank is its manifest_rank.
   const Manifest& manifest(const StepCandidate& candidate) const;
 
  private:
@@ -78,7 +80,7 @@ class Inventory {
   std::vector<std::string> problems_;
   bool disk_has_any_ = false;
   bool memory_is_damaged_ = false;
-  // Of those that this rank is the manifest_rank of: (id of the candidate, manifest).
+  // (id of the candidate, manifest) of the steps for which this rank may be the manifest_rank.
   std::vector<std::pair<std::string, Manifest>> manifests_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kBatchBytes = std::int64_t{64} << 20;
 
-// Tensors are read in batches of flat ranges: many small ones, or a part of a large one, at a time.
+// Reads tensors in batches of flat ranges: many small tensors, or a part of a large one, at a time.
 class DigestStream {
  public:
   DigestStream(const std::filesystem::path& folder, const Manifest& manifest)

@@ -12,7 +12,7 @@ namespace {
 
 using Pieces = std::map<std::pair<std::int64_t, std::int64_t>, Piece>;
 
-// Cuts a run where a piece ends.
+// Adds a run to the pieces, divided at their boundaries.
 void add_run(std::int64_t shard, ByteRun run, Pieces& pieces) {
   while (run.bytes > 0) {
     const std::int64_t number = run.offset / kPieceBytes;

@@ -1,6 +1,6 @@
-// Pieces: a read plan, which bytes of which shards make up the wanted blocks, in parts that one
-// thread reads at a time. A piece on its way from shard to tensors: which digest blocks it needs,
-// reading them, and copying their bytes to where they belong.
+// A read plan says which bytes of which shards make up the wanted blocks, in pieces that one thread
+// reads at a time. For each piece it says which digest blocks to read and where to copy their
+// bytes.
 #pragma once
 
 #include <bitset>
@@ -19,29 +19,30 @@ using PieceBlocks = std::bitset<kPieceBlocks>;
 struct Piece {
   std::int64_t shard = 0;
   std::int64_t number = 0;
-  PieceBlocks blocks;              // the digest blocks that hold wanted bytes
-  std::vector<ByteRun> runs = {};  // where the wanted bytes go, on the rank that wants them
+  PieceBlocks blocks;  // the digest blocks that hold wanted bytes, counted from the piece's first
+  std::vector<ByteRun> runs = {};  // where the wanted bytes go; only on the rank that wants them
 
-  // Of the shard's digest blocks, the piece's first.
+  // Returns the index in the shard of the piece's first digest block.
   std::int64_t first_block() const { return number * kPieceBlocks; }
 };
 
-// What keeps the blocks from being loaded from such a checkpoint: a missing tensor, another shape
-// or type, a line each.
+// Returns what prevents loading the blocks from this checkpoint, one line each: a missing tensor,
+// or a different shape or type.
 std::vector<std::string> mismatches(const Manifest& manifest, std::span<const TensorBlock> blocks);
-// Sorted by shard and number. The blocks match the manifest.
+// Returns the pieces sorted by shard and number. Precondition: the blocks match the manifest.
 std::vector<Piece> plan_read(const Manifest& manifest, std::span<const TensorBlock> blocks);
 
-// Of the shard's `block`-th digest block.
+// Returns the size of the shard's digest block `block`.
 std::int64_t digest_block_bytes(const StoredShard& shard, std::int64_t block);
-// Of all blocks that are wanted of the piece.
+// Returns the size of all wanted blocks of the piece.
 std::int64_t bytes_of(const StoredShard& shard, const Piece& piece);
 
-// Reads those of the piece's blocks that are in `blocks` too, each to its place in `buffer`
-// [kPieceBytes, page-aligned], and checks them. DataError names what is damaged.
+// Reads the wanted blocks of the piece that are also in `blocks`, each to its place in `buffer`
+// [kPieceBytes, page-aligned], and checks their digests. Throws DataError that names what is
+// damaged.
 void read_piece(const ShardReader& shard, const Piece& piece, std::byte* buffer,
                 const PieceBlocks& blocks = ~PieceBlocks());
-// Copies the runs to where they belong.
+// Copies the piece's runs from `buffer` [kPieceBytes] to their destinations.
 void hand_out(const Piece& piece, const std::byte* buffer);
 
 }  // namespace trireme

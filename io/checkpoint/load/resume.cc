@@ -13,13 +13,13 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-// For people.
+// Returns how messages name the step.
 std::string name_of(const StepCandidate& step) {
   return step.places.empty() ? step.disk.string()
                              : fmt::format("step {} in memory", step.name.step);
 }
 
-// ConfigError on all ranks if it is one on any.
+// Throws ConfigError on all ranks if the checkpoint does not fit the run on any of them.
 void check_fits(Communicator& comm, const StepCandidate& step, const Manifest& manifest,
                 std::span<const TensorBlock> blocks, const ResumeOptions& options) {
   std::string fault;

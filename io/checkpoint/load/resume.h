@@ -1,11 +1,11 @@
-// Resuming: all ranks load the same step, the newest one that every block of is found good, from
-// the nearest copies: the nodes' memory before the disk (checkpoint_loader.h).
+// Resuming loads the same step on all ranks: the newest step all of whose blocks are good, from the
+// nearest copies, with the nodes' memory before the disk (checkpoint_loader.h).
 //
-// All ranks learn what the nodes hold, and what rank 0 sees on disk; copies of one step are one
-// candidate. The newest goes first, of the latest generation the largest step. Each candidate's
-// manifest is sent to all; every rank loads its blocks, comparing digests; if any rank can't, all
-// give the step up and try the next. A checkpoint of another model or run is no damage: that is a
-// ConfigError, and no older step is tried.
+// All ranks learn what the nodes hold and what rank 0 sees on disk; copies of one step form one
+// candidate. Candidates are tried from the newest: the largest step of the latest generation first.
+// A candidate's manifest is sent to all ranks, and every rank loads its blocks and compares
+// digests. If any rank can't, all ranks drop the step and try the next one. A checkpoint of another
+// model or run is not damage: it causes a ConfigError, and no older step is tried.
 #pragma once
 
 #include <filesystem>
@@ -20,36 +20,37 @@
 namespace trireme {
 
 struct ResumeOptions {
-  std::optional<std::int64_t> step = {};  // only this one
+  std::optional<std::int64_t> step = {};  // if set, only this step is tried
   ShardIo io = {};
-  // Throws ConfigError if this run may not go on from that checkpoint (fingerprint.h says what
-  // differs). Called on all ranks alike.
+  // Throws ConfigError if this run may not continue from the checkpoint (fingerprint.h compares
+  // them). Called on all ranks alike.
   std::function<void(const Manifest&)> accept = {};
-  // Told, on all ranks, what was of no use, when there is nothing to go on from.
+  // Called on all ranks, with the reasons, if every step found was of no use and the run starts
+  // anew.
   std::function<void(const std::vector<std::string>&)> nothing_whole = {};
-  NodeMemory node = {};            // this rank's; none: the disk alone
-  const NodeMap* nodes = nullptr;  // of all ranks, if there is any node memory
+  NodeMemory node = {};            // this rank's node; by default only the disk is used
+  const NodeMap* nodes = nullptr;  // nodes of all ranks; null without node memory
   RunIdentity identity = {};
 };
 
 struct Resumed {
-  std::filesystem::path folder;  // of the step on disk; empty: it is in memory only
+  std::filesystem::path folder;  // the step's folder on disk; empty if it is in memory only
   Manifest manifest;
-  std::vector<std::string> skipped;  // what was not used, and why
-  std::vector<std::string> repairs;  // damage that another copy made good; with its rank
-  LoadStats load;                    // this rank's
-  // Bytes by kind of copy, of all ranks.
+  std::vector<std::string> skipped;  // steps that were not used, and why
+  std::vector<std::string> repairs;  // damage that another copy repaired, with the rank
+  LoadStats load;                    // statistics of this rank
+  // Bytes by kind of copy, summed over all ranks.
   std::array<std::int64_t, kCopyKinds> bytes = {};
-  bool from_memory = false;  // some of them
-  // "memory of step 120 (other nodes' memory 1.2 GiB)", or the folder on disk.
+  bool from_memory = false;  // whether some of these bytes came from memory
+  // Returns "memory, step 120 (1.2 GiB from other nodes' memory)", or the folder on disk.
   std::string source() const;
 };
 
-// Collective. Nothing if there is no checkpoint, neither on disk nor in memory, where those that
-// have lost shards with their nodes are none: what is left of them holds nobody up. NotFound if the
-// wanted step is nowhere; PolicyError if a rank may not read one; DataError with all reasons if
-// there are some, and all are bad: the run must not start from scratch by mistake. After an error
-// the blocks hold undefined bytes.
+// Collective. Returns nothing if there is no checkpoint, neither on disk nor in memory; steps in
+// memory that have lost shards together with their nodes do not count. Throws NotFound if the
+// requested step is nowhere, PolicyError if a rank may not read a copy, and DataError with all
+// reasons if there are checkpoints but all are damaged, since the run must not start anew by
+// mistake. After an error the blocks hold undefined bytes.
 std::optional<Resumed> resume(Communicator& comm, const std::filesystem::path& folder,
                               std::span<const TensorBlock> blocks,
                               const ResumeOptions& options = {});

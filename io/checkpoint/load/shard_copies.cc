@@ -5,7 +5,7 @@
 namespace trireme {
 namespace {
 
-// Those in one folder of a node.
+// Adds the copies in one folder of a node.
 void add_copies(const InventoryEntry& entry, const StepPlace& place, const std::vector<int>& ranks,
                 bool is_near, ShardCopies& copies) {
   const CopyKind near = entry.is_partner ? CopyKind::partner : CopyKind::own;
@@ -13,7 +13,7 @@ void add_copies(const InventoryEntry& entry, const StepPlace& place, const std::
   for (const std::int64_t shard : entry.shards) {
     const auto index = static_cast<std::size_t>(shard);
     check(index < copies.size(), "an inventory's shard is in the manifest");
-    // The node's ranks share the serving.
+    // Distribute the serving over the node's ranks.
     copies[index].push_back({is_near ? near : far, entry.path, ranks[index % ranks.size()],
                              static_cast<std::int64_t>(place.entry)});
   }

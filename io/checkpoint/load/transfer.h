@@ -1,4 +1,6 @@
-// Transfer: a pending send or receive that touches a buffer of ours, and must not outlive it.
+// Transfer owns a pending send or receive that uses a local buffer. If an exception destroys it
+// before wait() has returned, it abandons the operation, and with it the communicator, so that
+// nothing touches the buffer any more.
 #pragma once
 
 #include <utility>
