@@ -16,7 +16,8 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-// Memory that is not there would be met as a signal in the middle of the copy.
+// Writes zeros if the file system can't reserve memory: missing memory would otherwise raise a
+// signal (SIGBUS) during the copy.
 void take_memory(File& file, std::int64_t bytes) {
   file.reserve(bytes);
   if (file.size() == bytes) {

@@ -1,6 +1,6 @@
-// MemorySlot: a file in the node's memory, mapped, that holds one shard and is used again for the
-// next: its pages are there already, so that a snapshot costs one copy. Owned by MemoryTarget; one
-// thread at a time writes to it.
+// MemorySlot is a mapped file in the node's memory that holds one shard and is reused for later
+// ones. Its pages stay allocated, so that a snapshot costs one copy. It is owned by MemoryTarget;
+// only one thread at a time writes to it.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,20 @@ namespace trireme {
 class MemorySlot {
  public:
   MemorySlot() = default;
-  // Makes the file, takes its memory and touches it. IoError if there is not enough.
+  // Creates the file, allocates its memory and touches it. Throws IoError if there is not enough
+  // memory.
   MemorySlot(const std::filesystem::path& file, std::int64_t bytes, int threads);
 
-  // Renames the file, to which the mapping stays. False if somebody has removed it.
+  // Renames the file; the mapping remains valid. Returns false if the file was removed.
   bool move_to(const std::filesystem::path& file);
-  // Somebody else has renamed it.
+  // Sets the file's name after another rank has renamed its folder.
   void found_at(std::filesystem::path file) { file_ = std::move(file); }
-  // Gives the memory back, and the file.
+  // Frees the memory and deletes the file.
   void remove();
 
-  // [round_up(bytes(), kDataAlignment)]
+  // Shape [round_up(bytes(), kDataAlignment)].
   std::byte* data() const { return memory_.get().data; }
-  std::int64_t bytes() const { return bytes_; }  // of the file
+  std::int64_t bytes() const { return bytes_; }  // size of the file
   const std::filesystem::path& file() const { return file_; }
   explicit operator bool() const { return bytes_ > 0; }
 

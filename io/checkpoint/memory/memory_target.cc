@@ -117,13 +117,13 @@ void MemoryTarget::begin(std::int64_t step) {
   slot_ = take_slot();
 }
 
-// For the save that begins; nothing if no step may be overwritten.
+// Returns the slot for the save that begins, or nothing if no step may be overwritten.
 std::optional<std::size_t> MemoryTarget::take_slot() {
   std::optional<std::size_t> slot;
   const auto same = std::find_if(held_.begin(), held_.end(),
                                  [&](const HeldStep& step) { return step.name == name_; });
   if (same != held_.end()) {
-    // The run went back: of one name there is one step.
+    // The run went back to an earlier step: there is only one step of each name.
     if (!same->is_pinned) {
       slot = same->slot;
       held_.erase(same);
@@ -192,7 +192,7 @@ void MemoryTarget::unpin() {
 
 void MemoryTarget::before_gather() { fault("memory.gather"); }
 
-// The manifest of the whole step, the same on every node.
+// Writes the manifest of the whole step, which is the same on every node.
 std::string MemoryTarget::commit(Manifest manifest) {
   is_committing_ = true;
   manifest.software = options_.software;
@@ -213,7 +213,7 @@ std::string MemoryTarget::commit(Manifest manifest) {
   return "";
 }
 
-// Brings names and slots of the latest save to what all ranks have agreed upon.
+// Sets names and slots of the latest save according to the outcome on which all ranks agree.
 std::string MemoryTarget::settle(bool durable) {
   if (!slot_) {
     return "";
@@ -221,7 +221,7 @@ std::string MemoryTarget::settle(bool durable) {
   held_.back().is_whole = durable;
   if (!durable) {
     if (is_committing_) {
-      // Some node may have its name already: without the others' it is nothing.
+      // This node may have renamed the step already; without the other nodes it is useless.
       own_.undo(name_);
     }
     return "";
@@ -232,7 +232,7 @@ std::string MemoryTarget::settle(bool durable) {
   return warning;
 }
 
-// Not before all nodes have the step: a partner lets the older copy go for it.
+// Called only after all nodes have the step, because the partner then deletes its older copy.
 std::string MemoryTarget::want_copy() const {
   try {
     if (leads_ && options_.partner) {
@@ -244,7 +244,8 @@ std::string MemoryTarget::want_copy() const {
   return "";
 }
 
-// Two newer steps are whole: what an earlier run left makes room for this one's third slot.
+// When two newer steps are whole, removes the step that an earlier run left, for a third slot of
+// this run.
 void MemoryTarget::let_resumed_go() {
   const auto given_up = held_.size() < kMemorySlots ? std::nullopt : step_to_give_up(held_);
   if (!given_up || held_[*given_up].name.generation == options_.generation) {
@@ -253,7 +254,7 @@ void MemoryTarget::let_resumed_go() {
   const std::size_t slot = held_[*given_up].slot;
   const MemoryStepName given_up_name = held_[*given_up].name;
   held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(*given_up));
-  // Of this one folder: other ranks may have begun the next save.
+  // Remove only this folder, since other ranks may already have begun the next save.
   tidying_.start([this, slot, folder = own_.step(given_up_name)] {
     if (leads_) {
       own_.remove(folder);

@@ -1,12 +1,12 @@
-// MemoryTarget: keeps the newest steps in the memory of the nodes, where they outlive the ranks.
-// Each rank copies its blocks into a file of its node's memory and takes the digests there; the
+// MemoryTarget keeps the newest steps in the memory of the nodes, where they outlive the ranks.
+// Each rank copies its blocks into a file in its node's memory and computes the digests there; the
 // leader of each node writes the manifest and renames the step's folder.
 //
-// The memory is bounded by kMemorySlots copies of a rank's blocks: two whole steps and the one
-// under way, or less where steps are few. A step is overwritten only when a newer one is whole on
-// every node and, as far as partners copy, copied (holding.h). No sync: memory does not survive its
-// node anyway. Owned by the training loop; calls marked collective are made by all ranks in the
-// same order, from the thread that owns the communicator, which outlives the target.
+// At most kMemorySlots copies of a rank's blocks are in memory: two whole steps and the one being
+// saved. A step is overwritten only when a newer one is whole on every node and, if partners copy
+// steps, was copied (holding.h). Files are not synced, since memory does not survive its node
+// anyway. The training loop owns the target; the communicator must outlive it. All ranks make the
+// calls marked collective in the same order, from the thread that owns the communicator.
 #pragma once
 
 #include <array>
@@ -26,33 +26,33 @@ namespace trireme {
 
 struct MemoryOptions {
   NodeMemory node;
-  bool partner = true;          // ask the agents for copies
-  std::int64_t generation = 0;  // of the run, from its checkpoint folder
-  std::string run;              // what tells the run from others: its checkpoint folder
-  int copy_threads = 0;         // 0: all processors that this process may use
+  bool partner = true;          // whether to ask the agents for partner copies
+  std::int64_t generation = 0;  // generation of this run, from its checkpoint folder
+  std::string run;              // identifies the run: its checkpoint folder
+  int copy_threads = 0;  // threads that copy a snapshot; 0 means all processors of this process
   std::string software = "trireme";
 };
 
 class MemoryTarget final : public SaveTarget {
  public:
   MemoryTarget(Communicator& comm, const NodeMap& nodes, MemoryOptions options);
-  // Not collective. Gives back the memory that no whole step needs.
+  // Not collective. Frees the memory that no whole step occupies.
   ~MemoryTarget() override;
 
-  // Collective, before the first save. Removes what earlier runs left in the nodes' own folders,
-  // but for the step that this one has resumed from, which stays until two newer ones are whole.
-  // "" or what keeps the memory from being used.
+  // Collective; call it before the first save. Removes what earlier runs left in the nodes' own
+  // folders, except for the step that this run has resumed from, which remains until two newer ones
+  // are whole. Returns why the memory can't be used, or "".
   std::string open(const std::optional<MemoryStepName>& resumed);
-  // Takes the memory for such blocks, so that saves need not. "" or what this rank lacks; a save
-  // tries again.
+  // Allocates the memory for such blocks, so that saves need not. Returns why it could not, or "";
+  // saves try again.
   std::string reserve(std::span<const TensorBlock> blocks);
-  // What this rank has taken of the node's memory.
+  // Returns how much of the node's memory this rank has allocated.
   std::int64_t bytes() const;
 
-  // Of the latest save, if this rank could take it; it stays as it is until the next save, or
-  // while it is pinned.
+  // Returns the snapshot of the latest save, or nothing if this rank could not take it. It does not
+  // change until the next save, or as long as it is pinned.
   const std::optional<Snapshot>& snapshot() const { return snapshot_; }
-  // What the latest save has taken is still being read, until unpin(). The same on all ranks.
+  // Marks the latest snapshot as still being read, until unpin(). All ranks call both alike.
   void pin_latest();
   void unpin();
 
@@ -77,15 +77,15 @@ class MemoryTarget final : public SaveTarget {
   bool leads_;
   OwnFolder own_;
   std::array<MemorySlot, kMemorySlots> slots_;
-  // Oldest first, the latest save's last; the same on all ranks. One that an earlier run left has
-  // no file in its slot.
+  // Sorted from the oldest; the latest save is the last one. The same on all ranks. A step that an
+  // earlier run left has no file in its slot.
   std::vector<HeldStep> held_;
-  std::int64_t slot_bytes_ = 0;       // of reserve()
-  MemoryStepName name_;               // of the latest save
-  std::optional<std::size_t> slot_;   // its slot, if it has one
-  std::optional<Snapshot> snapshot_;  // its copy, if this rank could take it
-  bool is_committing_ = false;        // it has come that far on this rank
-  BackgroundJob tidying_;             // last: ends before what it uses
+  std::int64_t slot_bytes_ = 0;       // size of a slot, set by reserve()
+  MemoryStepName name_;               // name of the latest save
+  std::optional<std::size_t> slot_;   // slot of the latest save, if it has one
+  std::optional<Snapshot> snapshot_;  // snapshot of the latest save, if this rank could take it
+  bool is_committing_ = false;        // the latest save has reached commit() on this rank
+  BackgroundJob tidying_;             // declared last, so that it ends before the members it uses
 };
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-// NodeMap: which ranks share a node's memory. A plain value, the same on all ranks.
+// NodeMap says which ranks share a node's memory. A plain value, the same on all ranks.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 namespace trireme {
 
 struct NodeMap {
-  std::vector<int> node_of;             // by rank; -1: the rank has no node folder
-  std::vector<std::vector<int>> ranks;  // by node, ascending
+  std::vector<int> node_of;             // by rank; -1 if the rank has no node folder
+  std::vector<std::vector<int>> ranks;  // by node, in ascending order
   std::vector<std::string> names;       // by node
   bool any() const { return !ranks.empty(); }
-  bool all() const;  // every rank has one
-  // The rank that speaks and acts for its node.
+  bool all() const;  // whether every rank has a node folder
+  // Returns whether the rank is the leader of its node, which acts for all its ranks.
   bool leads(int rank) const;
 };
 
-// Collective. Ranks of one host that were given one folder share a node.
+// Collective. Ranks of one host that have the same node folder share a node.
 NodeMap map_nodes(Communicator& comm, const NodeMemory& own);
 
 }  // namespace trireme

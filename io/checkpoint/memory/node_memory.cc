@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any here
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no setenv here
   return value == nullptr ? "" : value;
 }
 
@@ -27,7 +27,7 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   return ok ? std::optional(value) : std::nullopt;
 }
 
-// What the agent moves or the ranks of a stale attempt do meanwhile is no error of the listing.
+// Ignores errors, since agents and ranks of an old attempt may move folders during the listing.
 std::vector<fs::path> folders_in(const fs::path& folder) {
   std::error_code code;
   std::vector<fs::path> paths;
@@ -131,8 +131,8 @@ std::int64_t held_bytes(const NodeMemory& node) {
   }
   std::error_code code;
   for (const fs::path& top : {node.own(), node.partner()}) {
-    // Steps of earlier attempts: nobody but the agent touches them now, and what it moves meanwhile
-    // makes no difference.
+    // Ignores errors: these are mostly steps of earlier attempts, which only the agent still moves,
+    // and a file that it moves during the count makes no difference.
     for (fs::recursive_directory_iterator at(top, code), end; !code && at != end;
          at.increment(code)) {
       std::error_code gone;

@@ -1,20 +1,20 @@
-// Checkpoints in the memory of the nodes: where they lie, and what a node has. The node's folder is
-// on a tmpfs, so that its files outlive the ranks; it belongs to one launch, whose agent makes and
-// removes it, and copies whole steps to a partner node.
+// Checkpoints in the memory of the nodes: where they are, and which ones a node has. A node's
+// folder is on a tmpfs, so that its files outlive the ranks. It belongs to one launch, whose agent
+// creates and removes it, and copies whole steps to a partner node.
 //
-//   <node folder>/memory/own/step-00000100-g000003/   of the run of generation 3
-//       shard-00005.safetensors ...     of this node's ranks, as on disk        (../shard_plan.h)
-//       manifest.json                   of the whole checkpoint                 (../manifest.h)
-//       WANTS_COPY                      the agent shall copy the manifest and these shards, one a
-//                                       line, to its partner; there once the step is whole
-//       COPIED                          it has: WANTS_COPY, renamed
+//   <node folder>/memory/own/step-00000100-g000003/   a step of the run of generation 3
+//       shard-00005.safetensors ...     shards of this node's ranks, as on disk (../shard_plan.h)
+//       manifest.json                   the manifest of the whole checkpoint    (../manifest.h)
+//       WANTS_COPY                      asks the agent to copy the manifest and these shards, one
+//                                       per line, to its partner; written once the step is whole
+//       COPIED                          WANTS_COPY, renamed after the copy
 //   <node folder>/memory/own/.tmp-100-3/              an attempt
-//   <node folder>/memory/own/.free-3/                 files that no step needs: their pages count
-//   <node folder>/memory/own/.trash-100-3/            a step that goes
-//   <node folder>/memory/partner/<node>/step-.../     copies of that node's steps: the agent's
+//   <node folder>/memory/own/.free-3/                 files kept for their allocated pages
+//   <node folder>/memory/own/.trash-100-3/            a step that is being deleted
+//   <node folder>/memory/partner/<node>/step-.../     copies of that node's steps, from the agent
 //
-// A step counts once every node has renamed its folder; one that a few have is told by the shards
-// that are missing.
+// A step is whole once every node has renamed its folder. If only some nodes have, a reader finds
+// that shards are missing.
 #pragma once
 
 #include <filesystem>
@@ -30,15 +30,16 @@ namespace trireme {
 inline constexpr std::string_view kWantsCopyName = "WANTS_COPY";
 inline constexpr std::string_view kCopiedName = "COPIED";
 
-// The field of a manifest's `extra` that names the run, in memory only: its checkpoint folder.
+// The field of a manifest's `extra` that identifies the run by its checkpoint folder. Only
+// manifests in memory have it.
 inline constexpr const char* kRunField = "run";
 
 struct NodeMemory {
-  std::filesystem::path folder;  // empty: this rank's node has none
-  std::string name;              // of the node, for people
+  std::filesystem::path folder;  // empty if this rank's node has none
+  std::string name;              // the node's name, for messages
 
-  // TRIREME_NODE_DIR and TRIREME_NODE, as `trireme launch` sets them; the host's name for want of a
-  // better one.
+  // Reads TRIREME_NODE_DIR and TRIREME_NODE, which `trireme launch` sets. The name defaults to the
+  // host name.
   static NodeMemory from_environment();
   std::filesystem::path own() const { return folder / "memory" / "own"; }
   std::filesystem::path partner() const { return folder / "memory" / "partner"; }
@@ -50,27 +51,30 @@ struct MemoryStepName {
   std::string to_string() const;  // "step-00000100-g000003"
   friend bool operator==(const MemoryStepName&, const MemoryStepName&) = default;
 };
-// Nothing for any other spelling.
+// Returns nothing for any other spelling.
 std::optional<MemoryStepName> parse_memory_step_name(std::string_view name);
 
-// A node's part of a checkpoint.
+// One node's part of a checkpoint.
 struct MemoryStep {
   std::filesystem::path path;
-  bool is_partner = false;  // a copy of another node's
+  bool is_partner = false;  // whether it is a copy of another node's step
   MemoryStepName name;
-  std::optional<Manifest> manifest;  // if it is good
-  std::vector<std::int64_t> shards;  // numbers in the manifest of those that are here in full size
-  std::string problem;               // why there is no manifest
-  bool is_damaged = false;           // the manifest is there, and bad
+  std::optional<Manifest> manifest;  // present if it is valid
+  // Indices in the manifest of the shards that are here in full size.
+  std::vector<std::int64_t> shards;
+  std::string problem;      // why there is no manifest
+  bool is_damaged = false;  // whether the manifest exists but is invalid
 };
 
-// The newest first, own ones before copies. A folder that is not there holds none.
+// Returns the steps sorted from the newest, own ones before partner copies. Returns none if the
+// folder does not exist.
 std::vector<MemoryStep> list_memory_steps(const NodeMemory& node);
 
-// Bytes of memory that checkpoints take on this node, those that no step needs any more included.
+// Returns the bytes of memory that checkpoints occupy on this node, including those no longer
+// needed.
 std::int64_t held_bytes(const NodeMemory& node);
 
-// Equal for two manifests of the same shards, byte for byte.
+// Returns an id that is equal for two manifests whose shards are equal, byte for byte.
 std::string contents_id(const Manifest& manifest);
 
 }  // namespace trireme

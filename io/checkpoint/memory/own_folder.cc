@@ -44,7 +44,7 @@ bool contains(const std::vector<fs::path>& paths, const fs::path& path) {
   return std::find(paths.begin(), paths.end(), path) != paths.end();
 }
 
-// Of what a run puts there; 0 of anything else.
+// Returns the generation in the names that runs use here, or 0 for any other name.
 std::int64_t generation_of(const std::string& name) {
   if (const auto step = parse_memory_step_name(name)) {
     return step->generation;
@@ -79,7 +79,7 @@ fs::path OwnFolder::spare_file(std::size_t slot) const {
 
 void OwnFolder::make(const fs::path& folder) const {
   if (!is_there(path_)) {
-    open();  // who clears up /dev/shm takes what is ours, too
+    open();  // a clean-up of /dev/shm may have removed it
   }
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
     throw_errno(errno, "create folder", folder);
@@ -121,7 +121,7 @@ void OwnFolder::remove(const fs::path& folder) const {
   const TransientName trash{TransientName::Kind::trash, name->step, name->generation};
   const fs::path aside = folder.parent_path() / trash.to_string();
   remove_tree(aside);
-  // Gone already: the agent removes copies, too.
+  // ENOENT means that the agent has already removed this copy.
   if (::rename(folder.c_str(), aside.c_str()) != 0 && errno != ENOENT) {
     throw_errno(errno, "rename", folder);
   }
@@ -163,7 +163,7 @@ void OwnFolder::want_copy(const MemoryStepName& name) const {
     const std::string file = path.filename().string();
     shards += parse_shard_file_name(file) ? file + "\n" : "";
   }
-  // The agent sees it whole or not at all.
+  // The rename makes sure that the agent never reads a partial file.
   const fs::path draft = step(name) / fmt::format(".{}", kWantsCopyName);
   remove_tree(draft);
   write_plainly(draft, shards);

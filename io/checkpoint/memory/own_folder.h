@@ -1,6 +1,6 @@
-// OwnFolder: <node folder>/memory/own, as a rank of the node changes it (node_memory.h draws it).
-// What only the node's leader may do is marked. Nothing is synced: memory does not survive its node
-// anyway. Errors are thrown.
+// OwnFolder makes a rank's changes to <node folder>/memory/own, which node_memory.h draws. Calls
+// marked "leader" are for the node's leader only. Nothing is synced, since memory does not survive
+// its node anyway. Errors are thrown.
 #pragma once
 
 #include <filesystem>
@@ -17,33 +17,34 @@ class OwnFolder {
   std::filesystem::path step(const MemoryStepName& name) const;
   std::filesystem::path attempt(const MemoryStepName& name) const;
   std::filesystem::path spare_folder() const;
-  // This rank's, for a slot that no step needs.
+  // Returns the file in which this rank keeps the pages of an unused slot.
   std::filesystem::path spare_file(std::size_t slot) const;
-  // Every rank calls it; the first one makes the folder.
+  // Every rank calls this; the first one creates the folder.
   void make(const std::filesystem::path& folder) const;
 
   bool holds(const MemoryStepName& name) const;
   bool is_copied(const MemoryStepName& name) const;
 
-  // Leader: makes the folder itself.
+  // Leader: creates memory/own itself.
   void open() const;
-  // Leader: removes all of this run and of earlier ones but these folders.
+  // Leader: removes everything of this run and of earlier ones, except for `folders`.
   void keep_only(const std::vector<std::filesystem::path>& folders) const;
-  // Leader: removes them whatever run they are of.
+  // Leader: removes everything of any run, except for `folders`.
   void keep_only_of_all(const std::vector<std::filesystem::path>& folders) const;
-  // Leader: removes one; its name goes first, so that what a kill leaves of it is no step.
+  // Leader: removes a folder. If it is a step, renames it first, so that a kill leaves no partial
+  // step.
   void remove(const std::filesystem::path& folder) const;
-  // Leader: removes what other nodes have copied here that is older than `oldest`. Of such a step
-  // no node has its own shards any more. Agents remove what they replace; the copies of nodes that
-  // the run has left nobody replaces.
+  // Leader: removes partner copies on this node that are older than `oldest`; no node has its own
+  // shards of such a step any more. Agents remove copies when they replace them, but no agent
+  // replaces the copies of nodes that have left the run.
   void remove_copies_before(const MemoryStepName& oldest) const;
-  // Leader: adds the manifest to the attempt.
+  // Leader: writes the manifest into the attempt.
   void complete(const MemoryStepName& name, const Manifest& manifest) const;
-  // Leader: the attempt gets the step's name; an older step of that name goes.
+  // Leader: renames the attempt to the step, after removing an older step of that name.
   void commit(const MemoryStepName& name) const;
-  // Leader: asks the agent for a copy of the step's shards that are here, unless it is asked.
+  // Leader: asks the agent to copy the step's shards on this node, unless that was already done.
   void want_copy(const MemoryStepName& name) const;
-  // Leader: makes an attempt of it again, however far it came. Does not throw.
+  // Leader: turns the step back into an attempt, however far its commit got. Does not throw.
   void undo(const MemoryStepName& name) const;
 
  private:
