@@ -1,13 +1,13 @@
-// Clocks. The wall clock is for people only: nothing is ordered by it.
+// Wall clock and steady clock. The wall clock is only shown to people; nothing is ordered by it.
 #pragma once
 
 #include <string>
 
 namespace trireme {
 
-// "2025-01-31T12:00:00Z"
+// Returns the time in the form "2025-01-31T12:00:00Z".
 std::string utc_now();
-// Seconds of the steady clock, for differences.
+// Returns seconds of the steady clock; only differences have a meaning.
 double steady_seconds();
 
 }  // namespace trireme

@@ -29,7 +29,7 @@ void check_presence(const CommitPlan& plan) {
 void write_manifest(const CommitPlan& plan) {
   fault("ckpt.manifest_write");
   const std::string text = to_text(plan.manifest);
-  // What can't be read back must not be committed.
+  // Never commit a manifest that can't be read back.
   (void)parse_manifest(text, "the new manifest");
   File file = File::create_new(plan.attempt / kManifestName);
   file.write(text.data(), static_cast<std::int64_t>(text.size()));
@@ -40,7 +40,7 @@ void write_manifest(const CommitPlan& plan) {
   fault("ckpt.directory_synced");
 }
 
-// Returns where the old one went; empty if nothing was in the way.
+// Returns the path to which an existing step was moved, or "" if there was none.
 fs::path set_aside(const CommitPlan& plan, const fs::path& place) {
   if (!fs::exists(fs::symlink_status(place))) {
     return {};
@@ -65,7 +65,7 @@ std::string commit(const CommitPlan& plan, const RunLock& lock) {
   try {
     rename_durably(plan.attempt, plan.folder / name);
   } catch (const Error&) {
-    if (!replaced.empty()) {  // the older one was good
+    if (!replaced.empty()) {  // restore the older step, which was good
       (void)::renameat2(AT_FDCWD, replaced.c_str(), AT_FDCWD, (plan.folder / name).c_str(),
                         RENAME_NOREPLACE);
     }

@@ -1,12 +1,13 @@
-// The commit: from shards in an attempt's folder to a checkpoint under its own name. Runs on rank
-// 0, in the background; no MPI.
+// The commit turns the shards in an attempt's folder into a checkpoint under its own name. It runs
+// on rank 0 in the background and does not use MPI.
 //
-//   1. every shard is there in full size           4. a step of that number in the way is set aside
-//   2. manifest.json: create, write, fsync;        5. rename to step-NNNNNNNN, fsync the parent
-//      fsync the folder                            6. LATEST; delete what was set aside
-//   3. the lock is still ours
+//   1. check that every shard is present in    4. set an existing step of that number aside
+//      full size                               5. rename to step-NNNNNNNN, fsync the parent
+//   2. manifest.json: create, write, fsync;    6. write LATEST; delete what was set aside
+//      fsync the folder
+//   3. check that the lock is still ours
 //
-// A crash before 5 leaves an attempt that nobody reads; after it, the checkpoint.
+// A crash before 5 leaves an attempt, which is never read; a crash after 5 leaves the checkpoint.
 #pragma once
 
 #include <filesystem>
@@ -19,11 +20,12 @@ namespace trireme {
 
 struct CommitPlan {
   std::filesystem::path folder;   // the checkpoint folder
-  std::filesystem::path attempt;  // within it
+  std::filesystem::path attempt;  // the attempt's folder, within `folder`
   Manifest manifest;
 };
 
-// Returns warnings: what failed after the checkpoint was safe. Throws if it is not.
+// Returns a warning if something failed after the checkpoint was safe, else "". Throws if the step
+// could not be committed.
 std::string commit(const CommitPlan& plan, const RunLock& lock);
 
 }  // namespace trireme

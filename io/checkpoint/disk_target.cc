@@ -16,7 +16,7 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-// Not replaced by a newer one meanwhile.
+// Returns whether the step at `path` is still the one in the list, not a newer one of that number.
 bool is_as_listed(const fs::path& path, const std::vector<StepFolder>& steps) {
   const auto listed = std::find_if(steps.begin(), steps.end(),
                                    [&](const StepFolder& step) { return step.path == path; });
@@ -25,7 +25,7 @@ bool is_as_listed(const fs::path& path, const std::vector<StepFolder>& steps) {
          now.manifest->generation == listed->manifest->generation;
 }
 
-// Every rank calls it; the first one creates the folder.
+// Every rank calls this; the first one creates the folder.
 void make_attempt_folder(const fs::path& path) {
   if (::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) {
     return;
@@ -63,7 +63,7 @@ void DiskTarget::reserve(std::span<const TensorBlock> blocks) {
 
 void DiskTarget::reserve_image(std::int64_t bytes) {
   if (round_up(bytes, kDataAlignment) > image_.bytes()) {
-    image_ = PageBuffer();  // first gives the old memory back
+    image_ = PageBuffer();  // free the old memory first
     image_ = PageBuffer(bytes);
     touch(image_.data(), image_.bytes(), options_.copy_threads);
   }
@@ -115,7 +115,8 @@ std::string DiskTarget::remove_attempt() const {
   return "";
 }
 
-// In the background; if the last one still runs, the next save's will do its work too.
+// Starts the deletion of old steps in the background. If the previous one still runs, the one after
+// the next save catches up.
 std::string DiskTarget::start_retention() {
   if (retention_.state() == BackgroundJob::State::running) {
     return "";
@@ -132,7 +133,7 @@ void DiskTarget::delete_old_steps() {
   const std::vector<StepFolder> steps = list_steps(options_.folder);
   for (const fs::path& path : plan_retention(steps, options_.retention)) {
     if (ending_) {
-      return;  // the next run's will do the rest
+      return;  // a later run deletes the rest
     }
     fs::path trash;
     {

@@ -1,7 +1,7 @@
-// DiskTarget: the checkpoint folder on a file system that all nodes share, as a run saves to it.
-// Each rank writes, digests, syncs and reads back its shard (shard_file.h); rank 0 writes the
-// manifest and renames (commit.h), and then deletes what retention lets go. Holds the run's lock of
-// the folder. The memory of a snapshot is kept from save to save.
+// DiskTarget saves to the checkpoint folder, on a file system that all nodes share. Each rank
+// writes, digests, syncs and reads back its shard (shard_file.h); rank 0 writes the manifest,
+// renames the step's folder (commit.h), and then deletes old steps as retention allows. Rank 0
+// holds the run's lock of the folder. The memory of a snapshot is reused from save to save.
 #pragma once
 
 #include <atomic>
@@ -20,31 +20,33 @@
 namespace trireme {
 
 struct DiskOptions {
-  std::filesystem::path folder;  // shared by all ranks; made if it is not there
-  bool force = false;            // take the lock from an owner that may live elsewhere
+  std::filesystem::path folder;  // shared by all ranks; created if missing
+  bool force = false;  // take the lock even from an owner that may be alive on another host
   Retention retention = {};
   ShardIo io = {};
-  int copy_threads = 0;  // of a snapshot; 0: all processors that this process may use
+  int copy_threads = 0;  // threads that copy a snapshot; 0 means all processors of this process
   std::string software = "trireme";
   LockTimes lock = {};
 };
 
 class DiskTarget final : public SaveTarget {
  public:
-  // Collective. Takes the folder's run lock and cleans up after earlier runs; all ranks throw alike
-  // if that fails: PolicyError for a second run, IoError for a folder that can't be written.
+  // Collective. Takes the folder's run lock and cleans up after earlier runs. All ranks throw the
+  // same error if that fails: PolicyError if another run holds the lock, IoError if the folder
+  // can't be written.
   DiskTarget(Communicator& comm, DiskOptions options);
 
-  // Takes and touches the memory of a snapshot of such blocks, so that the first save need not.
+  // Allocates and touches the memory for a snapshot of such blocks, so that the first save need
+  // not.
   void reserve(std::span<const TensorBlock> blocks);
-  // Of that memory.
+  // Returns the size of that memory.
   std::int64_t snapshot_bytes() const { return image_.bytes(); }
-  // The same on all ranks.
+  // Returns the generation of this run, the same on all ranks.
   std::int64_t generation() const { return generation_; }
-  // Before its end, and after the writer's quiet_within(). Whether nothing is being deleted, after
-  // so long at most, and the folder's lock is given back; of old checkpoints that are still to be
-  // deleted some may stay. One that is not quiet is left to itself: it begins no commit any more.
-  // Not collective.
+  // Stops the deletion of old steps, of which some may remain, and gives the folder's lock back.
+  // Waits at most `limit` for each of them, and returns whether both have ended. If not, the target
+  // must not be destroyed, but it starts no further commit. Call it after the writer's
+  // quiet_within(), before destruction. Not collective.
   bool quiet_within(std::chrono::duration<double> limit);
 
   void begin(std::int64_t step) override { step_ = step; }
@@ -65,13 +67,13 @@ class DiskTarget final : public SaveTarget {
 
   DiskOptions options_;
   int rank_;
-  std::unique_ptr<RunLock> lock_;  // rank 0's
+  std::unique_ptr<RunLock> lock_;  // on rank 0 only
   std::int64_t generation_ = 0;
   std::int64_t step_ = 0;
-  PageBuffer image_;  // of the latest snapshot
-  std::mutex names_;  // of steps: whoever renames one holds it
+  PageBuffer image_;  // holds the latest snapshot
+  std::mutex names_;  // held by whoever renames a step's folder
   std::atomic<bool> ending_ = false;
-  BackgroundJob retention_;  // last: ends before what it uses
+  BackgroundJob retention_;  // declared last, so that it ends before the members it uses
 };
 
 }  // namespace trireme

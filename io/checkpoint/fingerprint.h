@@ -1,4 +1,4 @@
-// Comparing what a checkpoint says of its run with what this run says of itself.
+// Compares the fingerprint in a checkpoint with that of this run. Pure functions.
 #pragma once
 
 #include <string>
@@ -8,12 +8,11 @@
 
 namespace trireme {
 
-// One line for each field that differs, in the order of the fields' names: "model.hidden:
-// checkpoint 768, run 1024". Objects within objects are told apart field by field, arrays as a
-// whole.
+// Returns one line for each field that differs, sorted by field name: "model.hidden: checkpoint
+// 768, run 1024". Nested objects are compared field by field, arrays as a whole.
 std::vector<std::string> differences(const nlohmann::json& checkpoint, const nlohmann::json& run);
 
-// The same without the fields named in `allowed` ("model.dropout", or "model" for all below it).
+// Same, but ignores the fields named in `allowed` ("model.dropout", or "model" for all below it).
 std::vector<std::string> differences(const nlohmann::json& checkpoint, const nlohmann::json& run,
                                      const std::vector<std::string>& allowed);
 

@@ -11,7 +11,7 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-// The largest generation found so far and where it stands.
+// The largest generation found so far, and the path that contains it.
 struct Largest {
   std::int64_t generation = 0;
   fs::path source;
@@ -24,8 +24,8 @@ struct Largest {
   }
 };
 
-// Nothing if there is no such file, or not a number in it. A number that does not fit counts as
-// one above the bound.
+// Returns nothing if the file is missing or does not contain a number. A number that overflows
+// counts as kMostGeneration.
 std::optional<std::int64_t> recorded_generation(const fs::path& folder) {
   try {
     const std::string text = read_file(folder / kGenerationName, 64);

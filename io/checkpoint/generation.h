@@ -1,6 +1,6 @@
-// The generation: a number that grows with every run that writes to a checkpoint folder. It tells
-// the attempts of one run from those of another, and a run that went back to an older step from the
-// run that had gone further.
+// The generation is a number that grows with every run that writes to a checkpoint folder. It
+// distinguishes the attempts of one run from those of another, and the steps of a run that resumed
+// from an older step from those of the run that had gone further.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace trireme {
 
-// More runs than a folder can see; a larger generation was damaged or planted.
+// No folder sees this many runs; a larger generation is damaged or forged.
 inline constexpr std::int64_t kMostGeneration = 1'000'000'000;
 
-// Larger than any that the folder knows of; recorded there before this returns. The caller holds
-// the run lock. DataError naming the file if something there claims kMostGeneration or more.
+// Returns a generation larger than any that appears in the folder, after recording it there. The
+// caller holds the run lock. Throws DataError that names the file if one claims kMostGeneration or
+// more.
 std::int64_t next_generation(const std::filesystem::path& folder);
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
-// In a manifest's extra: a list of steps that retention leaves alone, whatever their age. The list
-// of the newest whole step counts.
+// The field in a manifest's `extra` that lists steps which retention never deletes. Only the list
+// of the newest whole step is used.
 #pragma once
 
 namespace trireme {

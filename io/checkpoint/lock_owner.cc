@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 std::string environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any here
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no setenv here
   return value == nullptr ? "" : value;
 }
 
@@ -88,7 +88,7 @@ std::optional<LockOwner> parse_lock(std::string_view text) {
     owner.nonce = text_field(object, "nonce");
     owner.job_id = text_field(object, "job_id");
     owner.restart_count = count_field(object, "restart_count");
-    if (object.contains("launch")) {  // not so in locks of version 0.1
+    if (object.contains("launch")) {  // missing in locks of version 0.1
       owner.launch = text_field(object, "launch");
       owner.attempt = count_field(object, "attempt");
     }

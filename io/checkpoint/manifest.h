@@ -1,4 +1,4 @@
-// The manifest: what a checkpoint holds, and where; everything else is read through it.
+// The manifest lists what a checkpoint holds and where; everything else is read through it.
 //
 //   {"format": "trireme-checkpoint", "version": 1,
 //    "software": "trireme 0.1.0", "created": "2025-01-31T12:00:00Z",
@@ -12,11 +12,12 @@
 //    "tensors": [{"name": "wte.weight", "dtype": "F32", "shape": [V, C],
 //                 "blocks": [{"shard": 0, "offset": 4096, "kind": "box"|"flat",
 //                             "start": [...], "length": [...]}, ...]}, ...],
-//    "seal": "sha256:<64 digits>"}             of all before it (src/base/sealed_json.h)
+//    "seal": "sha256:<64 digits>"}             over everything before it (src/base/sealed_json.h)
 //
-// `shard` is an index into `shards`, `offset` a byte of that file, start and length are an Extent.
-// Tensors stand in bytewise name order. One tensor or shard a line; unknown fields are skipped. A
-// later version may change everything but the meaning of `version`.
+// `shard` is an index into `shards`, `offset` is in bytes from the start of that file, and start
+// and length form an Extent. Tensors are sorted bytewise by name. Each tensor and each shard has a
+// line of its own. Unknown fields are ignored. A later version may change everything except the
+// meaning of `version`.
 #pragma once
 
 #include <string>
@@ -48,7 +49,7 @@ struct StoredShard {
   std::string file;
   std::int64_t bytes = 0;
   std::uint64_t digest = 0;                  // XXH3 of the whole file
-  std::vector<std::uint64_t> block_digests;  // XXH3 of each kDigestBlockBytes
+  std::vector<std::uint64_t> block_digests;  // XXH3 of each digest block (kDigestBlockBytes)
 };
 
 struct Manifest {
@@ -58,27 +59,28 @@ struct Manifest {
   bool read_back = false;
   CheckpointMeta meta;
   std::vector<StoredShard> shards;
-  std::vector<StoredTensor> tensors;  // by name
+  std::vector<StoredTensor> tensors;  // sorted by name
 
-  // nullptr if there is none of that name.
+  // Returns nullptr if there is no tensor of that name.
   const StoredTensor* find(std::string_view name) const;
-  std::int64_t bytes() const;  // of all shards
+  std::int64_t bytes() const;  // sum over all shards
 };
 
 std::string to_text(const Manifest& manifest);
-// DataError that names `origin`: damaged, of a newer version, or not consistent in itself.
+// Throws DataError that names `origin` if the text is damaged, has a newer version or contradicts
+// itself.
 Manifest parse_manifest(std::string_view text, const std::string& origin);
 
-// What one rank has written: its shard (none if it had no blocks) and where its blocks lie in it.
+// What one rank has written: its shard, if it had any blocks, and where its blocks lie in it.
 struct ShardTable {
   std::vector<StoredShard> shards;    // at most one
-  std::vector<StoredTensor> tensors;  // with this rank's blocks only
+  std::vector<StoredTensor> tensors;  // contain this rank's blocks only
 };
 std::string to_text(const ShardTable& table);
 ShardTable parse_shard_table(std::string_view text, const std::string& origin);
 
-// Joins the tables of all ranks into shards and tensors of `manifest`. The blocks of each tensor
-// have to tile it: anything else is a defect of the caller.
+// Joins the tables of all ranks, in rank order, into shards and tensors of `manifest`. Throws
+// InternalError if the blocks of a tensor do not tile it.
 void merge_tables(std::vector<ShardTable> tables, Manifest& manifest);
 
 }  // namespace trireme

@@ -37,7 +37,7 @@ StoredShard parse_shard(const json& object) {
   return shard;
 }
 
-// The product of hostile numbers must not overflow.
+// Checks that the product does not overflow, since the numbers may be hostile.
 Shape parse_shape(const std::vector<std::int64_t>& extents, DType dtype) {
   if (extents.size() > 4) {
     throw DataError(fmt::format("a tensor has {} axes; at most 4 are supported", extents.size()));
@@ -114,7 +114,8 @@ std::string tiling_fault(const StoredTensor& tensor) {
   return tiling_fault(extents, tensor.shape);
 }
 
-// Sealed or not: better called what it is than damaged.
+// Reports whether the text is a dataset's manifest, even if its seal is invalid, for a clearer
+// message.
 bool claims_to_be_dataset(std::string_view text) {
   return plain_field(text, "format") == json("trireme-dataset");
 }

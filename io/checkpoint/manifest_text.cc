@@ -33,7 +33,7 @@ json to_json(const StoredTensor& tensor) {
           {"blocks", blocks}};
 }
 
-// "key": [ one element a line ]
+// Returns "key": [...] with one element per line.
 template <class T>
 std::string lines(const char* key, const std::vector<T>& items) {
   std::string text = fmt::format("\"{}\": [", key);

@@ -26,7 +26,8 @@ std::string current_boot_id() {
 }
 
 std::optional<std::int64_t> process_start_time(std::int64_t pid) {
-  // Field 22 of proc(5)'s stat; the command in field 2 may hold spaces and brackets.
+  // The start time is field 22 of stat (proc(5)); the command in field 2 may contain spaces and
+  // parentheses.
   const std::string stat = contents_of(fmt::format("/proc/{}/stat", pid));
   const std::size_t command_end = stat.rfind(')');
   if (command_end == std::string::npos) {
@@ -37,7 +38,7 @@ std::optional<std::int64_t> process_start_time(std::int64_t pid) {
   for (int number = 3; number <= 22; ++number) {
     fields >> field;
     if (number == 3 && (field == "Z" || field == "X")) {
-      return std::nullopt;  // dead, waiting for its parent to look
+      return std::nullopt;  // a zombie, which its parent has not yet waited for
     }
   }
   return fields ? std::optional(std::stoll(field)) : std::nullopt;

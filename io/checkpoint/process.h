@@ -1,4 +1,4 @@
-// Who this process is, and whether another one on this host still lives.
+// Identifies this process, and finds out whether another process of this host is alive.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace trireme {
 
-// Changes with every boot of the host; empty where the system tells none.
+// Returns an id that changes with every boot of the host, or "" if the system has none.
 std::string current_boot_id();
-// Clock ticks from boot to the start of the process; nothing if there is no such process.
+// Returns when the process started, in clock ticks since boot, or nothing if there is no such
+// process.
 std::optional<std::int64_t> process_start_time(std::int64_t pid);
 
 }  // namespace trireme

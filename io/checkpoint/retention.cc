@@ -20,9 +20,9 @@ bool has_only(std::string_view text, std::string_view allowed) {
   return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
 }
 
-// Whether a crash left this file beside the small files. The names are exactly those that
-// write_file_durably() (LATEST.tmp-PID) and the run lock (run.lock.NONCE, run.lock.stale-NONCE)
-// make, so that a user's LATEST.notes stays.
+// Returns whether the file is a leftover draft of one of the small files. Matches exactly the names
+// that write_file_durably() (LATEST.tmp-PID) and the run lock (run.lock.NONCE,
+// run.lock.stale-NONCE) use, so that a user's LATEST.notes stays.
 bool is_draft(const fs::path& path) {
   const std::string name = path.filename().string();
   std::string_view rest = name;
@@ -41,7 +41,7 @@ bool is_draft(const fs::path& path) {
   return matches && fs::is_regular_file(fs::symlink_status(path));
 }
 
-// A name for `path`'s content that nothing has yet.
+// Returns an unused name for `path` as trash.
 fs::path free_trash_name(const fs::path& path, std::int64_t generation) {
   const std::int64_t step = parse_step_folder_name(path.filename().string()).value_or(0);
   TransientName name{TransientName::Kind::trash, step, generation};
@@ -51,7 +51,8 @@ fs::path free_trash_name(const fs::path& path, std::int64_t generation) {
   return path.parent_path() / name.to_string();
 }
 
-// The steps that the newest whole step's run wants to keep. What is no number is left out.
+// Returns the steps that the manifest of the newest whole step asks to keep. Ignores entries that
+// are not integers.
 std::set<std::int64_t> steps_to_keep(const std::vector<StepFolder>& steps) {
   std::set<std::int64_t> kept;
   const auto newest = std::find_if(

@@ -30,7 +30,7 @@ std::chrono::nanoseconds modified(const fs::path& path) {
          std::chrono::nanoseconds(status.st_mtim.tv_nsec);
 }
 
-// What can be said of the owner of a standing lock.
+// What is known about the owner of an existing lock.
 enum class OwnerState { alive, gone, unknown };
 
 OwnerState state_of(const LockOwner& standing, const LockOwner& ours) {
@@ -52,7 +52,7 @@ std::optional<std::string> read_if_there(const fs::path& path) {
   } catch (const NotFound&) {
     return std::nullopt;
   } catch (const DataError&) {
-    return "";  // no lock of ours: somebody's, who can't be named
+    return "";  // the file is not a lock; its owner is unknown
   }
 }
 
@@ -96,14 +96,15 @@ std::optional<std::string> lock_holder(const fs::path& folder, LockTimes times) 
   return owner ? owner->describe() : "its lock is damaged or not a regular file";
 }
 
-// Touches the lock, finds out when it is another's, gives it back at the end.
+// Touches the lock, notices if another run has taken it over, and gives it back at the end. Runs on
+// RunLock::thread_.
 struct RunLock::Keeper {
   fs::path path;
   std::string nonce;
   std::chrono::milliseconds refresh;
   std::atomic<bool> lost = false;
   std::atomic<bool> given_back = false;
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable changed;
   bool stop = false;
   bool ended = false;
@@ -174,7 +175,7 @@ bool RunLock::lost() const {
   return keeper_->lost || holding(path_, owner_.nonce) == Holding::lost;
 }
 
-// link(2) makes the finished file appear under its name, or fails: also on NFS.
+// link(2) either creates the finished file under its final name or fails, also on NFS.
 bool RunLock::try_to_take() {
   const fs::path draft = fmt::format("{}.{}", path_.string(), owner_.nonce);
   ::unlink(draft.c_str());
@@ -192,7 +193,8 @@ bool RunLock::try_to_take() {
   const int result = ::link(draft.c_str(), path_.c_str());
   const int code = errno;
   remove_draft();
-  // ENOENT: the owner of the lock cleaned up around it.
+  // ENOENT means that the lock's owner cleaned up the folder at the same time and deleted our
+  // draft.
   if (result != 0 && code != EEXIST && code != ENOENT) {
     throw_errno(code, "create", path_);
   }
@@ -205,9 +207,9 @@ bool RunLock::try_to_take() {
 void RunLock::break_stale_lock(bool force) {
   const std::optional<std::string> text = read_if_there(path_);
   if (!text) {
-    return;  // given back meanwhile
+    return;  // its owner has just given it back
   }
-  // A file made now tells the time of the file system's own clock.
+  // The times of a new file and of the lock come from the same clock, that of the file system.
   const fs::path aside = fmt::format("{}.stale-{}", path_.string(), owner_.nonce);
   File::create_new(aside).close();
   bool lease_over = false;
@@ -215,7 +217,7 @@ void RunLock::break_stale_lock(bool force) {
     lease_over = modified(aside) - modified(path_) > times_.lease;
   } catch (const NotFound&) {
     ::unlink(aside.c_str());
-    return;  // given back just now
+    return;  // its owner has just given it back
   }
   ::unlink(aside.c_str());
   const std::optional<LockOwner> standing = parse_lock(*text);
@@ -235,7 +237,8 @@ void RunLock::break_stale_lock(bool force) {
         standing ? standing->describe() : "its lock is damaged or not a regular file",
         path_.string(), std::chrono::duration_cast<std::chrono::seconds>(times_.lease).count()));
   }
-  // Of several who find the same stale lock, one renames it; who caught a newer one gives it back.
+  // If several runs find the same stale lock, only one can rename it. A run that has caught a newer
+  // lock instead puts it back.
   if (::rename(path_.c_str(), aside.c_str()) != 0) {
     return;
   }

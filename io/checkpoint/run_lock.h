@@ -1,19 +1,21 @@
-// RunLock: at most one run writes to a checkpoint folder.
+// RunLock makes sure that at most one run writes to a checkpoint folder. It is owned by rank 0's
+// DiskTarget; a thread of its own keeps the lock fresh.
 //
 //   run.lock:   {"host", "pid", "boot_id", "start_time", "nonce", "job_id", "restart_count",
 //                "launch", "attempt", "since"}\n<XXH3 of that line, 16 digits>\n
 //
-// Whoever holds it touches the file every LockTimes::refresh. A lock that stands already is
-//   taken over if its owner is on this host and gone: other boot, no such pid, or a pid that
-//     started at another time; or if it is an
-//     earlier start of the same Slurm job, which Slurm has ended, or an earlier attempt of the same
-//     launch, whose supervisor has ended it or lost its node;
-//   taken over if it is not of this host and was not touched for LockTimes::lease (by the file
-//   system's clock); taken over with `force`, unless its owner is seen alive on this host; else
-//   respected: PolicyError with its owner.
-// Since no lease is proof, the owner makes sure right before each commit that the file is still its
-// own: a run whose lock was taken over commits nothing more. A file system that does not answer
-// right now takes no lock away. Owned by rank 0's CheckpointWriter.
+// The owner touches the file every LockTimes::refresh. A run that finds a lock
+//   takes it over if its owner is on this host and dead: the host has booted since, the pid does
+//     not exist, or it belongs to a process that started at another time;
+//   takes it over if its owner is an earlier start of the same Slurm job, which Slurm has ended, or
+//     an earlier attempt of the same launch, which the supervisor has ended or lost with its node;
+//   takes it over if its owner is on another host and has not touched it for LockTimes::lease (by
+//     the file system's clock);
+//   takes it over with `force`, unless its owner is alive on this host;
+//   else throws PolicyError that names the owner.
+// An expired lease does not prove that the owner is dead. Therefore the owner checks right before
+// each commit that the file is still its own: a run that has lost its lock commits nothing more. If
+// the file system does not answer, the lock does not count as lost.
 #pragma once
 
 #include <chrono>
@@ -31,20 +33,20 @@ struct LockOwner {
   std::string boot_id;
   std::int64_t start_time = 0;  // of the process, in clock ticks since boot
   std::string nonce;
-  std::string job_id;              // Slurm's; empty outside a job
+  std::string job_id;              // Slurm's job id; empty outside a job
   std::int64_t restart_count = 0;  // of that job
-  std::string launch;              // of `trireme launch`; empty outside of one
-  std::int64_t attempt = 0;        // the launch's number of it (TRIREME_GENERATION)
-  std::string since;               // for people
+  std::string launch;              // id of the `trireme launch`; empty outside one
+  std::int64_t attempt = 0;        // number of the attempt within the launch (TRIREME_GENERATION)
+  std::string since;               // UTC time at which the lock was taken, only shown to people
 
-  // Of this process and, from the environment, its Slurm job; with a fresh nonce.
+  // Describes this process, its Slurm job and its launch (from the environment), with a new nonce.
   static LockOwner this_process();
-  // "host n3, process 4711, Slurm job 99 (since ...)"
+  // Returns "host n3, process 4711, Slurm job 99 (since ...)".
   std::string describe() const;
 };
 
 std::string to_text(const LockOwner& owner);
-// Nothing if the text is damaged.
+// Returns nothing if the text is damaged.
 std::optional<LockOwner> parse_lock(std::string_view text);
 
 struct LockTimes {
@@ -58,19 +60,21 @@ std::optional<std::string> lock_holder(const std::filesystem::path& folder, Lock
 
 class RunLock {
  public:
-  // Takes the lock of the folder, which exists, or throws PolicyError.
+  // Takes the lock of the folder, which must exist. Throws PolicyError if another run holds it.
   RunLock(const std::filesystem::path& folder, bool force, LockTimes times = {});
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
-  // Gives the lock back, if it is still this run's.
+  // Gives the lock back if it is still this run's.
   ~RunLock();
-  // The same, before: no commit begins from now on. Whether it was done within `limit`; a file
-  // system that hangs keeps the lock, which its owner's death then opens.
+  // Gives the lock back before destruction; from now on no commit starts. Returns whether it was
+  // given back within `limit`. If the file system hangs, the lock remains until another run finds
+  // that its owner is dead.
   bool give_back(std::chrono::duration<double> limit);
 
-  // Larger than that of every run before on this folder; kept in the file GENERATION.
+  // Returns the generation, larger than that of every earlier run in this folder.
   std::int64_t generation() const { return generation_; }
-  // PolicyError if another run has taken over, IoError if that can't be told now. Any thread.
+  // Throws PolicyError if another run has taken the lock over, IoError if the file can't be read
+  // now. Any thread may call this and lost().
   void check_still_mine() const;
   bool lost() const;
 
@@ -86,7 +90,7 @@ class RunLock {
   LockOwner owner_;
   std::int64_t generation_ = 0;
   std::unique_ptr<Keeper> keeper_;
-  std::thread thread_;  // the keeper's
+  std::thread thread_;  // runs Keeper::work()
 };
 
 }  // namespace trireme

@@ -1,11 +1,12 @@
-// The header of a safetensors file (github.com/huggingface/safetensors, README "Format").
+// Reads and writes the header of a safetensors file (github.com/huggingface/safetensors, README
+// "Format"). Pure functions.
 //
 //   | u64 N, little-endian | N bytes of JSON, padded with spaces | data, to the end of the file |
 //   {"__metadata__": {"format": "pt", ...},
 //    "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
 //
-// Offsets count from the start of the data; the tensors fill it without holes. Row-major,
-// little-endian.
+// Offsets count from the start of the data, which the tensors fill without holes. Data is row-major
+// and little-endian.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +30,22 @@ struct SafetensorsEntry {
 
 struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
-  std::vector<SafetensorsEntry> entries;  // in the order of the data
+  std::vector<SafetensorsEntry> entries;  // sorted by position in the data
   std::int64_t data_offset = 0;           // bytes from the start of the file
 };
 
-// The file's first data_offset bytes, a multiple of `alignment`. The entries already lie densely.
+// Returns the file's first data_offset bytes, whose number is a multiple of `alignment`.
+// Precondition: the entries lie densely.
 std::string encode_safetensors_header(const std::map<std::string, std::string>& metadata,
                                       const std::vector<SafetensorsEntry>& entries,
                                       std::int64_t alignment);
 
-// `head` is the start of a file of `file_bytes` bytes: at least its header, as far as the file has
-// one. DataError for everything that the reference implementation's validate() refuses, and for
-// element types this program has no use for.
+// `head` is the start of a file of `file_bytes` bytes and contains at least its header. Throws
+// DataError for everything that the reference implementation's validate() refuses, and for element
+// types that Trireme does not support.
 SafetensorsHeader parse_safetensors_header(std::string_view head, std::int64_t file_bytes);
-// Bytes of `head` that the above needs, from the file's first 8 bytes. DataError if impossible.
+// Returns how many bytes of the file parse_safetensors_header() needs, from the file's first 8
+// bytes. Throws DataError if the length is impossible.
 std::int64_t safetensors_head_bytes(std::string_view first_8_bytes, std::int64_t file_bytes);
 
 }  // namespace trireme

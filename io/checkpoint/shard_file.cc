@@ -17,13 +17,13 @@ namespace {
 constexpr std::int64_t kTransferBytes = std::int64_t{8} << 20;
 constexpr std::int64_t kTransferBlocks = kTransferBytes / kDigestBlockBytes;
 
-// Whether the file system takes it.
+// Switches O_DIRECT on or off. Returns whether the file system accepts that.
 bool set_direct(const File& file, bool on) {
   const int flags = ::fcntl(file.fd(), F_GETFL);
   return flags >= 0 && ::fcntl(file.fd(), F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-// The whole file's digest takes each block from the cache where the block's own digest has left it.
+// Updates the digest of the whole file while each block is still cached from its own digest.
 void add_digests(const std::byte* image, StoredShard& shard) {
   Xxh3 whole;
   for (std::int64_t at = 0; at < shard.bytes; at += kDigestBlockBytes) {

@@ -1,7 +1,7 @@
-// Shard files on disk: written once from an image in memory, read in whole digest blocks, every
-// byte of which is compared with the manifest's digest before anybody sees it. O_DIRECT where the
-// file system takes it: on a fast disk it is several times faster than the page cache, and it reads
-// what the disk holds rather than what memory remembers.
+// Writes and reads shard files on disk. A shard is written once from an image in memory, and read
+// in whole digest blocks, which are compared with the manifest's digests before any of their bytes
+// is used. O_DIRECT is used where the file system supports it: on a fast disk it is several times
+// faster than the page cache, and it reads what the disk holds rather than what is cached.
 #pragma once
 
 #include <filesystem>
@@ -15,30 +15,30 @@ namespace trireme {
 
 struct ShardIo {
   bool direct = true;
-  // Compare what was written with what the disk gives back, before it counts as written.
+  // If set, a shard counts as written only after it was read back from disk and its digests match.
   bool read_back = true;
-  int threads = 4;  // for reading: they mostly wait for the disk
+  int threads = 4;  // threads that read; they mostly wait for the disk
 };
 
-// A shard of that name and contents, with its digests.
+// Returns a shard with this name and contents, and its digests. image: [bytes].
 StoredShard describe_shard(std::string file, const std::byte* image, std::int64_t bytes);
 
-// Writes the image to a new file and syncs it. `image` has round_up(bytes, kDataAlignment) bytes,
-// page-aligned. Throws on the first thing that goes wrong; the file is then worthless.
+// Writes the image to a new file and syncs it. image: [round_up(bytes, kDataAlignment)],
+// page-aligned. Throws at the first failure; the file is then useless.
 StoredShard write_shard(const std::filesystem::path& path, const std::byte* image,
                         std::int64_t bytes, const ShardIo& io);
 
-// An open shard; several threads may read from it.
+// An open shard. Several threads may read from it at once. `shard` must outlive it.
 class ShardReader {
  public:
   ShardReader(const std::filesystem::path& folder, const StoredShard& shard, bool direct);
 
-  // Reads the digest blocks [first, last) and checks them; DataError names file and block.
-  // `to` has (last - first) * kDigestBlockBytes bytes, page-aligned.
+  // Reads the digest blocks [first, last) and checks them. Throws DataError that names file and
+  // block. to: [(last - first) * kDigestBlockBytes], page-aligned.
   void read_blocks(std::int64_t first, std::int64_t last, std::byte* to) const;
-  // The same without the check.
+  // Same, without the check.
   void read_unchecked(std::int64_t first, std::int64_t last, std::byte* to) const;
-  // What is wrong with a block that has been read to `at`; empty if nothing.
+  // Returns what is wrong with a block that was read to `at`, or "" if its digest matches.
   std::string block_fault(std::int64_t block, const std::byte* at) const;
   std::int64_t block_bytes(std::int64_t block) const;
   const StoredShard& shard() const { return shard_; }
@@ -50,7 +50,8 @@ class ShardReader {
   bool has_direct_;
 };
 
-// Reads every byte of the shard. One line for each damaged block, or for a file that can't be read.
+// Reads every byte of the shard. Returns one line for each damaged block, or for a file that can't
+// be read. Throws PolicyError if this user may not read it.
 std::vector<std::string> verify_shard(const std::filesystem::path& folder, const StoredShard& shard,
                                       const ShardIo& io);
 

@@ -62,7 +62,7 @@ ShardPlan plan_shard(std::span<const TensorBlock> blocks,
     entries.push_back(entry_of(*block, data_bytes));
     data_bytes = entries.back().end;
   }
-  metadata["format"] = "pt";  // what the loaders of Hugging Face ask for
+  metadata["format"] = "pt";  // required by the loaders of Hugging Face
   ShardPlan plan;
   plan.head = encode_safetensors_header(metadata, entries, kDataAlignment);
   const auto data_offset = static_cast<std::int64_t>(plan.head.size());

@@ -1,4 +1,5 @@
-// A shard file: a plain safetensors file with one rank's blocks.
+// The layout of a shard file, which is a plain safetensors file with one rank's blocks. Pure
+// functions.
 //
 //   0              8                      data_offset, a multiple of 4096        bytes
 //   | header length | JSON header, spaces | block 0 | block 1 | ...              |
@@ -6,7 +7,8 @@
 //
 // Wider element types come first, so that every block is aligned to its elements; otherwise blocks
 // keep the caller's order. A block that is its whole tensor has the tensor's name and shape. Any
-// other is named `wte.weight[0:10,0:768]` (a box, first:end an axis) or `wte.weight[flat 0:7680]`.
+// other block has its position in its name: `wte.weight[0:10,0:768]` for a box (first:end per
+// axis), or `wte.weight[flat 0:7680]`.
 #pragma once
 
 #include <map>
@@ -20,21 +22,21 @@
 namespace trireme {
 
 struct ShardPlan {
-  std::string head;
-  std::vector<ByteRun> runs;          // all blocks, in the order of the file, without gaps
-  std::vector<StoredTensor> tensors;  // by name, of shard 0
-  std::int64_t bytes = 0;             // of the whole file
+  std::string head;                   // the 8 bytes of the header length, and the header
+  std::vector<ByteRun> runs;          // runs of all blocks, in file order, without gaps
+  std::vector<StoredTensor> tensors;  // sorted by name; their shard is 0
+  std::int64_t bytes = 0;             // size of the whole file
 };
 
-// `metadata` goes into the header, beside "format": "pt".
+// `metadata` goes into the header, together with "format": "pt".
 ShardPlan plan_shard(std::span<const TensorBlock> blocks,
                      std::map<std::string, std::string> metadata);
 
-// The shard file of a rank in a checkpoint.
+// Plans the shard file of one rank in a checkpoint.
 ShardPlan plan_shard_of_rank(std::span<const TensorBlock> blocks, std::int64_t step,
                              std::int64_t generation, int rank);
 
-// The name of a block within its shard file.
+// Returns the name of a block within its shard file.
 std::string block_name(const std::string& tensor, const Extent& extent, const Shape& shape);
 
 }  // namespace trireme

@@ -1,6 +1,6 @@
-// Memory that holds shard files: page-aligned buffers, and filling one with an image, the shard
-// file that a snapshot becomes. The copy runs on several threads; nobody reads the image before it
-// has ended.
+// Memory that holds shard files: page-aligned buffers, and the copy that fills one with an image,
+// the shard file that a snapshot becomes. The copy uses several threads and has ended when it
+// returns.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct MappedMemoryTraits {
   static void close(Handle memory);
 };
 
-// Zeroed pages of its own, aligned for O_DIRECT, huge where the system grants them. IoError if
-// there is no memory.
+// Zeroed anonymous pages, aligned for O_DIRECT, and huge pages if the system grants them. Throws
+// IoError if there is not enough memory.
 class PageBuffer {
  public:
   PageBuffer() = default;
@@ -35,10 +35,10 @@ class PageBuffer {
   UniqueHandle<MappedMemoryTraits> memory_;
 };
 
-// Copies the plan's head and blocks to their places in `image`, which has round_up(plan.bytes,
-// kDataAlignment) bytes; what the file does not fill becomes zeros.
+// Copies the plan's head and blocks to their places in `image` [round_up(plan.bytes,
+// kDataAlignment)]; the bytes after the end of the file become zeros.
 void fill_image(const ShardPlan& plan, std::byte* image, int threads);
-// Writes zeros all over it: its pages are there afterwards.
+// Overwrites data [bytes] with zeros, so that all its pages are allocated.
 void touch(std::byte* data, std::int64_t bytes, int threads);
 
 }  // namespace trireme

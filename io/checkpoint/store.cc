@@ -27,7 +27,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return paths;
 }
 
-// Throws what is wrong with the shards' presence and sizes.
+// Throws if a shard is missing, has the wrong size, or is not listed in the manifest.
 void check_shards(const fs::path& folder, const Manifest& manifest) {
   std::set<std::string> listed;
   for (const StoredShard& shard : manifest.shards) {
@@ -46,7 +46,7 @@ void check_shards(const fs::path& folder, const Manifest& manifest) {
   }
 }
 
-// Without a step, whatever step the manifest says.
+// Throws unless the step is whole and, if `step` is given, its manifest is of that step.
 Manifest read_whole_step(const fs::path& path, std::optional<std::int64_t> step) {
   const fs::path file = path / kManifestName;
   Manifest manifest = parse_manifest(read_file(file), file.string());
@@ -67,7 +67,7 @@ auto sort_key(const StepFolder& step) {
 
 namespace {
 
-// Whether runs write checkpoints to the folder, whatever its own name.
+// Returns whether runs write checkpoints to the folder, whatever its own name.
 bool holds_steps(const fs::path& folder) {
   std::error_code code;
   for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {

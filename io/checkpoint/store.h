@@ -1,8 +1,8 @@
-// The checkpoint folder as a whole: which steps it holds, which are whole, and which may go.
+// The checkpoint folder as a whole: which steps it holds, which of them are whole, and which may be
+// deleted.
 //
-// Newest means: of the latest run (generation) that committed one, and within it of the largest
-// step. A run that went back to step 100 and now stands at 110 is newer than step 150 of the run
-// before.
+// "Newest" means the largest step of the latest run (generation) that has committed one. If a run
+// went back to step 100 and is now at 110, its step 110 is newer than step 150 of the run before.
 #pragma once
 
 #include <filesystem>
@@ -19,55 +19,61 @@ namespace trireme {
 struct StepFolder {
   std::filesystem::path path;
   std::int64_t step = 0;
-  // Present if the step is whole: a good manifest of this step, and every shard there in full size.
-  // The digests of the shards are compared when they are read.
+  // Present if the step is whole: its manifest is valid, and all shards are present in full size.
+  // The digests of the shards are compared only when they are read.
   std::optional<Manifest> manifest;
-  std::string problem;      // else: why not, with the file's name
-  bool unreadable = false;  // for want of permission: nobody knows whether it is whole
+  std::string problem;  // if not whole, the reason, with the file's name
+  // True if this user may not read it, so that it is unknown whether it is whole.
+  bool unreadable = false;
   bool pinned = false;
 };
 
-// Whether the path means one step, not a folder of them: it has a manifest, or the name of a step
-// and no steps in it.
+// Returns whether the path is the folder of one step rather than of several: it has a manifest, or
+// it is named like a step and holds no steps.
 bool is_step_folder(const std::filesystem::path& path);
-// A folder of any other name than step-* may hold any step.
+// A folder not named step-* may hold any step.
 StepFolder inspect_step(const std::filesystem::path& path);
-// All step folders: first those with a problem, the largest step first; then the whole ones, the
-// newest first. An absent folder holds none.
+// Returns all step folders: first those with a problem, sorted by decreasing step, then the whole
+// ones, the newest first. Returns none if the folder does not exist.
 std::vector<StepFolder> list_steps(const std::filesystem::path& folder);
-// The error for a folder without any; of a run's folder it says where they are.
+// Returns the error for a folder without steps. If its subfolder checkpoints exists, the text
+// suggests that.
 NotFound no_checkpoint_in(const std::filesystem::path& folder);
 
-// PolicyError for an unreadable step: it is not passed over for an older one.
+// Throws PolicyError if the step is unreadable, so that no older one is used instead.
 void check_readable(const StepFolder& step);
-// The first few, and in one line how many more there are: a folder may hold 100,000 broken steps.
+// Returns the first few problems, and one line with the number of the others: a folder may hold
+// 100,000 broken steps.
 std::vector<std::string> shortened(std::vector<std::string> problems,
                                    const std::filesystem::path& folder);
-// `path` is a step's folder, or a checkpoint folder and then means its newest whole step. Puts
-// into `skipped` what is wrong with newer ones, shortened. NotFound if there is no step,
-// PolicyError if one is unreadable, DataError if none is whole.
+// `path` is a step's folder, or a checkpoint folder, which stands for its newest whole step. Sets
+// `skipped` to the problems of newer steps, shortened. Throws NotFound if there is no step,
+// PolicyError if one is unreadable, and DataError if none is whole.
 StepFolder find_step(const std::filesystem::path& path, std::vector<std::string>& skipped);
 
 struct Retention {
-  std::int64_t keep = 3;        // the newest so many; at least 2
-  std::int64_t keep_every = 0;  // and steps divisible by it; 0: none
-  // Only steps divisible by it count as kept: a run may have to go back to those. Others, which
-  // stops have left, go as soon as there is a newer step. 0: all count.
+  std::int64_t keep = 3;        // number of newest steps to keep; at least 2
+  std::int64_t keep_every = 0;  // also keeps steps divisible by it; 0 means none
+  // If set, only steps divisible by it count towards `keep`, since a run may have to rewind to
+  // them. Other steps, such as those saved at a stop, are deleted as soon as there is a newer one.
+  // 0 means that all steps count.
   std::int64_t counts_every = 0;
 };
 
-// Of a list as list_steps() makes it, the paths that may be deleted. Only whole steps that were
-// read back count as kept; pinned ones, symbolic links and damaged ones are left alone.
+// Returns the paths that may be deleted, given a list from list_steps(). Only whole steps that were
+// read back count towards `keep`. Pinned steps, symbolic links, damaged steps and those listed in
+// the newest manifest (keep_steps.h) are never deleted.
 std::vector<std::filesystem::path> plan_retention(const std::vector<StepFolder>& steps,
                                                   const Retention& retention);
-// Deletes a step: first the name goes, then the manifest, then the data, so that a crash leaves
-// nothing that looks like a checkpoint.
+// Deletes a step. First its name is removed, then the manifest, then the data, so that a crash
+// leaves nothing that looks like a checkpoint.
 void delete_step(const std::filesystem::path& path, std::int64_t generation);
-// Its two halves: takes the name away, and returns where the step is now; removes that.
+// The two halves of delete_step(): the first removes the name and returns where the step is now,
+// and the second deletes that.
 std::filesystem::path take_step_away(const std::filesystem::path& path, std::int64_t generation);
 void remove_trash(const std::filesystem::path& trash);
-// Ends what earlier generations left half done: deletes attempts and trash, puts a replaced step
-// back if nothing took its place. The caller holds the run lock.
+// Cleans up after earlier generations: deletes attempts and trash, and moves a replaced step back
+// unless a new one took its place. The caller holds the run lock.
 void clean_remains(const std::filesystem::path& folder, std::int64_t generation);
 
 }  // namespace trireme

@@ -26,14 +26,15 @@ bool may_overlap(const Extent& a, const Extent& b) {
 
 namespace {
 
-// A corner of boxes, and by how much more boxes count it as +1 than as -1.
+// A corner of boxes. `sign` is the sum of +1 and -1 over the boxes that have it as a corner.
 struct Corner {
   std::array<std::int64_t, 4> at{};
   int sign = 0;
 };
 
-// The corners of a box with their signs: +1 where an even number of axes is at its end. These are
-// the mixed differences of the box's indicator function along all axes.
+// Appends the corners of a box with their signs, times `factor`: +1 where an even number of axes is
+// at its end, else -1. These are the mixed differences, along all axes, of the box's indicator
+// function.
 void add_corners(const Extent& box, int factor, std::vector<Corner>& corners) {
   const std::size_t axes = box.start.size();
   for (unsigned choice = 0; choice < (1U << axes); ++choice) {
@@ -48,9 +49,9 @@ void add_corners(const Extent& box, int factor, std::vector<Corner>& corners) {
   }
 }
 
-// The first corner whose signs don't cancel between the blocks and the whole. There is none exactly
-// if the blocks cover every element once: a function that is zero far out is determined by its
-// mixed differences. This takes n log n steps where comparing pairs would take n^2.
+// Returns the first corner whose signs do not cancel between the blocks and the whole, or nothing
+// if the blocks cover every element exactly once: a function with bounded support is determined by
+// its mixed differences. This takes n log n steps, while comparing all pairs would take n^2.
 std::optional<Corner> odd_corner(const std::vector<const Extent*>& blocks, const Extent& whole) {
   std::vector<Corner> corners;
   corners.reserve((blocks.size() + 1) << whole.start.size());
@@ -85,7 +86,7 @@ std::string tiling_fault(const std::vector<Extent>& extents, const Shape& shape)
     if (extent.elements() == 0) {
       continue;
     }
-    // Both numbers are at most shape.elements(), so that the sum can't overflow before the test.
+    // Both sides are at most shape.elements(), so that the sum below can't overflow.
     if (extent.elements() > shape.elements() - covered) {
       return fmt::format("blocks overlap: they hold more than the {} elements of the shape {}",
                          shape.elements(), shape.to_string());

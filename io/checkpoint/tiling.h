@@ -1,4 +1,5 @@
-// How blocks of one tensor meet: whether they tile it, and what two of them share.
+// Relations between blocks of one tensor: whether they tile it, and which elements two of them
+// share. Pure functions.
 #pragma once
 
 #include <string>
@@ -8,14 +9,15 @@
 
 namespace trireme {
 
-// Whether the extent is all of the tensor, as a box or as a flat range.
+// Returns whether the extent is all of the tensor, as a box or as a flat range.
 bool is_whole(const Extent& extent, const Shape& shape);
 
-// Empty if the extents cover each element of the tensor exactly once; else what is wrong. A tensor
-// is cut into boxes or into flat ranges, not into both.
+// Returns "" if the extents cover each element of the tensor exactly once, else what is wrong. They
+// must be all boxes or all flat ranges.
 std::string tiling_fault(const std::vector<Extent>& extents, const Shape& shape);
 
-// Elements that lie in both blocks: `first` is where they start in the one, `second` in the other.
+// Elements that two blocks share: they start at element `first` of the first block and at element
+// `second` of the second.
 struct SharedRun {
   std::int64_t first;
   std::int64_t second;
@@ -23,7 +25,7 @@ struct SharedRun {
 };
 std::vector<SharedRun> shared_runs(const std::vector<Run1d>& first,
                                    const std::vector<Run1d>& second);
-// Whether they could share any; cheap.
+// Returns false if they certainly share no element. Cheap.
 bool may_overlap(const Extent& a, const Extent& b);
 
 }  // namespace trireme

@@ -26,8 +26,8 @@ SafetensorsHeader read_header(const fs::path& path) {
 
 using Entries = std::map<std::string, SafetensorsEntry>;
 
-// What the manifest says of shard number `shard`, as entries of its header; offsets from the start
-// of the file.
+// Returns what the manifest says about shard number `shard`, as entries of a header, but with
+// offsets from the start of the file.
 Entries expected_entries(const Manifest& manifest, std::int64_t shard) {
   Entries entries;
   for (const StoredTensor& tensor : manifest.tensors) {

@@ -1,4 +1,4 @@
-// Verifying a checkpoint to the last byte.
+// Verifies every byte of a checkpoint.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,9 @@
 
 namespace trireme {
 
-// One line for each fault, with file and block; empty if every byte of every shard has its digest
-// and the shards' own headers tell the same as the manifest.
+// Returns one line for each fault, with file and block. Returns none if every byte of every shard
+// matches its digest, and the headers of the shards agree with the manifest. Throws PolicyError if
+// this user may not read a shard.
 std::vector<std::string> verify_step(const std::filesystem::path& step_folder,
                                      const Manifest& manifest, const ShardIo& io = {});
 

@@ -1,4 +1,4 @@
-// Threads of this room's own: they do file system calls, digests and copies, never MPI.
+// Background threads of io/checkpoint. They run file system calls, digests and copies, never MPI.
 #pragma once
 
 #include <atomic>
@@ -10,18 +10,19 @@
 
 namespace trireme {
 
-// The processors that this process may run on.
+// Returns the number of processors that this process may run on.
 int available_processors();
 
-// Calls work(i) for i in [0, count), on up to `threads` threads, and returns when all are done. The
-// first exception stops the handing out of work and is thrown again here.
+// Calls work(i) for i in [0, count), on up to `threads` threads (the caller's included), and
+// returns when all calls are done. After the first exception no further calls start, and it is
+// thrown again here.
 void parallel_for(int threads, std::int64_t count, const std::function<void(std::int64_t)>& work);
 
-// One piece of work in the background at a time. Used by one thread; its own thread only runs the
-// work. What the work throws becomes error().
+// Runs one piece of work at a time on a thread of its own. One thread makes all calls. An exception
+// from the work fails the job, with its text in error().
 class BackgroundJob {
  public:
-  // In this order, so that the least over all ranks says how far the group is.
+  // Ordered so that the minimum over all ranks is the state of the group.
   enum class State : int { running = 0, failed = 1, succeeded = 2 };
 
   BackgroundJob() = default;
@@ -29,16 +30,16 @@ class BackgroundJob {
   BackgroundJob& operator=(const BackgroundJob&) = delete;
   ~BackgroundJob() { wait(); }
 
-  // Waits for the work before it.
+  // Waits for the previous work, then starts this one.
   void start(std::function<void()> work);
-  // Ends at once, without a thread.
+  // Sets the state to succeeded, without a thread.
   void succeed();
   void fail(const std::string& error);
   void wait();
-  // The same, for so long at most: whether it has ended.
+  // Waits for at most `limit`. Returns whether the work has ended.
   bool wait_for(std::chrono::duration<double> limit);
   State state() const { return state_.load(std::memory_order_acquire); }
-  // Once state() is failed.
+  // Precondition: state() is failed.
   const std::string& error() const { return error_; }
 
  private:

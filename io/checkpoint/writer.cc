@@ -85,7 +85,7 @@ void CheckpointWriter::start_committing() {
   job_.wait();
   stats_.last_write_seconds = write_seconds_;
   target_.before_gather();
-  // Rank 0's clock for all, so that every manifest of the step is the same.
+  // Every rank uses rank 0's clock, so that every manifest of the step is the same.
   std::vector<std::string> tables = all_gather_text(comm_, utc_now() + "\n" + to_text(table_));
   phase_ = Phase::committing;
   if (!target_.commits()) {
@@ -113,8 +113,8 @@ Manifest CheckpointWriter::joined(const std::vector<std::string>& tables) const 
   return manifest;
 }
 
-// All jobs have ended here, so that the target may clean up: before the others go on and, perhaps,
-// try the same step again.
+// The jobs of all ranks have ended here. Therefore the target may clean up, and it does so before
+// other ranks continue and perhaps try the same step again.
 SaveOutcome CheckpointWriter::end_save(bool durable) {
   job_.wait();
   phase_ = Phase::idle;

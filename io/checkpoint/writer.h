@@ -1,17 +1,17 @@
-// CheckpointWriter: a save in two phases, to one target, while training goes on.
+// CheckpointWriter runs saves to one target, in the background while training continues.
 //
-//   save():  snapshot (one parallel copy), then the loop goes on
-//   behind:  each rank writes its shard, or takes the digests of what is in memory already
-//   poll():  all ranks agree that all shards are there, and gather their tables
-//   behind:  the ranks that commit write the manifest and rename the step's folder
-//   poll():  all ranks agree that the step is durable; older ones may go
+//   save():      take the snapshot (one parallel copy), then return
+//   background:  each rank writes its shard, or computes the digests of a shard in memory
+//   poll():      all ranks agree that all shards are written, and gather their tables
+//   background:  the ranks that commit write the manifest and rename the step's folder
+//   poll():      all ranks agree that the step is durable; older ones may be deleted
 //
-// What the steps mean on disk and in memory: save_target.h. One snapshot is in flight at a time: a
-// save that finds the one before unfinished waits for it; stats() counts that. A save that fails is
-// cleaned up and reported, the older checkpoints stay, training goes on. Owned by the training
-// loop. Every call that is marked collective is made by all ranks in the same order, from the
-// thread that owns the communicator; background threads know no MPI. Communicator and target
-// outlive the writer.
+// save_target.h says what these steps do on disk and in memory. One save is in flight at a time: a
+// save that finds an unfinished one waits for it, which stats() counts. A failed save is cleaned up
+// and reported, older checkpoints remain, and training continues. The training loop owns the
+// writer. All ranks make the calls marked collective in the same order, from the thread that owns
+// the communicator; background threads do not use MPI. Communicator and target must outlive the
+// writer.
 #pragma once
 
 #include <chrono>
@@ -25,52 +25,54 @@
 
 namespace trireme {
 
-// What became of one save, the same on all ranks.
+// The result of one save, the same on all ranks.
 struct SaveOutcome {
   std::int64_t step = 0;
   bool durable = false;
-  bool fenced = false;  // not durable because another run has taken the target over: end
-  // Why it failed, with rank and host; or, of a durable one, a warning. Mostly empty.
+  // Not durable because another run has taken over the target; this run must exit.
+  bool fenced = false;
+  // Why the save failed, with rank and host, or a warning about a durable one. Usually empty.
   std::string message;
-  std::int64_t bytes = 0;  // of all shards
-  double seconds = 0;      // from save() to here
+  std::int64_t bytes = 0;  // sum over all shards
+  double seconds = 0;      // from save() until the outcome was known
 };
 
 struct WriterStats {
   std::int64_t saves = 0;
   std::int64_t durable = 0;
   std::int64_t failed = 0;
-  std::int64_t waits = 0;         // saves that had to wait for the one before
-  double wait_seconds = 0;        // in such waits
-  double stall_seconds = 0;       // of the training loop in save(), waits included
-  double last_stall_seconds = 0;  // of the latest save()
-  double last_write_seconds = 0;  // of this rank's shard, in the background
+  std::int64_t waits = 0;         // saves that had to wait for the previous one
+  double wait_seconds = 0;        // time spent in such waits
+  double stall_seconds = 0;       // time the training loop spent in save(), waits included
+  double last_stall_seconds = 0;  // the same, for the latest save()
+  double last_write_seconds = 0;  // background time that writing this rank's latest shard took
 };
 
 class CheckpointWriter {
  public:
   using Seconds = std::chrono::duration<double>;
 
-  // `patience`: how long finish() and save() wait for a write. Less than that of other ranks for
-  // this one.
+  // `patience` is how long finish() and save() wait for a write. It must be shorter than the
+  // deadline with which other ranks wait for this one.
   CheckpointWriter(Communicator& comm, SaveTarget& target, Seconds patience = Seconds(1e9));
-  // Not collective: leaves an unfinished save behind as an attempt that nobody reads.
+  // Not collective. Leaves an unfinished save behind as an attempt, which is never read.
   ~CheckpointWriter() { job_.wait(); }
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Collective. Copies the blocks; they may change as soon as it returns. The outcome, if there is
-  // one, is that of the save before, which it waited for.
+  // Collective. Copies the blocks, which may change as soon as it returns. If it waited for the
+  // previous save, returns the outcome of that.
   std::optional<SaveOutcome> save(const CheckpointMeta& meta, std::span<const TensorBlock> blocks);
-  // The same of a snapshot that the caller has taken, and leaves as it is while in_flight(). Ranks
-  // may differ in which of the two they call.
+  // Same, with a snapshot that the caller has taken and does not change while in_flight(). Some
+  // ranks may call this and others the overload above.
   std::optional<SaveOutcome> save(const CheckpointMeta& meta, Snapshot snapshot);
-  // Collective, cheap: call it at step boundaries. The outcome of a save, once it has one.
+  // Collective and cheap; call it at step boundaries. Returns the outcome of a save that has just
+  // ended.
   std::optional<SaveOutcome> poll();
-  // Collective: waits until nothing is in flight. This and save() throw Hang if a write does not
-  // end within the patience; then quiet_within() tells whether the writer may be destroyed.
+  // Collective. Waits until nothing is in flight. finish() and save() throw Hang if a write does
+  // not end within the patience; then quiet_within() says whether the writer may be destroyed.
   std::optional<SaveOutcome> finish();
-  // Whether no work is left in the background, after so long at most. Not collective.
+  // Waits for at most `limit`. Returns whether no background work is left. Not collective.
   bool quiet_within(Seconds limit) { return job_.wait_for(limit); }
   bool in_flight() const { return phase_ != Phase::idle; }
   const WriterStats& stats() const { return stats_; }
@@ -90,7 +92,7 @@ class CheckpointWriter {
   Seconds patience_;
   Phase phase_ = Phase::idle;
   CheckpointMeta meta_;
-  // The next five are the job's while it runs.
+  // While the job runs, only it uses the next five.
   Snapshot snapshot_;
   ShardTable table_;
   std::string warning_;
@@ -98,7 +100,7 @@ class CheckpointWriter {
   std::int64_t saved_bytes_ = 0;
   double save_start_ = 0;
   WriterStats stats_;
-  BackgroundJob job_;  // last: ends before what it uses
+  BackgroundJob job_;  // declared last, so that it ends before the members it uses
 };
 
 }  // namespace trireme
