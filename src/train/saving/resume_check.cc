@@ -14,16 +14,18 @@
 namespace trireme {
 namespace {
 
-// Whether this run's batches up to `counters` are as many samples as the checkpoint has seen.
+// Returns whether this run's batches before the next step contain as many samples as the checkpoint
+// has seen.
 bool same_samples(const BatchSchedule& batches, const TrainingCounters& counters,
                   const CheckpointMeta& saved) {
   return batches.has_room_for(counters.batches()) &&
          batches.before(counters.batches()) == saved.samples;
 }
 
-// Tells whether checkpoint.allow_change can accept a changed field. It cannot if the tensors of the
-// checkpoint or its place in the data (ResumeCheck::counters()) would no longer fit. The positions
-// of GPT-2 are a tensor, and so is what Llama's heads share.
+// Returns whether checkpoint.allow_change can accept a changed field. It can't if the tensors of
+// the checkpoint or its place in the data (ResumeCheck::counters()) would no longer fit. GPT-2's
+// positions are a tensor whose shape depends on model.context; the number of Llama's heads
+// determines the shapes of its attention.
 bool can_be_allowed(std::string_view field, Family family, bool same_place) {
   if (field == "train.global_batch" || field.starts_with("train.batch_ramp.")) {
     return same_place;
@@ -35,7 +37,7 @@ bool can_be_allowed(std::string_view field, Family family, bool same_place) {
   return !fixed.contains(field) && field != of_family;
 }
 
-// What to do about the differences `changed`, lines "FIELD: ...".
+// Returns what the user can do about `changed`, lines that begin with "FIELD:".
 std::string advice(const std::vector<std::string>& changed, Family family, bool same_place) {
   std::vector<std::string_view> fixed;
   for (const std::string& line : changed) {
@@ -58,7 +60,8 @@ std::string advice(const std::vector<std::string>& changed, Family family, bool 
 
 TrainingCounters ResumeCheck::counters(const CheckpointMeta& saved) const {
   TrainingCounters counters = counters_of(saved);
-  // The place in the data is counted in batches: of other sizes they would begin elsewhere.
+  // The place in the data is counted in batches, which would begin elsewhere if their sizes
+  // differed.
   const BatchSchedule batches = config_.batches();
   if (!same_samples(batches, counters, saved)) {
     throw ConfigError(
@@ -93,7 +96,8 @@ void ResumeCheck::accept(const Manifest& manifest) const {
   warn_of_other_numerics(manifest);
 }
 
-// The place in the data counts samples: at another length, as many samples end at another token.
+// The place in the data counts samples. If their length differs, the same number of samples ends at
+// another token.
 void ResumeCheck::warn_of_other_samples(const CheckpointMeta& saved) const {
   const std::int64_t now = config_.data.sequence;
   const std::int64_t before = count_field(*saved.config, "data.sequence");

@@ -1,5 +1,6 @@
-// ResumeCheck: what a checkpoint must agree in before a run resumes from it, and the warnings about
-// what differs. Everything that it refers to outlives it.
+// ResumeCheck checks that a checkpoint matches the run before the run resumes from it, and warns of
+// differences that are allowed. It is owned by TrainingCheckpoints; everything it refers to must
+// outlive it.
 #pragma once
 
 #include "src/base/json_value.h"
@@ -12,7 +13,7 @@ namespace trireme {
 struct RunFingerprints {
   JsonValue config;
   JsonValue numerics;
-  JsonValue extra;  // what readers of the checkpoint want to know: tokenizer, software
+  JsonValue extra;  // for readers of the checkpoint: tokenizer, software
 };
 
 class ResumeCheck {
@@ -20,10 +21,10 @@ class ResumeCheck {
   ResumeCheck(const RunConfig& config, const RunFingerprints& own, const SaveReport& report)
       : config_(config), own_(own), report_(report) {}
 
-  // ConfigError if the checkpoint belongs to another run: names each field that differs.
+  // Throws ConfigError that names each differing field if the checkpoint belongs to another run.
   void accept(const Manifest& manifest) const;
-  // The counters to go on with. DataError if they are damaged; ConfigError if the run's batches are
-  // not those that the checkpoint has seen.
+  // Returns the counters to continue with. Throws DataError if they are damaged, and ConfigError if
+  // this run's batches are not those with which the checkpoint was trained.
   TrainingCounters counters(const CheckpointMeta& saved) const;
 
  private:

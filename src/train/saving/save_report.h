@@ -1,5 +1,5 @@
-// SaveReport: what a run logs about its saves and its resume. Only rank 0 logs; the calls on the
-// others do nothing. The log outlives it.
+// SaveReport logs a run's saves and its resume. Only rank 0 logs; on other ranks the calls do
+// nothing. The log must outlive it.
 #pragma once
 
 #include <string>
@@ -17,18 +17,18 @@ class SaveReport {
       : log_(rank == 0 ? &log : nullptr), last_step_(last_step) {}
 
   void warning(const std::string& text) const;
-  // A save on disk has ended. The training loop stalled for so long, and `waits` saves of this run
-  // have waited for the one before.
+  // Reports a save on disk that has ended. It stalled the training loop for `stall_seconds`, and
+  // `waits` saves of this run have waited for the previous one.
   void disk(const SaveOutcome& outcome, double stall_seconds, std::int64_t waits) const;
   void memory(const SaveOutcome& outcome, double stall_seconds) const;
-  // An interval of `auto` has changed; `text` says to what.
+  // Reports that an interval of `auto` has changed to `steps`; `text` describes it.
   void interval(const char* key, const std::string& text, std::int64_t steps,
                 const SaveFigures& figures) const;
   void resumed(const Resumed& resumed) const;
 
  private:
-  Log* log_;                // null on other ranks than 0
-  std::int64_t last_step_;  // after which training does not continue
+  Log* log_;                // null on ranks other than 0
+  std::int64_t last_step_;  // training does not continue after this step
 };
 
 }  // namespace trireme

@@ -1,13 +1,13 @@
-// When a level of checkpoints is due: every so many steps; or, with `auto`, after the interval at
-// which saving costs as much as the work that failures undo:
+// SaveSchedule says after which steps a checkpoint is due, on disk or in memory: after a fixed
+// number of steps, or, with `auto`, after the interval at which saving costs as much as the work
+// that failures undo:
 //
 //   t = sqrt(2 d M)                                                   (Young, CACM 17(9), 1974)
 //   t = sqrt(2 d M) [1 + 1/3 sqrt(d / 2M) + 1/9 (d / 2M)] - d,  d < 2M;  else M
 //                                  (Daly, Future Generation Computer Systems 22(3), 2006, eq. 37)
 //
-// with d, what a save costs, and M, the time between failures. Daly's form is used: it corrects
-// Young's where saves are not cheap. Plain values: the figures that go in are the same on all
-// ranks.
+// where d is the cost of a save and M the mean time between failures. Daly's formula is used; it
+// corrects Young's for expensive saves. A plain value; all ranks pass the same figures.
 #pragma once
 
 #include <cstdint>
@@ -18,37 +18,38 @@
 
 namespace trireme {
 
-// Seconds of work between two saves.
+// Returns the best time between two saves, in seconds (Daly's formula).
 double best_interval(double save_seconds, double mtbf_seconds);
 
-// What a level has measured, the most of all ranks, in seconds.
+// Measurements in seconds; each is the maximum over all ranks.
 struct SaveFigures {
-  double cost = 0;   // of a save, to the run
-  double least = 0;  // an interval takes no less: the save is under way that long
-  double step = 0;   // a training step
-  double mtbf = 0;
+  double cost = 0;   // time that a save costs the run
+  double least = 0;  // shortest possible interval: the time until a save is durable
+  double step = 0;   // time of a training step
+  double mtbf = 0;   // mean time between failures
 };
 
 class SaveSchedule {
  public:
-  // Of `auto`, the first save comes after so many steps, to be measured.
+  // With `auto`, the first save comes after this many steps, so that it is measured early.
   static constexpr std::int64_t kProbeSteps = 8;
 
   explicit SaveSchedule(const IntegerOrWord& every) : every_(every) {}
   bool is_auto() const { return every_.is("auto"); }
-  // The run starts, or goes on, after this step.
+  // Call when the run starts or resumes after this step.
   void start(std::int64_t step);
   bool due(std::int64_t step) const;
   void saved(std::int64_t step);
-  // Sets the interval of `auto`. What to tell people, if it has changed by a tenth or more.
+  // Sets the interval of `auto`. Returns a text for the log if it differs by a tenth or more from
+  // the last one reported.
   std::optional<std::string> learn(const SaveFigures& figures);
   std::int64_t interval() const { return interval_; }  // of `auto`, in steps
 
  private:
   IntegerOrWord every_;
   std::int64_t interval_ = kProbeSteps;
-  std::int64_t latest_ = 0;  // the step after which the interval is counted
-  std::int64_t told_ = 0;
+  std::int64_t latest_ = 0;  // the step from which the interval counts
+  std::int64_t told_ = 0;    // the interval reported last
 };
 
 }  // namespace trireme

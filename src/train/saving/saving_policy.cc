@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-// A guess for a job on some dozens of nodes; sites know better (checkpoint.mtbf).
+// An estimate for a job on some dozens of nodes; checkpoint.mtbf overrides it.
 constexpr double kDefaultMtbfHours = 24;
 constexpr std::size_t kStepTimes = 33;
 
@@ -61,7 +61,7 @@ void SavingPolicy::learn_memory(double cost, double least) {
   learn(memory_, "checkpoint.memory_every", cost, least);
 }
 
-// The figures are those of the slowest rank, for all.
+// All ranks use the maxima over all ranks.
 void SavingPolicy::learn(SaveSchedule& schedule, const char* key, double cost, double least) {
   if (!schedule.is_auto()) {
     return;

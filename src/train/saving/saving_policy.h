@@ -1,5 +1,6 @@
-// SavingPolicy: which steps a run saves, on disk and in memory, and what it learns for `auto`
-// intervals from the saves and steps it has measured. The same on all ranks.
+// SavingPolicy decides which steps a run saves on disk and in memory, and computes `auto` intervals
+// from the measured saves and steps. It is owned by TrainingCheckpoints and has the same state on
+// all ranks, except for the step times.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +15,28 @@ namespace trireme {
 
 class SavingPolicy {
  public:
-  // `mtbf_hours`: as the launcher has seen; 0: unknown. Configuration, world and report outlive the
-  // policy.
+  // `mtbf_hours` is the mean time between failures that the launcher has observed; 0 means unknown.
+  // Configuration, world and report must outlive the policy.
   SavingPolicy(const RunConfig& config, Communicator& world, const SaveReport& report,
                double mtbf_hours);
 
-  // The run goes on after this step, which these levels hold.
+  // The run continues after this step, which is present on disk or in memory as the flags say.
   void start(std::int64_t step, bool on_disk, bool in_memory);
-  // Whether a save is due after the step.
+  // Return whether a save is due after the step.
   bool disk_due(std::int64_t step) const;
   bool memory_due(std::int64_t step) const { return memory_.due(step); }
-  // Whether a level has saved or loaded the step, or is about to.
+  // Return whether the step was saved there or loaded from there, or its save has started.
   bool disk_has(std::int64_t step) const { return step == on_disk_; }
   bool memory_has(std::int64_t step) const { return step == in_memory_; }
   void disk_saves(std::int64_t step);
   void memory_saves(std::int64_t step);
-  // What memory has of its latest step is out of date.
+  // Forgets the latest step in memory, because its counters are out of date.
   void forget_memory() { in_memory_ = -1; }
 
-  // A training step took so long.
+  // Records the duration of a training step.
   void step_took(double seconds);
-  // Collective, after a save: sets the interval if it is `auto`. `cost`: of a save, to the run;
-  // `least`: an interval takes no less; seconds.
+  // Collective, after a save. Sets the interval if it is `auto`. `cost` is what a save costs the
+  // run, and `least` is the shortest possible interval, both in seconds.
   void learn_disk(double cost, double least);
   void learn_memory(double cost, double least);
 
@@ -48,8 +49,8 @@ class SavingPolicy {
   double mtbf_hours_;
   SaveSchedule disk_;
   SaveSchedule memory_;
-  std::int64_t on_disk_ = -1;  // the latest step of the level
-  std::int64_t in_memory_ = -1;
+  std::int64_t on_disk_ = -1;    // the latest step on disk
+  std::int64_t in_memory_ = -1;  // the latest step in memory
   std::vector<double> step_times_;
   std::size_t next_step_time_ = 0;
 };

@@ -34,7 +34,7 @@ TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
       policy_(parts.config, parts.world, report_, parts.mtbf_hours),
       check_(parts.config, parts.fingerprints, report_),
       disk_(parts.world, disk_options(parts.config)),
-      // A rank whose disk hangs reports it before the others have waited for that rank too long.
+      // If a rank's disk hangs, that rank throws Hang before the other ranks' deadline passes.
       disk_writer_(parts.world, disk_,
                    CheckpointWriter::Seconds(0.8 * parts.config.deadline.checkpoint)),
       nodes_(map_nodes(parts.world, parts.node)),
@@ -172,7 +172,7 @@ void TrainingCheckpoints::save_if_due(const TrainingCounters& counters, bool any
 }
 
 void TrainingCheckpoints::save_again(const TrainingCounters& counters) {
-  policy_.forget_memory();  // what memory holds of the step has the old counters
+  policy_.forget_memory();  // its copy in memory has the old counters
   save_on_disk(meta_of(counters));
   (void)finish(counters.step);
 }
@@ -185,7 +185,7 @@ void TrainingCheckpoints::save_in_memory(const CheckpointMeta& meta) {
   note_memory(memory_->writer.save(meta, blocks_to_save()));
 }
 
-// From the copy in memory, where this rank has one of this step.
+// Writes from the copy in memory if this rank has one of this step.
 void TrainingCheckpoints::save_on_disk(const CheckpointMeta& meta) {
   policy_.disk_saves(meta.step);
   const bool is_in_memory = memory_ != nullptr && policy_.memory_has(meta.step);
@@ -240,8 +240,8 @@ void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {
   if (outcome->durable) {
     durable_step_ = outcome->step;
     longest_save_seconds_ = std::max(longest_save_seconds_, outcome->seconds);
-    // With copies in memory the stall of a save on disk is next to nothing: what counts then is the
-    // disk, which others want, too.
+    // With copies in memory, a save on disk stalls training hardly at all; its cost is then the
+    // time for which it uses the disk, which other users share.
     policy_.learn_disk(memory_ == nullptr ? disk_stall_ : stats.last_write_seconds,
                        outcome->seconds);
   }

@@ -1,7 +1,7 @@
-// TrainingCheckpoints: saves a run's state where and when its policy says, and restores it. Joins
-// the training state with io/checkpoint: the disk, and the nodes' memory where there is any. A step
-// that goes to both is copied once, into memory, and written to disk from there. Every call is
-// collective, on the main thread, at a step boundary.
+// TrainingCheckpoints saves a run's state to disk and to the nodes' memory when its policy says so,
+// and restores it. It connects the training state with io/checkpoint. A step that goes to both is
+// copied once, into memory, and written to disk from there. It is owned by TrainingParts. Unless
+// marked otherwise, all ranks make each call together, on the main thread, at a step boundary.
 #pragma once
 
 #include <memory>
@@ -29,38 +29,42 @@ class TrainingCheckpoints {
     Communicator& world;
     Log& log;
     const NodeMemory& node;
-    double mtbf_hours;  // as the launcher has seen; 0: unknown
+    double mtbf_hours;  // observed by the launcher; 0 means unknown
   };
-  // Takes the lock of the checkpoint folder.
+  // Takes the lock of the checkpoint folder, as described for DiskTarget.
   explicit TrainingCheckpoints(const Parts& parts);
 
-  // Fills weights, moments and counters from the checkpoint that the configuration asks for; says
-  // what it skipped. Nothing if the run starts afresh. `only`: from this step, whatever the
-  // configuration says.
+  // Fills weights, moments and counters from the checkpoint that the configuration asks for, or
+  // from step `only` if given, and logs which steps it skipped. Returns nothing if the run starts
+  // anew.
   std::optional<TrainingCounters> resume(std::optional<std::int64_t> only = std::nullopt);
-  // Takes the memory of snapshots, so that the first save stalls no longer than later ones. After
-  // resume().
+  // Allocates the memory of snapshots, so that the first save stalls no longer than later ones.
+  // Call it after resume().
   void reserve();
-  // Whether a save on disk is due after this step.
+  // Returns whether a save on disk is due after this step. Not collective.
   bool disk_due(std::int64_t step) const { return policy_.disk_due(step); }
-  // Or one in memory.
+  // Returns whether a save on disk or in memory is due after this step. Not collective.
   bool save_due(std::int64_t step) const;
-  // Saves on the levels that are due, on disk `anyway`; not what was saved or loaded already.
+  // Saves on disk and in memory where due, and on disk in any case if `anyway`. Does not save again
+  // what was already saved or loaded.
   void save_if_due(const TrainingCounters& counters, bool anyway);
-  // Saves on disk a step that was loaded, with counters that have changed since, and waits for it.
+  // Saves on disk a step that was loaded, with counters that have changed since then, and waits
+  // until it is durable or has failed.
   void save_again(const TrainingCounters& counters);
-  // Moves saves in flight along; logs their outcome. This, save_if_due() and finish() throw
-  // PolicyError on every rank when another run has taken the folder over.
+  // Advances saves in flight and logs their outcome. This, save_if_due() and finish() throw
+  // PolicyError on every rank if another run has taken over the folder.
   void poll();
-  // Whether nothing is left in the background after so long: else this must never be destroyed.
+  // Waits for at most about `limit`. Returns whether no background work on disk is left; if not,
+  // the object must never be destroyed. Not collective.
   bool quiet_within(std::chrono::duration<double> limit);
-  // Until nothing is in flight. Returns whether `step` is durable.
+  // Waits until nothing is in flight. Returns whether `step` is durable on disk.
   bool finish(std::int64_t step);
   SnapshotMemory snapshots() const;
 
-  // The newest step that is known to be on disk; -1: none.
+  // Returns the newest step known to be on disk, or -1.
   std::int64_t durable_step() const { return durable_step_; }
-  // From the copy until it was durable; 0: nothing was saved yet.
+  // Returns the longest time from a snapshot until its step was durable on disk, or 0 before the
+  // first save.
   double longest_save_seconds() const { return longest_save_seconds_; }
 
  private:
@@ -89,11 +93,11 @@ class TrainingCheckpoints {
   NodeMap nodes_;
   std::string run_;  // the checkpoint folder, as rank 0 sees it
   std::optional<MemoryStepName> resumed_;
-  std::unique_ptr<Memory> memory_;  // null: the disk alone
+  std::unique_ptr<Memory> memory_;  // null if checkpoints go to disk only
   std::int64_t durable_step_ = -1;
   double longest_save_seconds_ = 0;
-  double disk_stall_ = 0;  // of the latest save, the copy included
-  Stopwatch since_save_;   // since the latest call here ended: a training step
+  double disk_stall_ = 0;  // stall of the latest save on disk, including the copy
+  Stopwatch since_save_;   // time since the latest call here ended, that is, of a training step
 };
 
 }  // namespace trireme
