@@ -36,7 +36,8 @@ void OperationLog::collect() {
   }
 }
 
-// What began before start() may have been timed by a coarse clock: nothing ends before it starts.
+// An operation that began before start() may have been timed by a coarse clock. Make sure that it
+// does not end before it starts.
 std::vector<TraceOperation> OperationLog::operations() {
   names_ = recorder_.group_names();
   std::vector<TraceOperation> operations;

@@ -1,6 +1,7 @@
-// OperationLog: the operations of a rank's groups, as its flight recorder knew them, for a trace:
-// the recorder forgets all but the last ones, so collect() is called often enough. Owned by the
-// trace; used by the main thread. Memory is bounded: what does not fit is counted.
+// OperationLog copies the operations of a rank's groups from its flight recorder, for a trace. The
+// recorder keeps only the latest operations, so collect() must be called often. It is owned by
+// StepTrace and used by the main thread. Memory is bounded: operations that do not fit are only
+// counted.
 #pragma once
 
 #include <map>
@@ -20,13 +21,16 @@ class OperationLog {
   OperationLog(const OperationLog&) = delete;
   OperationLog& operator=(const OperationLog&) = delete;
 
-  // From here on; operations are timed precisely until stop().
+  // Starts with the next operation. Until stop(), the recorder also times small operations
+  // precisely.
   void start();
   void stop() { recorder_.want_precise_times(false); }
-  // What has ended since, and what was under way before.
+  // Copies the operations that have ended since the last call, including those that were then under
+  // way.
   void collect();
   std::int64_t dropped() const { return dropped_; }
-  // In this rank's time; the names are valid as long as the log.
+  // Returns the operations in this rank's time. Their names are valid until the next call or the
+  // log's end.
   std::vector<TraceOperation> operations();
 
  private:

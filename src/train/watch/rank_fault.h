@@ -1,5 +1,5 @@
-// A fault that is one rank's, or the first of several's: who ends the process lets that rank and
-// its host stand in exit_reason.json, so that a launcher leaves the right node out.
+// A fault of one rank, or of the first of several. The code that ends the process writes that rank
+// and its host into exit_reason.json, so that a launcher excludes the right node.
 #pragma once
 
 #include "src/base/error.h"
@@ -8,7 +8,7 @@ namespace trireme {
 
 struct RankFault : DeviceError {
   RankFault(const std::string& what, int the_rank) : DeviceError(what), rank(the_rank) {}
-  int rank;  // of the world
+  int rank;  // rank in the world
 };
 
 }  // namespace trireme

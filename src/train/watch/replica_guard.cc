@@ -14,7 +14,7 @@
 namespace trireme {
 namespace {
 
-// Of what a rank holds. Ranks whose places are equal hold the same elements.
+// The digest of one array that a rank holds. Ranks with equal places hold the same elements.
 struct NamedDigest {
   std::string name;
   std::int64_t place = 0;
@@ -30,7 +30,7 @@ std::int64_t digest_of(const Place& place) {
       xxh3(numbers.data(), static_cast<std::int64_t>(numbers.size() * sizeof numbers[0])));
 }
 
-// What a chunk multiplies with, and, where each replica has all of them, masters and moments.
+// Adds a chunk's working copies and, if each replica holds all of them, its masters and moments.
 void name_what_is_held(ModelChunk& chunk, std::vector<NamedDigest>& named,
                        std::vector<View>& views) {
   const int level = chunk.state.layout().level();
@@ -55,7 +55,7 @@ void name_what_is_held(ModelChunk& chunk, std::vector<NamedDigest>& named,
   }
 }
 
-// In the same order on the ranks of a group.
+// Returns digests in the same order on all ranks of a group.
 std::vector<NamedDigest> digests_of(Engine& engine) {
   std::vector<NamedDigest> digests;
   std::vector<View> views;
@@ -69,26 +69,27 @@ std::vector<NamedDigest> digests_of(Engine& engine) {
   return digests;
 }
 
-// Ranks that hold the same, and what they are called in the world.
+// A group whose ranks hold the same data, and their ranks in the world.
 struct Axis {
   Communicator& group;
   std::string_view name;
   std::vector<int> world_ranks;
 };
 
-// One that a rank of the axis holds.
+// The digest that a rank of the axis has.
 struct Held {
   int rank = 0;
   std::int64_t digest = 0;
 };
 
-// What differs, and the rank of the world that differs from most others; -1: nothing, or a tie.
+// A difference, and the rank of the world that differs from the majority, or -1 if there is no
+// difference or no majority.
 struct Fault {
   std::string text;
   int rank = -1;
 };
 
-// "rank 2 (host b)", or of a tie "one of rank 0 (host a), rank 1 (host b)".
+// Returns "rank 2 (host b)", or without a majority "one of rank 0 (host a), rank 1 (host b)".
 Fault culprits(const std::vector<Held>& held, const Axis& axis) {
   std::map<std::int64_t, std::size_t> votes;
   for (const Held& each : held) {
@@ -110,7 +111,7 @@ Fault culprits(const std::vector<Held>& held, const Axis& axis) {
   return fault;
 }
 
-// What differs between the ranks of the axis that hold the same.
+// Returns the first difference between ranks of the axis that should hold the same data.
 Fault fault_in(const Axis& axis, const std::vector<NamedDigest>& own) {
   Communicator& group = axis.group;
   const std::size_t count = 2 * own.size();
@@ -167,10 +168,11 @@ Axis tp_axis(Engine& engine) {
 
 void compare_replicas(Engine& engine, std::int64_t step) {
   const std::vector<NamedDigest> digests = digests_of(engine);
-  // Along both axes on every rank: neighbours along one may find different things along the other.
+  // Every rank compares along both axes, since ranks of one dp group may find different results
+  // along tp, and vice versa.
   const Fault along_dp = fault_in(dp_axis(engine), digests);
   const Fault along_tp = fault_in(tp_axis(engine), digests);
-  // One of a group speaks for all.
+  // One rank of each group reports its fault.
   const Fault fault = engine.dp().rank() == 0 && !along_dp.text.empty()   ? along_dp
                       : engine.tp().rank() == 0 && !along_tp.text.empty() ? along_tp
                                                                           : Fault{};

@@ -1,8 +1,8 @@
-// ReplicaGuard: finds silent data corruption. What several ranks hold alike is digested and
-// compared, across replicas and across a tensor-parallel group, where norms, the biases of second
-// projections, learned positions and copies of key and value heads stand more than once: what
-// layers multiply with up to ZeRO 2, and without ZeRO the masters and moments, too. Of what is
-// sharded there is one copy. Collective; called between steps.
+// ReplicaGuard detects silent data corruption: it compares digests of data that several ranks hold
+// alike, across replicas and across a tensor-parallel group. A tensor-parallel group holds norms,
+// the biases of second projections, learned positions and copies of key and value heads more than
+// once. Up to ZeRO 2, working copies are compared, and without ZeRO also masters and moments;
+// sharded data has one copy and is not compared. Collective; called between steps.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace trireme {
 
-// DeviceError on every rank, with the parameter and the rank and host that differ from most others
-// (of two ranks, both); where most others decide it is a RankFault (rank_fault.h). step: of the
-// last update, for the message.
+// Throws DeviceError on every rank, naming the parameter and the rank and host that differ from the
+// majority, or all that hold it if there is no majority. With a majority, the error is a RankFault
+// (rank_fault.h). `step` is the last update, for the message.
 void compare_replicas(Engine& engine, std::int64_t step);
 
 }  // namespace trireme

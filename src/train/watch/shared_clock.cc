@@ -15,7 +15,7 @@ constexpr int kTag = 0;
 
 View view_of(std::int64_t& value) { return {&value, 1, DType::i64, {}}; }
 
-// Rank 0's part, for one rank.
+// Answers one rank's requests; runs on rank 0.
 void answer(Communicator& world, int rank) {
   for (int round = 0; round < kRounds; ++round) {
     std::int64_t time = 0;

@@ -1,7 +1,7 @@
-// The steady clocks of all ranks as one: how far rank 0's is ahead of this rank's, from messages
-// there and back. The answer was given between the question's leaving and its own arrival: it tells
-// the time in the middle of the round trip, to half of it (Cristian, Probabilistic clock
-// synchronization, 1989); of several rounds the shortest counts.
+// Converts this rank's steady clock to rank 0's, using messages to rank 0 and back. Rank 0 reads
+// its clock between the departure of the request and the arrival of the reply. Its time is assigned
+// to the middle of the round trip, with an uncertainty of half of it (Cristian, Probabilistic clock
+// synchronization, 1989). Of several rounds, the shortest is used.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,16 @@ namespace trireme {
 
 struct ClockReading {
   std::int64_t local_ns = 0;        // when it was taken, by this rank's clock
-  std::int64_t offset_ns = 0;       // rank 0's clock less this rank's
-  std::int64_t uncertainty_ns = 0;  // of the offset, either way
+  std::int64_t offset_ns = 0;       // rank 0's clock minus this rank's
+  std::int64_t uncertainty_ns = 0;  // largest error of the offset, in either direction
 };
 
-// Collective; ranks take turns: some tens of microseconds each. All leave it together.
+// Collective. Ranks take turns of some tens of microseconds each, and leave together.
 ClockReading read_clock(Communicator& world);
 
-// Rank 0's time, from this rank's between two readings. Two offsets that differ by no more than
-// their uncertainties are one; others say that the clocks run apart, and are joined by a line.
+// Converts this rank's time to rank 0's, given two readings. If the two offsets differ by no more
+// than their uncertainties, the better one is used; otherwise the clocks drift, and the offset is
+// interpolated linearly.
 class SharedClock {
  public:
   SharedClock(const ClockReading& first, const ClockReading& last);
@@ -28,7 +29,7 @@ class SharedClock {
   std::int64_t at(std::int64_t local_ns) const;
   std::int64_t offset_ns() const { return first_.offset_ns; }
   std::int64_t uncertainty_ns() const { return uncertainty_ns_; }
-  // By how much more the clocks were apart at the last reading; 0: not measurably.
+  // Returns the change of the offset between the two readings, or 0 if it is not measurable.
   std::int64_t drift_ns() const { return drift_ns_; }
 
  private:

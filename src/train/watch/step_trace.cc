@@ -10,12 +10,12 @@
 namespace trireme {
 namespace {
 
-// Some 16 MB each.
+// About 16 MB each.
 constexpr std::size_t kMostSpans = std::size_t{1} << 18;
 constexpr std::size_t kMostOperations = std::size_t{1} << 17;
 constexpr std::int64_t kStepsToPass = 2;
 
-// What an earlier trace left would be taken for a part of this one.
+// Removes the files of an earlier trace, which would be mistaken for a part of this one.
 void remove_traces(const std::filesystem::path& folder) {
   std::error_code ignored;
   for (std::filesystem::directory_iterator at(folder, ignored), end; !ignored && at != end;
@@ -44,7 +44,7 @@ void StepTrace::begin_step(std::int64_t step, std::int64_t end) {
   step_ = {SpanKind::step, "step", {step + 1, -1, -1}, steady_nanoseconds(), 0};
 }
 
-// Rank 0 says when the trace begins, and which one it is.
+// Rank 0 decides the start time and the id of the trace.
 void StepTrace::start() {
   if (parts_.world.rank() == 0) {
     remove_traces(parts_.folder);
@@ -69,7 +69,7 @@ void StepTrace::end_step() {
   if (spans_.recording()) {
     spans_.add(step_);
   }
-  if (spans_.dropped() > 0) {  // whole steps or none
+  if (spans_.dropped() > 0) {  // keep only complete steps
     spans_.rewind(kept_);
     spans_.record(false);
   }

@@ -1,7 +1,7 @@
-// StepTrace: traces some steps of a run (run.trace) into <run>/trace/rank-00000.json, a file a
-// rank: lays the spans of the main thread and the operations of its groups on rank 0's clock. A
-// trace that can't be written is lost, and the run goes on. Owned by the training loop, used by its
-// thread; what its parts name outlives it. All ranks make the same calls.
+// StepTrace traces some steps of a run (run.trace) into <run>/trace/rank-00000.json, one file per
+// rank, with the spans of the main thread and the operations of its groups in rank 0's time. If the
+// trace can't be written, the run continues without it. It is owned by TrainingParts and used by
+// the main thread; whatever its parts refer to must outlive it. All ranks make the same calls.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace trireme {
 class StepTrace {
  public:
   struct Parts {
-    std::int64_t steps;  // to trace
+    std::int64_t steps;  // number of steps to trace
     ProcessGrid grid;
     std::filesystem::path folder;
     FlightRecorder& recorder;
@@ -27,14 +27,14 @@ class StepTrace {
   StepTrace(const StepTrace&) = delete;
   StepTrace& operator=(const StepTrace&) = delete;
 
-  // Where everybody notes what they do.
+  // Returns the log to which all parts of the program add their spans.
   SpanLog* spans() { return &spans_; }
-  // Around every turn of the training loop. The first two are passed over, for memory is still
-  // being handed out, where `end`, the run's last step, leaves enough others. Collective before the
-  // first traced step and after the last.
+  // Call these at the start and end of each iteration of the training loop. The first two steps are
+  // not traced, because memory is still being allocated, unless the run ends (at step `end`) too
+  // soon. Collective before the first traced step and after the last.
   void begin_step(std::int64_t step, std::int64_t end);
   void end_step();
-  // The run ends: writes what there is, if anything. Collective.
+  // Call at the end of the run. Writes the steps traced so far, if any. Collective.
   void finish();
 
  private:
@@ -47,12 +47,12 @@ class StepTrace {
   SpanLog spans_;
   OperationLog operations_;
   State state_ = State::ahead;
-  std::int64_t first_ = -1;  // step to trace
-  Span step_;                // under way
-  std::size_t kept_ = 0;     // spans of whole steps
+  std::int64_t first_ = -1;  // the first step to trace; -1 before it is known
+  Span step_;                // the step in progress
+  std::size_t kept_ = 0;     // number of spans that belong to complete steps
   ClockReading clock_;
   std::int64_t id_ = 0;
-  std::int64_t origin_ns_ = 0;  // of the trace, by rank 0's clock
+  std::int64_t origin_ns_ = 0;  // start of the trace, by rank 0's clock
 };
 
 }  // namespace trireme

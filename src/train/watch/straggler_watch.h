@@ -1,8 +1,9 @@
-// StragglerWatch: names, while the run goes on, the ranks that compute slower than those that do
-// the same work. Over windows of `every` steps each rank keeps the time that it did not wait; at a
-// window's end the ranks exchange the medians and judge them (src/trace/stragglers.h). Who
-// straggles by kSlowness in kWindows windows in a row is named, once until it keeps up again: one
-// slow window is somebody else's noise. Owned by the training loop; 8 bytes a rank and window.
+// StragglerWatch reports ranks that compute more slowly than those that do the same work. Over
+// windows of `every` steps, each rank records its time without waits; at the end of a window the
+// ranks exchange their medians and judge them (src/trace/stragglers.h). A rank that is slower by
+// kSlowness in kWindows windows in a row is reported, once until it keeps up again; a single slow
+// window may be noise from elsewhere. Owned by TrainingParts; 8 bytes per rank and window are
+// exchanged.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace trireme {
 
 struct Straggler {
   int rank = 0;
-  double of_peers = 1;  // its time over that of its peers
+  double of_peers = 1;  // its time divided by the median of its peers
   double score = 0;     // robust z-score
 };
 
@@ -23,12 +24,12 @@ class StragglerWatch {
   static constexpr int kWindows = 3;
   static constexpr double kSlowness = 1.10;
 
-  // peers: ranks with the same number do the same work. every: steps; 0: never judges. The world
-  // outlives it.
+  // Ranks with the same number `peers` do the same work. `every` is in steps; 0 means never. The
+  // world must outlive the object. Collective.
   StragglerWatch(Communicator& world, int peers, std::int64_t every);
 
-  // After each step, with its time without waits; collective at a window's end. Those to be named
-  // now, the same on all ranks.
+  // Call after each step with its time without waits. Collective at the end of a window. Returns
+  // the stragglers to report now, the same on all ranks.
   std::vector<Straggler> add(double compute_seconds);
 
  private:
@@ -36,9 +37,9 @@ class StragglerWatch {
 
   Communicator& world_;
   std::int64_t every_;
-  std::vector<int> peers_;         // of each rank
-  std::vector<int> slow_windows_;  // of each rank, in a row
-  std::vector<double> window_;     // seconds of this rank's steps
+  std::vector<int> peers_;         // peer number of each rank
+  std::vector<int> slow_windows_;  // consecutive slow windows of each rank
+  std::vector<double> window_;     // seconds of this rank's steps in this window
 };
 
 }  // namespace trireme
