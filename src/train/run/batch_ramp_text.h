@@ -1,4 +1,4 @@
-// What people read about train.batch_ramp. Pure functions.
+// Texts about train.batch_ramp for messages and logs. Pure functions.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace trireme {
 
-// "the batch of 12 sequences from step 21 on"; steps are counted from 1.
+// Returns "the batch of 12 sequences from step 21 on"; steps are counted from 1.
 std::string describe_stage(const BatchSchedule& batches, std::int64_t stage);
-// What to write instead of a stage's size that is no multiple of `unit`: "the nearest sizes that
-// work are 8 and 16: choose multiples of 8 for train.batch_ramp.from and train.batch_ramp.by".
+// Returns what to write instead of a stage's size that is not a multiple of `unit`: "the nearest
+// sizes that work are 8 and 16: choose multiples of 8 for train.batch_ramp.from and
+// train.batch_ramp.by".
 std::string nearest_sizes(const BatchSchedule& batches, std::int64_t stage, std::int64_t unit);
-// "batch ramp: 4 sequences at first, 4 more every 10 steps, 16 from step 31 on".
+// Returns "batch ramp: 4 sequences at first, 4 more every 10 steps, 16 from step 31 on".
 std::string describe_ramp(const BatchSchedule& batches);
 
 }  // namespace trireme

@@ -1,4 +1,5 @@
-// DONE of a run that train.early_stop ended before train.steps: the reason stands beside the step.
+// Writes DONE for a run that train.early_stop ended before train.steps, with the step and the
+// reason. Called on rank 0.
 #pragma once
 
 #include <cstdint>

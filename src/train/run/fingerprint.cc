@@ -35,7 +35,7 @@ nlohmann::json model_fields(const ModelConfig& m) {
           {"initializer_range", m.initializer_range}};
 }
 
-// Fields that older versions did not write, with the values that those versions trained with.
+// The fields that older versions did not write, with the values with which those versions trained.
 nlohmann::json later_fields() {
   return {{"train.label_smoothing", 0.0},   {"train.z_loss", 0.0},
           {"model.attention_dropout", 0.0}, {"optimizer.momentum", OptimizerConfig().momentum},
@@ -110,7 +110,7 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
 
 std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
                                                const nlohmann::json& run) {
-  // What learning_rate() does not read for a kind of schedule.
+  // Fields that learning_rate() does not use, by kind of schedule.
   static const std::map<std::string, std::vector<const char*>> unused = {
       {"constant", {"steps", "min_lr", "decay"}},
       {"inverse_sqrt", {"steps", "decay"}},
@@ -172,7 +172,8 @@ nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels
 
 namespace {
 
-// The fields "model.*" of a fingerprint; DataError where one is missing or of another type.
+// Reads the fields "model.*" of a fingerprint. Throws DataError if one is missing or of another
+// type.
 class ModelFields {
  public:
   explicit ModelFields(const nlohmann::json& fingerprint) : fingerprint_(fingerprint) {}
@@ -184,7 +185,7 @@ class ModelFields {
 
  private:
   static std::string name(const char* key) { return std::string("model.") + key; }
-  // The fingerprint, in which the field is present.
+  // Returns the fingerprint after checking that it contains the field.
   const nlohmann::json& present(const char* key) const {
     if (!fingerprint_.contains(name(key))) {
       throw DataError(fmt::format(
@@ -217,14 +218,14 @@ ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint) {
   m.rope_scaling.high_freq_factor = fields.real("rope_high_frequency");
   m.rope_scaling.original_context = fields.count("rope_original_context");
   m.dropout = fields.real("dropout");
-  if (fingerprint.contains("model.attention_dropout")) {  // not so in checkpoints of version 0.1
+  if (fingerprint.contains("model.attention_dropout")) {  // missing in checkpoints of version 0.1
     m.attention_dropout = fields.real("attention_dropout");
   }
   m.initializer_range = fields.real("initializer_range");
   try {
     m.family = parse_family(fields.text("family"));
     m.validate();
-  } catch (const ConfigError& error) {  // a checkpoint's own fields are data, not the user's words
+  } catch (const ConfigError& error) {  // the values come from the checkpoint, not from the user
     throw DataError(error.what());
   }
   return m;

@@ -1,5 +1,5 @@
-// Fingerprints: what a checkpoint remembers of the run that wrote it, as JSON objects of fields, so
-// that a difference at resume can be told field by field.
+// A fingerprint is what a checkpoint remembers of the run that wrote it: a JSON object of fields,
+// so that differences at resume can be reported field by field. Pure functions.
 #pragma once
 
 #include <string>
@@ -11,37 +11,38 @@
 
 namespace trireme {
 
-// What decides which weights come out: model, data, batch, optimizer. A resumed run must agree in
-// all of it, but for fields that checkpoint.allow_change names.
+// Returns the fields that determine the weights: model, data, batch, optimizer. A resumed run must
+// agree in all of them, except for those that checkpoint.allow_change names.
 nlohmann::json config_fingerprint(const RunConfig& config, const std::string& dataset_digest,
                                   const std::string& tokenizer);
 
-// Fields of two config fingerprints that may differ, for they decide nothing: what their kind of
-// schedule does not use, and what the checkpoint's version did not write.
+// Returns the fields of two config fingerprints that may differ because they have no effect: those
+// that the schedule's kind does not use, and those that an older version did not write.
 std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
                                                const nlohmann::json& run);
 
-// A config fingerprint out of a checkpoint, with the fields that versions before this one did not
-// write at the values that they trained with.
+// Adds the fields that older versions did not write to a config fingerprint from a checkpoint, with
+// the values with which those versions trained.
 nlohmann::json with_later_fields(const nlohmann::json& fingerprint);
 
-// Fields of a numerics fingerprint that the checkpoint's version did not write.
+// Returns the fields of a numerics fingerprint that an older version did not write.
 std::vector<std::string> fields_not_recorded(const nlohmann::json& checkpoint_numerics);
 
-// ConfigError if the checkpoint lacks state of the run's optimizer: another optimizer's, or no
-// average of the weights. No checkpoint.allow_change can make up for that.
+// Throws ConfigError if the checkpoint lacks state of the run's optimizer: it is from another
+// optimizer, or has no average of the weights. checkpoint.allow_change can't accept that.
 void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run);
 
-// The fields for people: numbers that were floats in their shortest form, 0.0003 instead of
-// 0.0003000000142492354.
+// Returns the fields in readable form: numbers that were floats become as short as possible, 0.0003
+// instead of 0.0003000000142492354.
 nlohmann::json readable_numbers(nlohmann::json fields);
 
-// What decides the bits of the same computation: kernels and their instructions, promise, layout.
+// Returns the fields that determine the bits of the same computation: kernels and their
+// instructions, reproducibility, layout.
 nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp,
                                     int tp, bool sequence_parallel);
 
-// The model's part of a config fingerprint, read back: how `generate` and `eval` know what to
-// build. DataError if it is none.
+// Reads the model's part of a config fingerprint, from which `generate` and `eval` build the model.
+// Throws DataError if it is incomplete or invalid.
 ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint);
 
 }  // namespace trireme

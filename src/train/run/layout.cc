@@ -30,11 +30,11 @@ Recompute recompute_of(const TrainConfig& c) {
   return {kind, c.recompute_every};
 }
 
-// Looking rows up and adding their gradients moves 20 bytes a channel and token (two f32 forward,
-// three backward); a byte takes about as long as 16 FLOPs of a product.
+// Looking up rows and adding their gradients moves 20 bytes per channel and token (two f32 forward,
+// three backward). Moving a byte takes about as long as 16 FLOPs of a matrix product.
 constexpr double kEmbeddingFlopsAChannel = 20 * 16;
 
-// FLOPs of forward and backward a token; a block that is recomputed runs forward twice.
+// Returns the FLOPs of forward and backward per token. A recomputed block runs forward twice.
 ModelCosts costs_of(const RunConfig& config, const Recompute& recompute) {
   const ForwardFlops flops = forward_flops(config.model, config.data.sequence);
   ModelCosts costs;
@@ -48,7 +48,8 @@ ModelCosts costs_of(const RunConfig& config, const Recompute& recompute) {
   return costs;
 }
 
-// Of parallel.sequence: auto shares the rows wherever that can be done, for it saves memory.
+// Evaluates parallel.sequence: auto divides the tokens among the ranks wherever possible, to save
+// memory.
 bool shares_rows(const RunConfig& config, int tp) {
   const bool divides = config.data.sequence % tp == 0;
   if (config.parallel.sequence == "on" && !divides) {
@@ -60,7 +61,8 @@ bool shares_rows(const RunConfig& config, int tp) {
   return tp > 1 && divides && config.parallel.sequence != "off";
 }
 
-// Every stage of the ramp has to suit the layout as the largest batch does, which was checked.
+// Every stage of the ramp must suit the layout, as the largest batch does, which was checked
+// before.
 void check_ramp_fits(const RunConfig& config, const Layout& layout) {
   const BatchSchedule batches = config.batches();
   const bool in_groups = layout.schedule == PipelineSchedule::interleaved;
@@ -75,9 +77,9 @@ void check_ramp_fits(const RunConfig& config, const Layout& layout) {
   }
 }
 
-// "0-11", "0-8 and attention of 9"
+// Returns "0-11", or "0-8, attention of 9".
 std::string layers_text(const UnitRange& range) {
-  const std::int64_t first = (range.lo + 1) / 2;  // blocks [first, end) are whole
+  const std::int64_t first = (range.lo + 1) / 2;  // blocks [first, end) are complete
   const std::int64_t end = range.hi / 2;
   std::vector<std::string> parts;
   if (range.lo % 2 == 1) {
@@ -93,7 +95,7 @@ std::string layers_text(const UnitRange& range) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// "2 to " where a ramp begins with 2 micro-batches per replica; empty without a ramp.
+// Returns "2 to " if a ramp begins with 2 micro-batches per replica, or "" without a ramp.
 std::string ramp_prefix(const RunConfig& config, int dp) {
   const BatchSchedule batches = config.batches();
   return batches.stages() == 1
@@ -101,7 +103,7 @@ std::string ramp_prefix(const RunConfig& config, int dp) {
              : fmt::format("{} to ", batches.size_of_stage(0) / config.train.micro_batch / dp);
 }
 
-// "embedding, layers 0-5"
+// Returns "embedding, layers 0-5".
 std::string stage_text(const Layout& layout, int stage) {
   std::vector<std::string> chunks;
   for (int chunk = 0; chunk < layout.shape.chunks; ++chunk) {

@@ -1,6 +1,6 @@
-// Layout: how a run is spread over its ranks: the grid, the pipeline, which slice of the model each
-// rank holds. A pure function of the configuration and the size of the world, the same on all
-// ranks.
+// Layout says how a run is divided among its ranks: the grid, the pipeline, and the slice of the
+// model that each rank holds. A pure function of the configuration and the size of the world, the
+// same on all ranks.
 #pragma once
 
 #include <string>
@@ -18,25 +18,27 @@ namespace trireme {
 struct Layout {
   ProcessGrid grid;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  PipelineShape shape;            // of the largest steps
-  std::vector<UnitRange> layers;  // residual layers, by virtual stage
+  PipelineShape shape;            // in the largest steps
+  std::vector<UnitRange> layers;  // by virtual stage; one unit is an attention or an MLP
   int zero = 0;
   Recompute recompute;
   bool sequence_parallel = false;
   Reproducibility reproducibility = Reproducibility::elastic;
 
   ModelSlice slice(int rank, int chunk) const;
-  // The numbers of the rank's micro-batches within a step of `micro_batches`, rising.
+  // Returns the numbers of the rank's micro-batches in a step of `micro_batches`, in ascending
+  // order.
   std::vector<std::int64_t> micro_batches_of(int rank, std::int64_t micro_batches) const;
-  // Whether the rank's slices hold the embedding, or the head.
+  // Return whether the rank's slices contain the embedding or the head.
   bool embeds(int rank) const { return grid.pp_rank(rank) == 0; }
   bool has_head(int rank) const { return grid.pp_rank(rank) == grid.pp() - 1; }
 };
 
-// ConfigError for what can't be, with the formula, its numbers and what works.
+// Throws ConfigError for an impossible layout, with the formula, its numbers and what would work.
 Layout make_layout(const RunConfig& config, int world_size, int ranks_a_host);
 
-// A line that names the degrees, and one a pipeline stage: layers, parameters, share of the work.
+// Returns a line with the degrees and, with a pipeline, a table of its stages: ranks, share of the
+// work, layers.
 std::vector<std::string> describe_layout(const Layout& layout, const RunConfig& config);
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-// The model presets of configs/model/, built into the program.
+// The model presets of configs/model/, compiled into the program.
 #pragma once
 
 #include <string>
@@ -14,11 +14,12 @@ struct ModelPreset {
   std::string_view yaml;
 };
 
-// In name order.
+// Returns all presets, sorted by name.
 const std::vector<ModelPreset>& model_presets();
-// origin: where the name was given. ConfigError that lists the presets there are.
+// Returns the preset of that name. `origin` says where the name was given. Throws ConfigError that
+// lists the presets if there is no such preset.
 const ModelPreset& model_preset(const std::string& name, const std::string& origin);
-// The complete and valid model configuration of a preset.
+// Returns a preset's model configuration, complete and validated.
 ModelConfig preset_model_config(const std::string& name);
 
 }  // namespace trireme

@@ -1,10 +1,10 @@
-// The section `optimizer` of a run's configuration.
+// Binds the section `optimizer` of a run's configuration.
 #include "src/train/run/run_config.h"
 
 namespace trireme {
 namespace {
 
-// A step is a 32-bit number.
+// Upper limit for steps, which are 32-bit numbers in kernels.
 constexpr double kMostSteps = 4294967295;
 
 }  // namespace

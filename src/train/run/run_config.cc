@@ -9,12 +9,13 @@
 namespace trireme {
 namespace {
 
-// A step is a 32-bit coordinate of dropout's random numbers.
+// Upper limit for steps, because dropout's random numbers have a 32-bit coordinate for the step.
 constexpr double kMostSteps = 4294967295;
-// Upper limit for durations in seconds or hours: they fit into 64 bits of nanoseconds.
+// Upper limit for durations in seconds or hours, so that they fit into 64 bits of nanoseconds.
 constexpr double kLongest = 1e8;
 
-// More than any machine has; three such degrees multiplied stay below 2^63.
+// Upper limit for ranks, more than any machine has; the product of three such degrees stays below
+// 2^63.
 constexpr double kMostRanks = 1048576;
 
 void bind(ConfigBinder& b, DataConfig& c) {
@@ -370,7 +371,7 @@ LoadedConfig load_run_config(const ConfigSources& sources) {
   }
   b.add_arguments(sources.arguments);
   bind_all(b, c);
-  b.finish();  // before keys are compared: a divisor that is 0 ends the program
+  b.finish();  // before comparing keys, since check_together() divides by some of them
   check_together(b, c);
   b.finish();
   c.model.complete();

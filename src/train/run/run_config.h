@@ -1,6 +1,6 @@
-// RunConfig: everything that a run is asked to be, as plain structs, one a section of the YAML
-// file. load_run_config joins the sources (src/base/config_binder.h), checks every value, and keeps
-// where each came from. docs/configuration.md is the user's view of the same keys.
+// RunConfig is the configuration of a run as plain structs, one per section of the YAML file.
+// load_run_config() merges the sources (src/base/config_binder.h), checks every value, and
+// remembers the origin of each. docs/configuration.md describes the same keys for users.
 #pragma once
 
 #include <array>
@@ -21,15 +21,15 @@ namespace trireme {
 
 struct DataConfig {
   std::filesystem::path train;
-  std::filesystem::path validation;  // empty: no evaluation
-  std::int64_t sequence = 0;         // tokens; 0: the model's context
+  std::filesystem::path validation;  // empty means no evaluation
+  std::int64_t sequence = 0;         // tokens; 0 means the model's context
   std::string shuffle = "block";
   std::uint64_t seed = 1;
 };
 
 struct TrainConfig {
   std::int64_t steps = 0;
-  std::int64_t global_batch = 0;  // sequences; with a ramp, those of the largest batches
+  std::int64_t global_batch = 0;  // sequences; with a ramp, in the largest batches
   BatchRamp batch_ramp;
   std::int64_t micro_batch = 1;  // sequences
   std::string precision = "bf16";
@@ -37,16 +37,16 @@ struct TrainConfig {
   float z_loss = 0;  // weight of the squared log-sum-exp
   std::uint64_t seed = 1;
   std::int64_t log_every = 10;           // steps
-  std::int64_t eval_every = 0;           // steps; 0: only at the end
+  std::int64_t eval_every = 0;           // steps; 0 means only at the end
   std::int64_t eval_samples = 128;       // sequences of the validation set
-  std::int64_t early_stop_patience = 0;  // evaluations without improvement; 0: never stop early
-  double early_stop_min_delta = 0;       // nats per token that count as an improvement
-  std::int64_t max_skipped_steps = 3;    // in a row, for a loss or gradient that is not finite
-  IntegerOrWord threads{0, "auto"};      // a rank
+  std::int64_t early_stop_patience = 0;  // evaluations without improvement; 0 means never
+  double early_stop_min_delta = 0;       // nats per token; smaller decreases do not count
+  std::int64_t max_skipped_steps = 3;    // consecutive steps that may be skipped
+  IntegerOrWord threads{0, "auto"};      // threads per rank
   std::string recompute = "none";
-  std::int64_t recompute_every = 1;   // blocks, of full
-  std::int64_t compare_every = 100;   // steps between comparisons of replicas; 0: never
-  std::int64_t straggler_every = 20;  // steps of a window; 0: nobody is named
+  std::int64_t recompute_every = 1;   // recompute every n-th block if recompute is "full"
+  std::int64_t compare_every = 100;   // steps between comparisons of replicas; 0 means never
+  std::int64_t straggler_every = 20;  // steps per window of StragglerWatch; 0 means never
 };
 
 struct OptimizerConfig {
@@ -57,9 +57,9 @@ struct OptimizerConfig {
   float weight_decay = 0.1F;
   float momentum = 0.9F;
   bool nesterov = false;
-  float ema = 0;      // decay of the moving average of the weights; 0: none
-  float clip = 1.0F;  // of the global gradient norm; 0: none
-  Schedule schedule;  // lr and steps are filled in from above
+  float ema = 0;      // decay of the moving average of the weights; 0 means none
+  float clip = 1.0F;  // limit of the global gradient norm; 0 means none
+  Schedule schedule;  // lr and steps are set from the fields above and train.steps
 
   OptimizerOptions options() const;
 };
@@ -77,15 +77,15 @@ struct ParallelConfig {
 };
 
 struct CheckpointConfig {
-  std::filesystem::path dir;  // empty: <run>/checkpoints
-  // Steps between saves on disk; 0: only at the end and when asked to stop.
+  std::filesystem::path dir;  // empty means <run>/checkpoints
+  // Steps between saves on disk; 0 means only at the end and when the run is asked to stop.
   IntegerOrWord every{0, ""};
-  IntegerOrWord memory_every{0, ""};  // the same in the nodes' memory; 0: never
-  bool partner = true;                // each node's memory is copied to another node
-  double mtbf = 0;                    // hours between failures; 0: as measured, or a guess
+  IntegerOrWord memory_every{0, ""};  // the same in the nodes' memory; 0 means never
+  bool partner = true;                // copy each node's memory to another node
+  double mtbf = 0;                    // hours between failures; 0 means as measured, or an estimate
   int keep = 2;
-  std::int64_t keep_every = 0;  // steps whose checkpoints stay for good; 0: none
-  int keep_best = 0;            // steps of the lowest validation losses that stay, too
+  std::int64_t keep_every = 0;  // keep steps divisible by this for good; 0 means none
+  int keep_best = 0;            // number of steps with the lowest validation losses to keep, too
   IntegerOrWord resume{0, "auto"};
   bool async = true;
   bool force_lock = false;
@@ -100,13 +100,14 @@ struct CheckpointConfig {
 struct DivergenceConfig {
   std::string not_finite = "skip";
   std::string spike = "warn";
-  std::int64_t window = 128;         // steps that a step is compared with
-  double threshold = 8;              // deviations above their median
-  std::int64_t rewind_steps = 100;   // a rewind goes back at least so far
-  std::int64_t skip_batches = 100;   // global batches left out behind the bad step's
-  std::int64_t max_rewinds = 10;     // of the whole run
-  std::int64_t replay_steps = 1000;  // most that are computed again to tell why; 0: never
-  bool digests = false;              // of each micro-batch's gradient, to tell a rank
+  std::int64_t window = 128;        // steps with which a step is compared
+  double threshold = 8;             // deviations above their median
+  std::int64_t rewind_steps = 100;  // least number of steps by which a rewind goes back
+  std::int64_t skip_batches = 100;  // global batches left out after that of the bad step
+  std::int64_t max_rewinds = 10;    // limit for the whole run
+  // Limit of steps computed again to find the cause; 0 means never.
+  std::int64_t replay_steps = 1000;
+  bool digests = false;  // keep a digest of each micro-batch's gradient, to find the rank
   bool goes_back() const { return spike == "rewind" || not_finite == "rewind"; }
 };
 
@@ -125,22 +126,23 @@ struct RunConfig {
   ParallelConfig parallel;
   CheckpointConfig checkpoint;
   std::string reproducibility = "elastic";
-  bool self_check = true;  // of the kernels, at the start
+  bool self_check = true;  // compare the kernels with the reference at the start
   std::string comm_backend = "auto";
-  std::filesystem::path comm_tuning;  // table of `trireme bench coll --write-tuning`; empty: none
+  // Written by `trireme bench coll --write-tuning`; empty means none.
+  std::filesystem::path comm_tuning;
   DivergenceConfig divergence;
   DeadlineConfig deadline;
   std::filesystem::path run_dir;
   std::string run_name;
   std::string memory_check = "on";
-  std::string log_format = "plain";                 // of the lines on stderr
+  std::string log_format = "plain";                 // format of the lines on stderr
   std::int64_t log_bytes = std::int64_t{64} << 20;  // a rank's log is rotated at this size
-  std::int64_t trace = 0;                           // steps
+  std::int64_t trace = 0;                           // number of steps to trace
   IntegerOrWord stop_before_end{0, "auto"};         // seconds
 
   DType compute_dtype() const { return train.precision == "bf16" ? DType::bf16 : DType::f32; }
   BatchSchedule batches() const { return {train.global_batch, train.batch_ramp}; }
-  // Tokens and micro-batches of the largest steps.
+  // These are the numbers for the largest steps.
   std::int64_t tokens_a_step() const { return train.global_batch * data.sequence; }
   std::int64_t micro_batches() const { return train.global_batch / train.micro_batch; }
   std::filesystem::path checkpoint_dir() const {
@@ -150,23 +152,23 @@ struct RunConfig {
 
 struct LoadedConfig {
   RunConfig config;
-  ConfigBinder binder;  // where each value came from
+  ConfigBinder binder;  // remembers the origin of each value
 };
 
-// Sources of a configuration beside the run's file.
+// The sources of a configuration.
 struct ConfigSources {
   std::filesystem::path file;
   std::vector<std::string> arguments;        // key=value
-  const char* const* environment = nullptr;  // as environ
+  const char* const* environment = nullptr;  // in the form of environ
   std::filesystem::path site = site_folder();
 };
 
-// ConfigError with all that is wrong.
+// Throws ConfigError that lists all errors.
 LoadedConfig load_run_config(const ConfigSources& sources);
-// Every key with its default, its meaning and what is allowed, in the order of the documents.
+// Returns every key with its default, meaning and allowed values, in the order of the documents.
 std::vector<ResolvedKey> run_config_keys();
 
-// Binds the keys of the section `model`; also completes a preset, if one is named.
+// Binds the keys of the section `model`, with defaults from the preset if one is named.
 void bind(ConfigBinder& binder, ModelConfig& model);
 // Binds the keys of the section `optimizer`.
 void bind(ConfigBinder& binder, OptimizerConfig& optimizer);

@@ -11,16 +11,17 @@
 namespace trireme {
 namespace {
 
-// Upper limit for the tokens of a run: sums of them, and their bytes, stay far from 2^63.
+// Upper limit for the tokens of a run, so that sums of them, and their bytes, stay far below 2^63.
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 56;
-// Tokens of one micro-batch; planning takes time and memory in proportion.
+// Upper limit for the tokens of one micro-batch, because planning takes time and memory in
+// proportion.
 constexpr std::int64_t kMostRows = std::int64_t{1} << 28;
-// Upper limit for the micro-batches of a step: lists of them fit into memory.
+// Upper limit for the micro-batches of a step, so that lists of them fit into memory.
 constexpr std::int64_t kMostMicroBatches = std::int64_t{1} << 24;
-// Upper limit for the sizes of a batch ramp; planning looks at each of them.
+// Upper limit for the number of sizes of a batch ramp, because planning iterates over them.
 constexpr std::int64_t kMostStages = 4096;
 
-// A rewind has to find the checkpoint that it goes back to, and the same one in every start.
+// A rewind must find the checkpoint to which it goes back, and the same one after every restart.
 void check_rewinds(ConfigBinder& b, const RunConfig& c) {
   const DivergenceConfig& d = c.divergence;
   const char* const key = d.spike == "rewind" ? "divergence.spike" : "divergence.not_finite";
@@ -34,7 +35,8 @@ void check_rewinds(ConfigBinder& b, const RunConfig& c) {
              "steps above 0");
     return;
   }
-  // What went back leaves one checkpoint where it went back to: so it may do that twice.
+  // After a rewind, the steps that it abandoned still count as kept. Allow for a second rewind from
+  // there.
   const std::int64_t intervals = d.rewind_steps / every + (d.rewind_steps % every == 0 ? 0 : 1);
   const std::int64_t needed = 1 + 2 * intervals;
   if (c.checkpoint.keep < needed) {
@@ -44,7 +46,7 @@ void check_rewinds(ConfigBinder& b, const RunConfig& c) {
   }
 }
 
-// Whether the path leads to the root folder, also by way of "..", "." or symbolic links.
+// Returns whether the path leads to the root folder, also through "..", "." or symbolic links.
 bool is_root(const std::filesystem::path& path) {
   std::error_code code;
   std::filesystem::path full = std::filesystem::weakly_canonical(path, code);
@@ -142,7 +144,7 @@ void check_evaluations(ConfigBinder& b, const RunConfig& c) {
   }
 }
 
-// Muon's matrices have to be whole on the rank that updates them.
+// Muon needs whole matrices on the rank that updates them.
 void check_optimizer(ConfigBinder& b, const RunConfig& c) {
   const ParallelConfig& p = c.parallel;
   if (c.optimizer.name == "muon" && (p.zero > 0 || p.tp.integer != 1)) {

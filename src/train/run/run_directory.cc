@@ -82,12 +82,12 @@ void RunDirectory::write_exit_reason(const ExitReason& reason) const noexcept {
         {"step", reason.step}, {"phase", reason.phase}, {"time", wall_clock_seconds()}};
     const std::string text =
         json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-    // O_EXCL decides who was first.
+    // O_EXCL makes sure that only the first rank succeeds.
     File file = File::create_new(root_ / "exit_reason.json");
     file.write(text.data(), static_cast<std::int64_t>(text.size()));
     file.close();
   } catch (const std::exception&) {
-    // Another rank was first, or the disk is gone; the message on stderr remains.
+    // Another rank was first, or the disk is gone. The message was also printed on stderr.
   }
 }
 

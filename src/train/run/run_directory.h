@@ -1,14 +1,14 @@
-// RunDirectory: the files of a run, and who writes them.
+// RunDirectory names the files of a run and writes some of them.
 //
-//   <run>/config.yaml            rank 0   resolved, with the origin of each value
-//   <run>/metrics.jsonl          rank 0   one object a logged step; appended to at resume
-//   <run>/logs/rank-00000.jsonl  each rank
-//   <run>/tensorboard/           rank 0   event files
-//   <run>/trace/rank-00000.json  each rank, with run.trace
-//   <run>/checkpoints/           all (io/checkpoint), unless checkpoint.dir says elsewhere
+//   <run>/config.yaml            rank 0      resolved, with the origin of each value
+//   <run>/metrics.jsonl          rank 0      one object per logged step; appended to at resume
+//   <run>/logs/rank-00000.jsonl  every rank
+//   <run>/tensorboard/           rank 0      event files
+//   <run>/trace/rank-00000.json  every rank  with run.trace
+//   <run>/checkpoints/           every rank  unless checkpoint.dir is set (io/checkpoint)
 //   <run>/exit_reason.json       the first rank that fails
-//   <run>/.lock                  held by rank 0 while the run lives
-//   <run>/DONE                   rank 0, when the last step is durable
+//   <run>/.lock                  rank 0      held while the run lives
+//   <run>/DONE                   rank 0      written when the last step is durable
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace trireme {
 
-// Why a process ended otherwise than by finishing.
+// Why a process ended without finishing the run.
 struct ExitReason {
   int code = 0;
   std::string kind;
@@ -32,9 +32,9 @@ struct ExitReason {
   std::string phase;
 };
 
-// What a rank is doing, for its exit reason. Owned by main(), kept up to date by the training loop.
+// What a rank is doing, for its exit reason. Owned by main() and updated by the training loop.
 struct RunStatus {
-  std::string phase = "start";  // "load", "train", "evaluate", "checkpoint"
+  std::string phase = "start";  // or "load", "train", "evaluate", "checkpoint", "generate"
   std::int64_t step = 0;
 };
 
@@ -50,24 +50,26 @@ class RunDirectory {
   std::filesystem::path tensorboard() const { return root_ / "tensorboard"; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
 
-  // Rank 0, before anyone else touches the directory: takes it for this process, makes the folders.
-  // PolicyError if another run has it. Hold the lock while running.
+  // Creates the folders and takes the run for this process. Rank 0 calls it before any other rank
+  // uses the run's folder, and holds the lock while it runs. Throws PolicyError if another run
+  // holds it.
   std::optional<FileLock> take() const;
-  // A finished run has no reason to have ended otherwise.
+  // Removes an exit reason that an earlier start has left; called when the run has finished.
   void forget_exit_reason() const;
-  // The step at which the run was finished, if it was.
+  // Returns the step at which the run was finished, if it was. Throws DataError if DONE is damaged.
   std::optional<std::int64_t> done_step() const;
   void mark_done(std::int64_t step) const;
-  // A run that goes on is not done.
+  // Removes DONE when the run continues.
   void clear_done() const;
-  // Keeps the first reason that any rank writes. Never throws: it is called on the way out.
+  // Writes the reason unless another rank has written one. Never throws, since it is called while
+  // the process exits.
   void write_exit_reason(const ExitReason& reason) const noexcept;
 
  private:
   std::filesystem::path root_;
 };
 
-// Seconds since the epoch, for records that people read; never for ordering.
+// Returns seconds since the epoch, for records that people read; nothing is ordered by it.
 double wall_clock_seconds();
 
 }  // namespace trireme
