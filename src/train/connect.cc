@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kMostTuningBytes = 1 << 20;
 
-// Rank 0 reads the table: the others need not see the file.
+// Only rank 0 reads the table; other ranks need not see the file.
 Tuning read_tuning(const std::filesystem::path& path, Communicator& control) {
   if (path.empty()) {
     return {};

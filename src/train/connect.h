@@ -9,14 +9,16 @@
 
 namespace trireme {
 
-// All ranks of a run, connected twice, so that neither kind of message queues behind the other.
+// All ranks of a run, connected twice, so that tensors and small messages do not wait for each
+// other.
 struct World {
-  std::unique_ptr<Communicator> data;     // tensors, in the order of streams
-  std::unique_ptr<Communicator> control;  // what lies in the host's memory: metadata, agreement,
-                                          // clocks, checkpoints
+  std::unique_ptr<Communicator> data;  // tensors, in the order of streams
+  // Metadata, agreement, clocks and checkpoints, in host memory.
+  std::unique_ptr<Communicator> control;
 };
 
-// As comm.backend and comm.tuning say, which rank 0 alone reads. Ends before the session.
+// Uses the backend and tuning table that comm.backend and comm.tuning name; only rank 0 reads the
+// table. The world must be destroyed before the session.
 World connect(const RunConfig& config, MpiSession& session, Log& log);
 
 }  // namespace trireme

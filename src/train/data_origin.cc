@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-// What is no number is the largest of all.
+// Orders losses; NaN counts as the largest.
 double rank_of(double loss) { return std::isnan(loss) ? HUGE_VAL : loss; }
 
 std::vector<std::size_t> largest_first(const std::vector<double>& losses) {
@@ -24,8 +24,8 @@ std::vector<std::size_t> largest_first(const std::vector<double>& losses) {
   return order;
 }
 
-// The document of a shard that holds this token: the last one that begins no later. A shard's table
-// is u64 [n_docs + 1], rising.
+// Returns the document that contains a token of the shard: the last one that begins at or before
+// it. The shard's table is u64 [n_docs + 1], in ascending order.
 std::int64_t document_of(const File& shard, const ShardEntry& entry, std::int64_t token) {
   std::int64_t low = 0;
   std::int64_t high = entry.n_docs;

@@ -1,5 +1,6 @@
-// Where the data of a step came from, for people: of the micro-batches whose loss was largest the
-// samples, their tokens in which shard, and the documents. Reads the shards' tables of documents.
+// Describes where the data of a step came from, for messages: for the micro-batches with the
+// largest losses, the samples, the shards and tokens in which they are, and the documents. Reads
+// the document tables of the shards.
 #pragma once
 
 #include <string>
@@ -11,9 +12,9 @@
 
 namespace trireme {
 
-// One line a micro-batch, at most `most`. batch: number of the global batch in the data order.
-// micro_losses: sum of the token losses of each micro-batch of it, nats. Not collective; a shard
-// that can't be read costs the names of its documents.
+// Returns at most `most` lines, one per micro-batch. `batch` is the number of the global batch in
+// the data order. micro_losses: sum of the token losses of each of its micro-batches, in nats. Not
+// collective. If a shard can't be read, only its documents remain unknown.
 std::vector<std::string> data_origin(const Dataset& dataset, const Sampler& sampler,
                                      const RunConfig& config, std::int64_t batch,
                                      const std::vector<double>& micro_losses, std::size_t most);

@@ -1,5 +1,5 @@
-// When this process's job will be ended, asked of Slurm before MPI starts: rank 0 alone asks, and
-// alone watches the clock.
+// Asks Slurm when the job of this process will end, before MPI starts. Only rank 0 asks, since only
+// rank 0 watches the clock.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,9 @@
 namespace trireme {
 
 struct JobEnd {
-  std::optional<std::chrono::steady_clock::time_point> time;  // none: no limit, or not known
-  std::string trouble;                                        // why it is not known
+  // Nothing if there is no limit or it is unknown.
+  std::optional<std::chrono::steady_clock::time_point> time;
+  std::string trouble;  // why it is unknown, or ""
 };
 
 JobEnd find_job_end(const EnvironmentLookup& environment);

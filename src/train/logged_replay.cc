@@ -25,15 +25,14 @@ struct Logged {
   double grad_norm = 0;
 };
 
-// What is no number was written as null.
+// Returns NaN for a value that was logged as null because it was not finite.
 double number_of(const nlohmann::json& line, const char* key) {
   const auto at = line.find(key);
   return at != line.end() && at->is_number() ? at->get<double>()
                                              : std::numeric_limits<double>::quiet_NaN();
 }
 
-// By the number of the step, of steps in (from, last]. Lines that a crash cut short are passed
-// over.
+// Returns the logged steps in (from, last], by step. Skips lines that a crash cut short.
 std::map<std::int64_t, Logged> read_logged(const std::filesystem::path& path, std::int64_t from,
                                            std::int64_t last) {
   std::map<std::int64_t, Logged> logged;
@@ -49,7 +48,8 @@ std::map<std::int64_t, Logged> read_logged(const std::filesystem::path& path, st
   return logged;
 }
 
-// What the run's newest checkpoint says; nothing of a run that has none. As rank 0 sees it.
+// Returns the counters of the run's newest checkpoint, or initial ones without a checkpoint, as
+// rank 0 reads them. Sets the step to the largest number.
 TrainingCounters newest_counters(const std::filesystem::path& folder, Communicator& world) {
   const std::string text = run_on_root(world, [&] {
     for (const StepFolder& step : list_steps(folder)) {
@@ -70,7 +70,7 @@ TrainingCounters newest_counters(const std::filesystem::path& folder, Communicat
   return counters;
 }
 
-// A value that both know as no number is the same, however it became none.
+// Two values that are not finite count as equal, since the log does not distinguish them.
 std::string difference_from(const Logged& logged, const StepResult& again) {
   const auto same_if_nan = [](double first, double value) {
     return std::isnan(first) && !std::isfinite(value) ? value : first;
@@ -80,7 +80,7 @@ std::string difference_from(const Logged& logged, const StepResult& again) {
       {0, again.loss, again.grad_norm, {}});
 }
 
-// The steps that a replay has logged lines for, and what came of them.
+// Replays steps and compares them with their logged lines.
 class Replay {
  public:
   Replay(const RunConfig& config, const TrainingHost& host, std::int64_t last);
@@ -94,9 +94,9 @@ class Replay {
   const TrainingHost& host_;
   std::int64_t last_;
   StartPoint start_;
-  std::map<std::int64_t, Logged> logged_;  // on rank 0
+  std::map<std::int64_t, Logged> logged_;  // filled on rank 0
   std::int64_t compared_ = 0;
-  std::int64_t reached_ = 0;  // the last step that was compared
+  std::int64_t reached_ = 0;  // the latest step that was compared
 };
 
 StartPoint required_start(const RunConfig& config, const TrainingHost& host, std::int64_t last) {
@@ -143,7 +143,7 @@ void Replay::run() {
   }
 }
 
-// Throws on every rank if the step has other bits than its line.
+// Throws on every rank if the step's bits differ from those of its line.
 void Replay::compare(std::int64_t step, const StepResult& again) {
   std::string differs;
   if (const auto found = logged_.find(step); found != logged_.end()) {

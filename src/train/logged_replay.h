@@ -1,6 +1,5 @@
-// A replay of what a run has logged: computes steps again from a checkpoint and compares their
-// losses and gradient norms, bit by bit, with metrics.jsonl. Saves nothing, logs no metrics.
-// Collective.
+// Replays logged steps of a run: computes them again from a checkpoint, and compares losses and
+// gradient norms with metrics.jsonl, bit by bit. Saves nothing and logs no metrics. Collective.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +8,9 @@
 
 namespace trireme {
 
-// Up to step `last`, from the newest checkpoint before it; from the seed if there is none. The
-// first step is done when 1 is the last. Says on stderr what came of it. DeviceError if a logged
-// step has other bits now; NotFound if none of these steps was logged.
+// Replays the steps up to `last`, counted from 1, from the newest checkpoint before it, or from the
+// seed if there is none. Logs the result. Throws DeviceError if a logged step now has other bits,
+// and NotFound if none of these steps was logged or no checkpoint has their data.
 void replay_logged(const RunConfig& config, const TrainingHost& host, std::int64_t last);
 
 }  // namespace trireme

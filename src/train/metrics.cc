@@ -21,7 +21,7 @@
 namespace trireme {
 namespace {
 
-// JSON knows no NaN and no infinity.
+// JSON has neither NaN nor infinity.
 nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
 }
@@ -72,14 +72,14 @@ std::vector<Scalar> scalars_of(const StepMetrics& m) {
   return scalars;
 }
 
-// The step of a line of metrics.jsonl; nothing for a line that a crash cut short.
+// Returns the step in a line of metrics.jsonl, or nothing for a line that a crash cut short.
 std::optional<std::int64_t> step_of(const nlohmann::json& line) {
   const auto at = line.is_object() ? line.find("step") : line.end();
   const bool is_step = line.is_object() && at != line.end() && at->is_number_integer();
   return is_step ? std::optional(at->get<std::int64_t>()) : std::nullopt;
 }
 
-// Lines beyond `step` belong to work that this start does again.
+// Removes the lines after `step`, since this start computes those steps again.
 void forget_steps_after(const std::filesystem::path& path, std::int64_t step) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) {
@@ -126,7 +126,7 @@ std::string plain_step_line(const StepMetrics& m, const MetricsPlan& plan) {
   if (m.val_loss) {
     line += fmt::format("  validation {:.4f}", *m.val_loss);
   }
-  // The evaluation of a step that an earlier start made comes without its times.
+  // The evaluation of a step that an earlier start computed has no times.
   if (std::isfinite(m.tokens_per_s)) {
     line += fmt::format("  {} tokens/s", format_count(m.tokens_per_s));
   }
@@ -164,7 +164,7 @@ struct MetricsLog::State {
     }
   }
 
-  // A failure to write metrics does not stop the training: it is reported once.
+  // Failures to open the files do not stop the training; each is reported once.
   template <class Open>
   void attempt(const char* what, Open open) {
     try {
@@ -179,7 +179,7 @@ struct MetricsLog::State {
   Log& log;
   MetricsPlan plan;
   Stopwatch watch;
-  ProgressLines lines_of_progress;  // where there is no bar
+  ProgressLines lines_of_progress;  // used if there is no bar
   std::optional<AppendFile> lines;
   std::optional<EventFile> events;
   std::optional<ProgressBar> bar;

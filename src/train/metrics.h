@@ -1,6 +1,6 @@
-// MetricsLog: what a run reports of each logged step: metrics.jsonl, TensorBoard scalars, a line on
+// MetricsLog writes the metrics of each logged step: metrics.jsonl, TensorBoard scalars, a line on
 // stderr (run.log_format), and a progress bar on a terminal. Rank 0 owns one; the main thread uses
-// it. A full disk never stops the training: lines that can't be written are counted and reported
+// it. A full disk does not stop the training: lines that can't be written are counted and reported
 // once. docs/metrics.md describes the fields.
 #pragma once
 
@@ -16,7 +16,8 @@ namespace trireme {
 
 class Log;
 
-// One logged step. Times cover the steps since the last logged one, as an average a step.
+// The metrics of one logged step. Times are averages per step over the steps since the last logged
+// one.
 struct StepMetrics {
   std::int64_t step = 0;
   std::int64_t global_batch = 0;  // sequences of this step
@@ -25,18 +26,18 @@ struct StepMetrics {
   double grad_norm = 0;
   double lr = 0;
   std::int64_t samples = 0;      // consumed so far
-  std::int64_t tokens = 0;       // seen so far
-  std::int64_t tokens_left = 0;  // of the steps to come
+  std::int64_t tokens = 0;       // in the samples consumed so far
+  std::int64_t tokens_left = 0;  // in the steps to come
   double tokens_per_s = 0;
   double step_ms = 0;
   double flops_per_s_a_rank = 0;  // model FLOPs, 6N + 6LCT, causal
-  double mfu = 0;                 // of the measured product rate of all ranks
+  double mfu = 0;                 // share of the measured speed of matrix products on all ranks
   double data_wait_ms = 0;
-  double comm_exposed_ms = 0;   // rank 0 waited for other replicas, as the next two for others
-  double tensor_wait_ms = 0;    // ranks of its tensor-parallel group
-  double pipeline_wait_ms = 0;  // stages of its pipeline
+  double comm_exposed_ms = 0;   // time in which rank 0 waited for other replicas
+  double tensor_wait_ms = 0;    // time in which rank 0 waited for its tensor-parallel group
+  double pipeline_wait_ms = 0;  // time in which rank 0 waited for other stages of its pipeline
   double checkpoint_stall_ms = 0;
-  std::int64_t memory_bytes = 0;  // resident, the largest of all ranks
+  std::int64_t memory_bytes = 0;  // resident memory of the rank that has most
   std::int64_t skipped_steps = 0;
   std::optional<double> val_loss;
 };
@@ -45,32 +46,34 @@ struct MetricsPlan {
   std::int64_t first_step = 0;  // steps done before this start
   std::int64_t last_step = 0;
   BatchSchedule batches = 1;
-  std::int64_t left_out = 0;     // batches that do not belong to any step
+  std::int64_t left_out = 0;     // global batches that were left out by rewinds
   std::string format = "plain";  // run.log_format
 
-  // Sequences of the batches before a step's, which the time left is estimated from.
+  // Returns the number of sequences in the batches of the first `step` steps and in those left out,
+  // from which the remaining time is estimated.
   std::int64_t samples_before(std::int64_t step) const { return batches.before(step + left_out); }
 };
 
-// The validation loss that metrics.jsonl holds of a step, NaN for null; nothing where it has none.
+// Returns the validation loss of a step in metrics.jsonl, NaN if it is null, or nothing if there is
+// none.
 std::optional<double> logged_validation_loss(const std::filesystem::path& metrics,
                                              std::int64_t step);
 
-// "step 40/2000  loss 4.1234  12.3k tokens/s  3m12s left  lr 6.0e-04  grad norm 0.93".
+// Returns "step 40/2000  loss 4.1234  12.3k tokens/s  3m12s left  lr 6.0e-04  grad norm 0.93".
 std::string plain_step_line(const StepMetrics& metrics, const MetricsPlan& plan);
-// The words and the order that log scrapers know from Megatron-LM.
+// Returns the line of Megatron-LM, with the words and the order that log scrapers expect.
 std::string megatron_step_line(const StepMetrics& metrics, const MetricsPlan& plan);
 
 class MetricsLog {
  public:
-  // Lines of metrics.jsonl beyond first_step are forgotten: their work is done again.
+  // Removes lines of metrics.jsonl after first_step, since those steps are computed again.
   MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& plan);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
 
   void write(const StepMetrics& metrics);
-  // A step is done: moves the progress bar, or logs a line now and then where there is none.
+  // Call after each step. Updates the progress bar, or sometimes logs a line if there is no bar.
   void tick(std::int64_t step);
   void finish();
 

@@ -9,10 +9,10 @@
 namespace trireme {
 namespace {
 
-// At most so much of the validation set is read at the start: a fraction of a second.
+// At most this part of the validation set is read at the start, which takes a fraction of a second.
 constexpr std::int64_t kCheckedBytes = std::int64_t{64} << 20;
 
-// Reads the first samples as an evaluation will, which compares their digests.
+// Reads the first samples as an evaluation will; the reads compare their digests.
 void check_first_samples(const Dataset& dataset, std::int64_t sequence, std::int64_t samples) {
   const SampleIndex index(dataset.manifest(), sequence);
   const std::int64_t sample_bytes = (sequence + 1) * dataset.manifest().token_bytes;
@@ -55,7 +55,8 @@ Dataset open_validation(const RunConfig& config, const Dataset& train, Communica
         dataset.folder().string(), describe(own), train.folder().string(), describe(trained)));
   }
   run_on_root(comm, [&] {
-    // A dataset of its own: the one that evaluates compares the digests again when it first reads.
+    // Use a separate Dataset, so that the one that evaluates compares the digests again at its
+    // first read.
     const Dataset checked(dataset.folder(), manifest_text(dataset.manifest()));
     check_first_samples(checked, config.data.sequence, config.train.eval_samples);
     return std::string();

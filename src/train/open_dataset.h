@@ -1,5 +1,5 @@
-// Opening a dataset on many ranks: rank 0 reads the manifest and looks at the files, the others get
-// its text; nobody else asks the file system for anything before the first sample.
+// Opens a dataset on many ranks: rank 0 reads the manifest and checks the files, and broadcasts its
+// text. Other ranks do not access the file system before they read the first sample.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace trireme {
 
-// Collective; every rank throws what rank 0 met. vocab: of the model; DataError if the dataset's
-// tokenizer has more.
+// Collective. Every rank throws the error that rank 0 met. `vocab` is that of the model; throws
+// DataError if the dataset's tokenizer has more ids.
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm);
 
-// The validation set of a run that trains on `train`. Collective. Beyond what open_dataset()
-// checks: DataError where the set holds no sample of data.sequence, or where the samples of an
-// evaluation are damaged (rank 0 reads the first 64 MiB of them); ConfigError where another
-// tokenizer made it.
+// Opens the validation set of a run that trains on `train`. Collective. In addition to the checks
+// of open_dataset(), throws DataError if the set holds no sample of data.sequence or if the samples
+// of an evaluation are damaged (rank 0 reads the first 64 MiB of them), and ConfigError if it was
+// made with another tokenizer.
 Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm);
 
 }  // namespace trireme

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kOftenSeconds = 30;
 constexpr double kSeldomSeconds = 600;
-constexpr double kBeginningSeconds = 600;  // for so long a line comes often
+constexpr double kBeginningSeconds = 600;  // time for which lines come often
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// ProgressLines: how far a run is and how long the rest will take, for logs: where a progress bar
-// can't be drawn. A pure function of the times that it is given. Rank 0 owns one; the main thread
-// uses it.
+// ProgressLines writes log lines with a run's progress and remaining time, where a progress bar
+// can't be drawn. It depends only on the times passed to it. Rank 0 owns one; the main thread uses
+// it.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,16 @@ namespace trireme {
 
 class ProgressLines {
  public:
-  // first_step: done before this start. Clocks are in seconds since any moment. work: of the steps
-  // before a step; empty where all are alike.
+  // `first_step` is the number of steps done before this start. `clock` is in seconds since any
+  // fixed moment. `work` returns the work of all steps before a step; if empty, all steps are
+  // alike.
   ProgressLines(std::int64_t first_step, std::int64_t last_step, double clock,
                 ProgressBar::Work work = {});
 
-  // A step is done. The line to log now, or nothing: one after the first step, then one whenever
-  // nothing was logged for 30 s, after ten minutes one every ten minutes.
+  // Call after each step. Returns the line to log now, or "". There is one after the first step,
+  // then one whenever nothing was logged for 30 s, and after ten minutes one every ten minutes.
   std::string after_step(std::int64_t step, double clock);
-  // Something else was logged about the step.
+  // Call when something else was logged about the step.
   void other_line(double clock) { last_line_ = clock; }
 
  private:

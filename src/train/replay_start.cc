@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-// Nothing where something else has written the manifest.
+// Returns nothing if the step has no valid manifest, or its counters are invalid.
 std::optional<TrainingCounters> known_counters(const StepFolder& step) {
   if (!step.manifest) {
     return std::nullopt;

@@ -1,5 +1,5 @@
-// Where the steps of a run can be computed again from, with the data that they had: a run that went
-// back has left data out, which the checkpoints from before it went back don't know of.
+// Finds the checkpoint from which steps of a run can be computed again with the data that they had.
+// A run that rewound has left out data, of which the checkpoints before the rewind know nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace trireme {
 
-// For steps up to `last` of the run that stands at `now`: the checkpoint of the largest step below
-// `last` whose data order is the run's up to there; the seed, where none is and no data was left
-// out before; else nothing. What rank 0 sees.
+// Returns where to start for steps up to `last` of the run that is at `now`: the checkpoint of the
+// largest step below `last` whose data order agrees with the run's; without one, the seed if no
+// data was left out before `last`; else nothing. Reads the folder; for one rank.
 std::optional<StartPoint> replay_start(const std::filesystem::path& folder,
                                        const TrainingCounters& now, std::int64_t last);
-// The same on all ranks. Collective.
+// Same, collective: rank 0 reads the folder, and all ranks return the same.
 std::optional<StartPoint> agreed_replay_start(Communicator& world,
                                               const std::filesystem::path& folder,
                                               const TrainingCounters& now, std::int64_t last);

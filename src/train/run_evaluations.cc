@@ -12,12 +12,12 @@ bool RunEvaluations::due() const {
   const TrainConfig& config = p_.config.train;
   const std::int64_t step = p_.counters.step;
   const bool periodic = config.eval_every > 0 && step % config.eval_every == 0;
-  // A run that ends because it skipped too many steps has no weights worth an evaluation.
+  // A run that ends because it skipped too many steps is not worth an evaluation.
   return !p_.config.data.validation.empty() && (periodic || step == config.steps) &&
          p_.counters.skipped_in_a_row <= config.max_skipped_steps;
 }
 
-// The same on all ranks. An evaluation that fails costs its own result and nothing else.
+// A failed evaluation does not end the run.
 double RunEvaluations::loss() {
   p_.enter("evaluate", p_.config.deadline.evaluate);
   const SpanTimer span(p_.engine.spans(), SpanKind::evaluation, "evaluation");
@@ -39,7 +39,7 @@ double RunEvaluations::loss() {
   }
 }
 
-// A step that is now among the best is saved, if it was not yet.
+// Saves the step if it is now among the best and was not saved yet.
 void RunEvaluations::settle(double loss) {
   ValidationHistory& history = p_.counters.validation;
   note_evaluation(history, {p_.counters.step, loss}, p_.config.checkpoint.keep_best,
@@ -53,7 +53,6 @@ void RunEvaluations::settle(double loss) {
   }
 }
 
-// Why the run ends here, or nothing. The same on all ranks and after every restart.
 std::string RunEvaluations::early_stop() const {
   const TrainConfig& config = p_.config.train;
   const ValidationHistory& history = p_.counters.validation;

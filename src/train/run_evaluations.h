@@ -1,7 +1,7 @@
-// RunEvaluations: when a run evaluates, and what follows from the result: best steps are saved and
-// kept, and a run that no longer improves ends. Every decision depends on the training counters and
-// the configuration alone, so all ranks and all restarts decide alike. Owned by the training loop;
-// borrows the parts. loss() and settle() are collective.
+// RunEvaluations decides when a run evaluates, and acts on the results: it saves and keeps the best
+// steps, and ends a run that no longer improves. Decisions depend only on the training counters and
+// the configuration, so that they are the same on all ranks and after every restart. Owned by the
+// training loop; the parts must outlive it. loss() and settle() are collective.
 #pragma once
 
 #include <string>
@@ -14,13 +14,14 @@ class RunEvaluations {
  public:
   explicit RunEvaluations(TrainingParts& parts) : p_(parts) {}
 
-  // Whether the step that was done last is to be evaluated.
+  // Returns whether the latest step is to be evaluated.
   bool due() const;
-  // Nats per token; NaN if the evaluation fails.
+  // Returns the validation loss in nats per token, or NaN if the evaluation fails. The same on all
+  // ranks.
   double loss();
-  // Enters the loss of the newest step into the counters.
+  // Records the loss of the latest step in the counters. Saves the step if it is among the best.
   void settle(double loss);
-  // Why the run ends here, or nothing.
+  // Returns why the run ends here, or "".
   std::string early_stop() const;
 
  private:

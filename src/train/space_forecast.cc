@@ -17,9 +17,9 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::int64_t kQuotaBlockBytes = 1024;  // quotactl(2)
+constexpr std::int64_t kQuotaBlockBytes = 1024;  // unit of limits in quotactl(2)
 
-// The folder, or the nearest above it that exists.
+// Returns the folder, or its nearest ancestor that exists.
 fs::path existing_folder(const fs::path& folder) {
   std::error_code ignored;
   fs::path path = fs::absolute(folder, ignored);
@@ -29,8 +29,8 @@ fs::path existing_folder(const fs::path& folder) {
   return path;
 }
 
-// What is left of one quota; nothing without one. File systems that keep their quotas elsewhere
-// (NFS, Lustre) answer with an error.
+// Returns what is left of one quota, or nothing if there is none. File systems that keep quotas
+// elsewhere (NFS, Lustre) return an error.
 std::optional<std::int64_t> quota_left(const fs::path& folder, int type, unsigned id) {
 #ifdef SYS_quotactl_fd
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -97,7 +97,7 @@ std::string SpaceForecast::lack(const std::string& folder) const {
 
 namespace {
 
-// How many steps are evaluated, the last one included.
+// Returns how many steps are evaluated, including the last one.
 std::int64_t evaluations_of(const RunConfig& config) {
   const std::int64_t every = config.train.eval_every;
   return config.data.validation.empty() ? 0
@@ -105,8 +105,8 @@ std::int64_t evaluations_of(const RunConfig& config) {
                                         : (config.train.steps + every - 1) / every;
 }
 
-// How many steps are evaluated but not saved unless they are among the best. `every`: steps between
-// saves, 0 for one at the end. The last step is always saved.
+// Returns how many steps are evaluated, but saved only if they are among the best. `every` is the
+// number of steps between saves, 0 if only the last step is saved. The last step is always saved.
 std::int64_t only_evaluated(const RunConfig& config, std::int64_t every) {
   const std::int64_t evaluations = evaluations_of(config);
   const std::int64_t before_last = config.train.steps - 1;
@@ -124,7 +124,7 @@ SpaceForecast forecast_space(const RunConfig& config) {
   const std::int64_t every = std::max<std::int64_t>(c.every.integer, c.every.is("auto") ? 1 : 0);
   const std::int64_t saves = every > 0 ? (steps + every - 1) / every : 1;
   SpaceForecast forecast;
-  // Muon's matrices have one state less.
+  // Muon has one state less for matrices, so that this is an upper limit.
   const std::int64_t numbers = 1 + config.optimizer.options().states();
   forecast.checkpoint_bytes = numbers * std::int64_t{sizeof(float)} * parameter_count(config.model);
   forecast.newest = std::min<std::int64_t>(c.keep + 1, saves);
@@ -150,7 +150,7 @@ SpaceForecast measured_space(const RunConfig& config) {
     forecast.free_bytes = free_bytes(folder);
     forecast.stored_bytes = bytes_of_steps(config.checkpoint_dir());
   } catch (const Error&) {
-    // A forecast is no reason to end; the first save says what is wrong.
+    // A failed forecast does not end the run; the first save will report the error.
   }
   return forecast;
 }

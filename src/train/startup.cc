@@ -15,10 +15,10 @@
 namespace trireme {
 namespace {
 
-// At most 78 columns wide, unless a host has a longer name.
+// Rows are at most 78 columns wide, unless a host has a longer name.
 constexpr const char* kRankRow = "{:>4}  {:<16} {:>7}  {:<12} {:>6} {:>4}  {:>7}  {}";
 
-// Whether a list of numbers as hwloc writes it names more than one.
+// Returns whether a list of numbers in hwloc's format contains more than one.
 bool names_several(const std::string& list) {
   return list.find_first_of(",-") != std::string::npos;
 }
@@ -103,7 +103,7 @@ void check_same_config(Communicator& world, const LoadedConfig& loaded) {
   for (const ResolvedKey& key : loaded.binder.resolved()) {
     own[key.key] = key.value.to_yaml();
   }
-  // A path may hold any bytes.
+  // Replaces invalid UTF-8, since a path may contain any bytes.
   const std::string text = own.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   own = nlohmann::json::parse(text);
   const auto roots = nlohmann::json::parse(broadcast_text(world, text, 0));

@@ -1,5 +1,5 @@
-// What a run says and checks before the first step: who the ranks are, whether they fit the cores,
-// whether they were asked for the same and compute alike. Collective.
+// What a run reports and checks before the first step: where the ranks are, whether they fit the
+// cores, and whether all have the same configuration, build and kernels.
 #pragma once
 
 #include <string>
@@ -12,35 +12,35 @@
 
 namespace trireme {
 
-// The first lines of a start: what is to be trained, and what comes before the first step. For
-// rank 0.
+// Logs the first lines of a start: what is trained, and what is done before the first step. Called
+// on rank 0.
 void announce_run(const RunConfig& config, int ranks, Log& log);
 
-// One line a rank: rank, host, process, cores, sockets, NUMA nodes, threads, kernels; one a host:
-// how it is built. Collective; the table is logged by rank 0, each rank notes its own line in its
-// own log. Warns where ranks oversubscribe cores or are spread over the memory of several NUMA
-// nodes.
+// Collective. Rank 0 logs a table with a line per rank (rank, host, process, cores, sockets, NUMA
+// nodes, threads, kernels) and a line per host with its hardware; every rank writes its own line to
+// its own log. Then calls warn_of_bindings().
 void log_ranks(const std::vector<RankPlace>& places, Communicator& world, int threads,
                std::string_view kernels, Log& log);
 
-// Warns of ranks that oversubscribe cores or may run far from their memory.
+// Warns if ranks oversubscribe cores, or are spread over several NUMA nodes of a shared host.
 void warn_of_bindings(const std::vector<RankPlace>& places, int threads, Log& log);
 
-// ConfigError where the files or the environment of the nodes give another configuration than rank
-// 0's: names the first key that differs. Collective, before anything that depends on a key.
+// Throws ConfigError if the files or the environment of a node give another configuration than that
+// of rank 0, and names the first key that differs. Collective; called before anything that depends
+// on a key.
 void check_same_config(Communicator& world, const LoadedConfig& loaded);
 
-// The same for the program itself: `build` says what was built, when and with what. In `fast` a
-// difference is only a warning.
+// Collective. Throws ConfigError if ranks run different builds of the program, or only warns if
+// `reproducibility` is "fast". `build` says what was built, when and with what.
 void check_same_build(Communicator& world, const std::string& build,
                       const std::string& reproducibility, Log& log);
 
-// ConfigError where ranks would compute with different kernels although the run promises bits that
-// don't depend on the rank.
+// Collective. Throws ConfigError if ranks have different kernels, unless `reproducibility` is
+// "fast".
 void check_same_kernels(Communicator& world, std::string_view kernels,
                         const std::string& reproducibility);
 
-// Warns if matrix products use fewer instructions than this processor has. Called by rank 0.
+// Warns if matrix products use fewer instructions than this processor has. Called on rank 0.
 void warn_of_lesser_instructions(std::string_view kernels, Log& log);
 
 }  // namespace trireme

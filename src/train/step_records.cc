@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// A NaN equals itself here.
+// A NaN equals a NaN with the same bits.
 bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }

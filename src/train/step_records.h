@@ -1,6 +1,6 @@
-// StepRecords: the bits of the latest steps, to be compared when they are computed again: the loss
-// and norm that all ranks know, and what this rank alone has computed. Owned by the training; one
-// thread; 16 bytes a micro-batch and step.
+// StepRecords keeps the bits of the latest steps, to compare them when the steps are computed
+// again: loss and gradient norm, which all ranks have, and the results of this rank alone. Owned by
+// Recovery; used by one thread. Takes 16 bytes per micro-batch and step.
 #pragma once
 
 #include <deque>
@@ -11,32 +11,33 @@
 namespace trireme {
 
 struct StepRecord {
-  std::int64_t step = 0;  // the steps done before it
+  std::int64_t step = 0;  // number of steps done before it
   double loss = 0;
   double grad_norm = 0;
   MicroBatchBits bits;
 };
 
-// What differs, bit by bit, of what this rank computed, as "the loss of micro-batch 3 was 1.5 and
-// is 1.25"; empty if nothing does. numbers: of the micro-batches within the global batch.
+// Returns the first difference, bit by bit, between what this rank computed both times, as "the
+// loss of micro-batch 3 was 1.5 and is now 1.25", or "". `numbers` are those of the micro-batches
+// within the global batch.
 std::string difference(const StepRecord& first, const StepRecord& again,
                        const std::vector<std::int64_t>& numbers);
-// The same of what all ranks know.
+// Same, for the values that all ranks have.
 std::string difference_of_sums(const StepRecord& first, const StepRecord& again);
 
 class StepRecords {
  public:
-  // most: steps that are kept, the newest ones; 0: none.
+  // Keeps the latest `most` steps; 0 means none.
   explicit StepRecords(std::int64_t most) : most_(most) {}
 
-  // In place of an older record of the same step, and of those behind it.
+  // Adds a record, which replaces older records of the same step and later ones.
   void add(StepRecord record);
-  // Null if the step is not known.
+  // Returns nullptr if there is no record of the step.
   const StepRecord* find(std::int64_t step) const;
 
  private:
   std::int64_t most_;
-  std::deque<StepRecord> records_;  // of rising steps
+  std::deque<StepRecord> records_;  // in ascending order of steps
 };
 
 }  // namespace trireme

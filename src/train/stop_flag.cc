@@ -10,7 +10,7 @@ namespace trireme {
 namespace {
 
 constexpr std::array kSignals = {SIGTERM, SIGUSR1, SIGUSR2, SIGINT};
-// Signals belong to the process: this is the one variable that can't be an argument.
+// A signal handler has no arguments of ours, so this must be a global variable.
 std::atomic<int> received{0};
 std::array<struct sigaction, kSignals.size()> previous;
 

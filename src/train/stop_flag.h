@@ -1,20 +1,20 @@
-// StopFlag: notes that the job is asked to stop (SIGTERM, SIGUSR1, SIGUSR2, SIGINT). The handlers
-// set an atomic and nothing else; the training loop asks at every step boundary, where all ranks
-// agree. One per process, alive as long as signals may arrive; a second SIGINT ends the process at
-// once.
+// StopFlag records that the job was asked to stop (SIGTERM, SIGUSR1, SIGUSR2, SIGINT). The handlers
+// only set an atomic; the training loop reads it at every step boundary, where all ranks agree.
+// There is one per process, which must live as long as signals may arrive. A second SIGINT ends the
+// process at once.
 #pragma once
 
 namespace trireme {
 
 class StopFlag {
  public:
-  // Installs the handlers; the destructor puts the old ones back.
+  // Installs the handlers; the destructor restores the old ones.
   StopFlag();
   ~StopFlag();
   StopFlag(const StopFlag&) = delete;
   StopFlag& operator=(const StopFlag&) = delete;
 
-  // The signal that came first, or 0.
+  // Returns the signal that came first, or 0.
   int signal() const;
 };
 

@@ -1,11 +1,11 @@
-// TimeLimit: when a run has to save and leave because its job is about to end. Before each step the
-// loop asks whether one more step, and then a save, may still fit; how long those take is measured
-// as the run goes. A value of the training loop; its thread.
+// TimeLimit decides when a run must save and exit because its job is about to end. Before each
+// step, the training loop asks whether one more step and then a save may still fit; how long these
+// take is measured during the run. A plain value, used by the loop's thread.
 //
-//   margin = 2 x longest time between two questions + 2 x longest save + 30 s
+//   margin = 2 x longest time between two calls of reached() + 2 x longest save + 30 s
 //
-// (evaluations and stalls of saves lie between questions). A save that nobody has measured yet is
-// taken to run at 100 MB/s. `run.stop_before_end` replaces all of that by a number.
+// Evaluations and stalls of saves happen between calls and are included. Before the first save, a
+// speed of 100 MB/s is assumed. If run.stop_before_end is a number, it replaces the margin.
 #pragma once
 
 #include <chrono>
@@ -15,21 +15,21 @@
 
 namespace trireme {
 
-// Stands for the time limit where a signal's number is expected.
+// Represents the time limit where a signal number is expected.
 inline constexpr int kTimeLimitSignal = SIGXCPU;
 
 class TimeLimit {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Never.
+  // A limit that is never reached.
   TimeLimit() = default;
-  // end: of the job. margin_seconds: fixed, if given.
+  // `end` is the end of the job. `margin_seconds`, if given, replaces the computed margin.
   TimeLimit(Clock::time_point end, std::optional<double> margin_seconds)
       : end_(end), fixed_(margin_seconds) {}
 
-  // At a step's end. save_seconds: of the longest save so far, 0: none was measured;
-  // save_bytes: of this rank.
+  // Call before each step. `save_seconds` is the duration of the longest save so far, or 0 if there
+  // was none; `save_bytes` is the size of this rank's part of a save.
   bool reached(Clock::time_point now, double save_seconds, std::int64_t save_bytes);
   double margin_seconds(double save_seconds, std::int64_t save_bytes) const;
 

@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-// Texts are token ids in decimal.
+// A tokenizer whose texts are token ids in decimal.
 class IdTokenizer final : public Tokenizer {
  public:
   explicit IdTokenizer(std::int64_t vocab) : vocab_(vocab) {}
@@ -20,7 +20,7 @@ class IdTokenizer final : public Tokenizer {
   std::string name() const override { return "ids"; }
   std::string digest() const override { return sha256_hex(fmt::format("ids {}", vocab_)); }
   std::int64_t vocab() const override { return vocab_; }
-  // Which id ends a document is unknown: none does.
+  // No id ends a document, since the tokenizer is unknown.
   std::int32_t end_of_document() const override { return -1; }
   double bytes_per_token() const override { return 6; }
 

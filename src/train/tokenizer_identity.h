@@ -1,5 +1,6 @@
-// TokenizerIdentity: which tokenizer made the tokens of a dataset, or those that a model was
-// trained on. Token ids of one tokenizer mean nothing to a model of another. A value.
+// TokenizerIdentity says which tokenizer made the tokens of a dataset, or those on which a model
+// was trained. Token ids of one tokenizer are meaningless to a model trained with another. A plain
+// value.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +16,25 @@ namespace trireme {
 
 struct TokenizerIdentity {
   std::string name;
-  std::int64_t vocab = 0;  // 0: unknown
-  std::string digest;      // empty: unknown
+  std::int64_t vocab = 0;  // 0 means unknown
+  std::string digest;      // empty means unknown
 };
 
 TokenizerIdentity tokenizer_of(const DatasetManifest& manifest);
 
-// In the part of a checkpoint's manifest that is free for the run. Checkpoints of older versions
-// hold the name alone.
+// Write to, and read from, the `extra` part of a checkpoint's manifest. Checkpoints of older
+// versions contain only the name.
 void put_tokenizer(const TokenizerIdentity& tokenizer, nlohmann::json& extra);
 TokenizerIdentity tokenizer_from_extra(const nlohmann::json& extra);
 
-// By digest; by name where a digest is unknown.
+// Compares the digests, or the names if a digest is unknown.
 bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b);
-// "'gpt2' (50257 ids, 0123456789ab)"
+// Returns "'gpt2' (50257 ids, 0123456789ab)".
 std::string describe(const TokenizerIdentity& tokenizer);
 
-// Encodes and decodes for a model. ids: texts are token ids in decimal, as "464 3290", whatever the
-// tokenizer is. ConfigError if the tokenizer is none of this program's and ids is false.
+// Returns a tokenizer that encodes and decodes for a model. If `ids`, its texts are token ids in
+// decimal, such as "464 3290", whatever the model's tokenizer is. Otherwise throws ConfigError if
+// the program does not have the tokenizer.
 std::unique_ptr<Tokenizer> tokenizer_for(const TokenizerIdentity& tokenizer, std::int64_t vocab,
                                          bool ids);
 

@@ -31,13 +31,13 @@ struct Window {
   double checkpoint_stall_ms = 0;
 };
 
-// How the steps from somewhere on ended.
+// How a Loop ended.
 struct LoopEnd {
   TrainingOutcome outcome;
-  std::optional<StepResult> failed;  // the step that broke off
+  std::optional<StepResult> failed;  // the step that broke off, if any
 };
 
-// The steps from where the parts stand.
+// Executes steps, from the state of the parts.
 class Loop {
  public:
   Loop(TrainingParts& parts, StepRecords& records) : p_(parts), records_(records) {}
@@ -64,7 +64,7 @@ class Loop {
   StepRecords& records_;
   RunEvaluations evaluations_{p_};
   Window window_;
-  bool stood_out_ = false;  // the step before
+  bool stood_out_ = false;  // whether the previous step stood out
   bool told_grace_ = false;
 };
 
@@ -82,7 +82,8 @@ LoopEnd Loop::run() {
       return {outcome, result};
     }
     outcome.stop_signal = result.stop_signal;
-    // A step is saved before it is evaluated: whatever an evaluation meets, the weights are safe.
+    // Save a step before evaluating it, so that the weights are safe whatever happens in the
+    // evaluation.
     const bool evaluates = evaluations_.due();
     if (evaluates) {
       p_.counters.validation.pending = {result.loss, result.grad_norm};
@@ -127,7 +128,8 @@ StepResult Loop::one_step() {
   return result;
 }
 
-// What stands out for many steps is told once.
+// Logs the judgement of a step. Of consecutive steps that stand out with a warning, only the first
+// is logged.
 void Loop::tell_judgement(std::int64_t step, const StepResult& result) {
   const Judgement& judgement = result.judgement;
   const bool told = std::exchange(stood_out_, judgement.response == Response::warn);
@@ -155,8 +157,8 @@ void Loop::tell_judgement(std::int64_t step, const StepResult& result) {
   p_.host.log.warning(fmt::format("step {}: {}: {}", step, judgement.what, follows));
 }
 
-// What ends the run after this step, or 0. Rank 0 watches the clock for all: the step's exchange
-// tells them.
+// Returns the signal that ends the run after this step, or 0. Only rank 0 watches the time limit;
+// the exchange at the end of the step passes it to the other ranks.
 int Loop::stop_signal() {
   const int signal = p_.host.stop.signal();
   TimeLimit& limit = p_.host.limit;
@@ -171,7 +173,8 @@ int Loop::stop_signal() {
   return kTimeLimitSignal;
 }
 
-// All ranks find the same. What is being saved is still worth having.
+// Ends the run after too many skipped steps, on all ranks alike, but lets a save in progress finish
+// first.
 void Loop::check_skipped(const StepResult& result) {
   if (p_.counters.skipped_in_a_row <= p_.config.train.max_skipped_steps) {
     return;
@@ -188,7 +191,8 @@ void Loop::check_skipped(const StepResult& result) {
       counted(p_.counters.skipped_in_a_row, "time")));
 }
 
-// A stop is heard at the end of a step, which may come after mpirun has killed the ranks.
+// Warns if a step and a save take longer than mpirun's delay between Ctrl-C and killing the ranks:
+// a request to stop takes effect only at the end of a step.
 void Loop::compare_with_grace(double step_seconds) {
   const double grace = seconds_until_killed(process_environment());
   const double needed = step_seconds + p_.checkpoints->longest_save_seconds();
@@ -222,7 +226,7 @@ void Loop::watch_stragglers(const StepResult& result) {
   }
 }
 
-// Before a save as well: what is saved had better be sound.
+// Also compares before a save, so that no corrupt step is saved.
 void Loop::compare_if_due(bool stopping) {
   const std::int64_t every = p_.config.train.compare_every;
   const std::int64_t step = p_.counters.step;
@@ -275,8 +279,8 @@ StepMetrics Loop::metrics_of(const StepResult& result) const {
   return m;
 }
 
-// metrics: of the step that was done last. A job that is asked to stop may have seconds left: it
-// leaves the evaluation to the start that goes on, unless this was the last step.
+// `metrics` are those of the latest step. A job that was asked to stop may have only seconds left:
+// unless this was the last step, the evaluation is left to the next start.
 void Loop::evaluate(StepMetrics metrics, bool stopping) {
   const bool now = !stopping || p_.counters.step == p_.config.train.steps;
   if (now) {
@@ -291,8 +295,9 @@ void Loop::evaluate(StepMetrics metrics, bool stopping) {
   }
 }
 
-// An earlier start saved this step and ended before it was evaluated, or soon after. Its line in
-// metrics.jsonl is there only if it holds the evaluation (TrainingParts::make_metrics).
+// Evaluates the step from which the run resumed, if an earlier start saved it but ended before or
+// soon after its evaluation. metrics.jsonl has a line for it only if that contains the evaluation
+// (TrainingParts::make_metrics).
 void Loop::make_up_evaluation() {
   const std::optional<PendingEvaluation> pending = p_.counters.validation.pending;
   if (!pending || p_.config.data.validation.empty()) {

@@ -1,6 +1,6 @@
-// Training: a run from its configuration to its last step: builds all parts (training_parts.h),
-// resumes, loops, saves, and stops when asked. Everything that is collective happens there, in one
-// order on every rank. One a process, used by the main thread.
+// Training executes a run from its configuration to its last step: it builds all parts
+// (training_parts.h), resumes, loops, saves, and stops when asked. All collective calls of a run
+// happen here, in the same order on every rank. There is one per process, used by the main thread.
 #pragma once
 
 #include <memory>
@@ -21,32 +21,32 @@
 namespace trireme {
 
 struct TrainingOutcome {
-  std::int64_t step = 0;  // the last one done
+  std::int64_t step = 0;  // the latest step done
   bool finished = false;
-  int stop_signal = 0;          // what ended it early
-  std::string early_stop = {};  // why train.early_stop ended it before train.steps; else empty
+  int stop_signal = 0;          // the signal that ended it early, or 0
+  std::string early_stop = {};  // why train.early_stop ended it before train.steps, or ""
 };
 
-// What the training borrows for its life.
+// What Training borrows; all of it must outlive Training.
 struct TrainingHost {
-  Communicator& world;                   // all ranks, for messages of the host
+  Communicator& world;                   // all ranks, for small messages in host memory
   Communicator& data;                    // all ranks, for tensors
   const std::vector<RankPlace>& places;  // by rank
-  FlightRecorder& recorder;              // this rank's
+  FlightRecorder& recorder;              // of this rank
   Log& log;
   const StopFlag& stop;
   RunStatus& status;
-  NodeMemory node = {};              // that outlives this rank; none: no checkpoints in memory
-  double mtbf_hours = 0;             // between failures, as the launcher has seen; 0: unknown
-  TimeLimit limit = {};              // rank 0's
-  ProgressPage* progress = nullptr;  // for who watches from outside; null: nobody does
+  NodeMemory node = {};   // outlives this rank; if empty, no checkpoints in memory
+  double mtbf_hours = 0;  // time between failures that the launcher observed; 0 means unknown
+  TimeLimit limit = {};   // used on rank 0
+  ProgressPage* progress = nullptr;  // shows progress to the launcher; null without one
 };
 
 struct TrainingParts;
 
 class Training {
  public:
-  // Reads manifests, builds the model, takes the checkpoint folder's lock and resumes. Collective.
+  // Collective. Reads manifests, builds the model, takes the checkpoint folder's lock and resumes.
   Training(const RunConfig& config, const TrainingHost& host);
   ~Training();
   Training(const Training&) = delete;
