@@ -1,6 +1,6 @@
-// ProgressLines writes log lines with a run's progress and remaining time, where a progress bar
-// can't be drawn. It depends only on the times passed to it. Rank 0 owns one; the main thread uses
-// it.
+// ProgressLines decides when to log a run's progress and remaining time, and words the line, where
+// a progress bar can't be drawn. It depends only on the times passed to it. Rank 0 owns one; the
+// main thread uses it.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ class MemorySlot {
 
   // Renames the file; the mapping remains valid. Returns false if the file was removed.
   bool move_to(const std::filesystem::path& file);
-  // Sets the file's name after another rank has renamed its folder.
+  // Sets the file's name after its folder was renamed.
   void found_at(std::filesystem::path file) { file_ = std::move(file); }
   // Frees the memory and deletes the file.
   void remove();
