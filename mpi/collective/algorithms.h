@@ -1,11 +1,10 @@
-// Algorithms: how a group runs its collective operations. Made by a transport for its group; used
-// by whichever thread drives the group's OperationQueue, one operation at a time. Each call works
-// in place on `data` as the function of Communicator of the same name, unless its name says
-// otherwise, and returns when the result
-// is there and no buffer of this rank is read by others any more (transfers of the exchange may
-// still be under way: the operation ends when they have settled).
+// Algorithms runs the collective operations of a group. A transport makes it for its group;
+// whichever thread drives the group's OperationQueue uses it, one operation at a time. Each call
+// works in place on `data` like the function of Communicator of the same name, unless its name says
+// otherwise. It returns when the result is complete and no other rank reads this rank's buffers any
+// more, except through transfers of the exchange; the operation ends when these have settled.
 //
-// Every implementation adds in tree order (communicator.h), unless the group was made for
+// Every implementation adds in tree order (communicator.h), unless the label of the operation says
 // SumOrder::any.
 #pragma once
 
@@ -16,7 +15,7 @@
 
 namespace trireme {
 
-// Blocks for and from each rank, packed in rank order; counts in elements, one a rank.
+// Blocks to and from each rank, packed in rank order. Counts are in elements, one per rank.
 struct AllToAll {
   ConstView send;
   std::span<const std::int64_t> send_counts;
@@ -28,7 +27,7 @@ class Algorithms {
  public:
   virtual ~Algorithms() = default;
   virtual void all_reduce(Exchange& exchange, View data, ReduceOp op) = 0;
-  // From one buffer into another. As it stands here: a copy, then all_reduce in place.
+  // Reduces from one buffer into another. The default copies, and then calls all_reduce in place.
   virtual void all_reduce_into(Exchange& exchange, ConstView from, View into, ReduceOp op);
   virtual void reduce_scatter(Exchange& exchange, View data, ReduceOp op) = 0;
   virtual void all_gather(Exchange& exchange, View data) = 0;
@@ -37,7 +36,7 @@ class Algorithms {
   virtual void barrier(Exchange& exchange) = 0;
 };
 
-// The algorithms of collectives.h, over nothing but transfers: for any transport.
+// Returns the algorithms of collectives.h, which need only transfers and so work on any transport.
 std::unique_ptr<Algorithms> make_transfer_algorithms();
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-// all_to_all over transfers (collectives.h).
+// Implements all_to_all over transfers (collectives.h).
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -33,7 +33,7 @@ class Blocks {
 
 std::int64_t inlined(std::int64_t bytes) { return bytes <= kInlineBytes ? bytes : 0; }
 
-// The label's bytes are those of the block here: both ends know them.
+// The label's `bytes` is the size of the block here, which both ends know.
 void send_first(Exchange& exchange, std::byte* at, const ConstView& block, int to) {
   OperationLabel label = exchange.label();
   label.bytes = block.bytes();
@@ -57,8 +57,8 @@ void check_first(const Exchange& exchange, const std::byte* at, const View& bloc
 
 }  // namespace
 
-// Rank r gives to r + d and takes from r - d, for d = 1, 2, ...: no rank is asked by all at once.
-// After the greeting all first messages are those of an all_to_all and fit their slots.
+// In step d, rank r sends to r + d and receives from r - d, so that the ranks do not all send to
+// the same one. After the greeting, all first messages belong to an all_to_all and fit their slots.
 void run_all_to_all(Exchange& exchange, Scratch& scratch, const AllToAll& all) {
   greet(exchange, scratch);
   const Blocks blocks(all);

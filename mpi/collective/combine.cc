@@ -18,7 +18,7 @@ T sum_of(T a, T b) {
   }
 }
 
-// `a != a` is a NaN; one in b loses no comparison and stays too.
+// If a is a NaN, `a != a` selects it; if b is a NaN, the comparison is false and selects b.
 template <class T>
 T max_of(T a, T b) {
   return a > b || a != a ? a : b;
@@ -57,7 +57,7 @@ void combine_view(const View& into, const void* other, ReduceOp op) {
 }  // namespace
 
 void combine(const View& into, const void* other, ReduceOp op) {
-  restore_floating_point();  // a library may have changed it in whichever thread drives
+  restore_floating_point();  // a library may have changed it on this thread
   switch (into.dtype) {
     case DType::f32:
       return combine_view<float>(into, other, op);

@@ -116,7 +116,7 @@ void Exchange::check_deadline(const std::function<std::string()>& still_waiting)
   }
 }
 
-// Asks the others, which takes seconds.
+// Asks the other ranks, which takes seconds.
 std::string Exchange::describe_hang(bool here, const std::string& still_waiting) const {
   const std::string limit = format_seconds(std::chrono::duration<double>(limit_).count());
   const std::string late =
@@ -147,7 +147,7 @@ std::string Exchange::describe_awaited(const std::vector<int>& ranks) const {
   return text;
 }
 
-// One phrase a peer and direction, in the order of the transfers.
+// Returns one phrase per peer and direction, in the order of the transfers.
 std::string Exchange::describe_transfers() const {
   std::string text;
   std::vector<std::pair<int, bool>> seen;

@@ -40,7 +40,8 @@ std::optional<OperationLabel> read_greeting(const std::byte* at) {
                         header.root, header.number, header.bytes};
 }
 
-// What an earlier operation left in the memory must not look like a greeting.
+// Clears the magic number, so that a greeting of an earlier operation in this memory is not
+// mistaken for this one's.
 TransferId recv_greeting(Exchange& exchange, std::byte* at, std::int64_t bytes, int from) {
   std::memset(at, 0, sizeof(kMagic));
   return exchange.recv_of_any_length(at, bytes, kFirstMessageBytes, from);

@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-// Segments under way at a time: enough for the next one to travel while one is added.
+// Number of segments under way at a time: enough for the next one to travel while one is added.
 constexpr std::size_t kWindow = 4;
 
 struct Range {
@@ -23,8 +23,8 @@ int reversed(int rank, int size) {
   return result;
 }
 
-// The elements of the blocks of all ranks that agree with `rank` in the bits below `stride`, as
-// ascending ranges of at most a segment.
+// Returns the elements of the blocks of all ranks that agree with `rank` in the bits below
+// `stride`, as ascending ranges of at most one segment.
 std::vector<Range> segments_of(const View& data, int size, int rank, int stride, BlockOrder order) {
   std::vector<std::int64_t> blocks;
   for (int owner = rank % stride; owner < size; owner += stride) {

@@ -34,7 +34,7 @@ TreePlace place_in_tree(int rank, int size) {
 
 void reduce_up(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op) {
   TreePlace place = place_in_tree(exchange.rank(), exchange.size());
-  // The smallest subtree is the innermost sum.
+  // The smallest subtree is the innermost sum, so it comes first.
   std::reverse(place.children.begin(), place.children.end());
   const auto slots = static_cast<std::int64_t>(place.children.size());
   std::byte* const received = scratch.bytes(slots * kSegmentBytes);

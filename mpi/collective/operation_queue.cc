@@ -11,18 +11,21 @@
 namespace trireme {
 namespace {
 
-// How long an operation that starts when it is waited for may lie there without being waited for.
+// The longest time that an operation with Start::when_waited_for is queued if no caller waits for
+// it.
 constexpr std::chrono::milliseconds kRound{10};
 
-// Sleeps of tens of microseconds need a finer timer than the default slack of 50.
+// Sets the timer slack to 1 us, because the default of 50 us is too long for sleeps of tens of
+// microseconds.
 void prepare_thread() {
   restore_floating_point();
   ::pthread_setname_np(::pthread_self(), "trireme-comm");
   (void)::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
 }
 
-// The time as of the kernel's last tick, some milliseconds ago: for operations that last less than
-// it takes to ask for the precise one. Of the same clock as steady_clock.
+// Returns the time of the kernel's last tick, which is up to some milliseconds old, on the same
+// clock as steady_clock. It is cheaper to read than the precise time, which matters for the
+// smallest operations.
 Exchange::Clock::time_point coarse_now() {
   timespec time{};
   (void)::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
@@ -41,11 +44,12 @@ class OperationQueue::Operation : public Pending::Operation {
     }
   }
 
-  // The queue is there as long as an operation is unfinished: it fails them when it ends.
+  // The queue exists while the operation is unfinished, because its destructor fails all unfinished
+  // operations.
   void wait() override {
     if (!is_done()) {
       queue_.help(*this);
-      restore_floating_point();  // the caller computes next
+      restore_floating_point();  // the caller computes next, and the transport may have changed it
     }
     if (error_ != nullptr) {
       std::rethrow_exception(error_);
@@ -60,7 +64,7 @@ class OperationQueue::Operation : public Pending::Operation {
     }
   }
 
-  // The driver's part.
+  // The next three functions are called by the driver.
   void start() {
     const auto begin = now();
     exchange_.begin(begin);
@@ -161,7 +165,7 @@ void OperationQueue::round(std::unique_lock<std::mutex>& lock) noexcept {
   lock.lock();
 }
 
-// Also called between the polls of the body that runs.
+// Also called while a body waits, between its polls.
 void OperationQueue::settle_started() {
   check_given_up();
   for (std::size_t i = 0; i < started_.size();) {
@@ -199,8 +203,8 @@ void OperationQueue::fail(const std::exception_ptr& error) noexcept {
   }
 }
 
-// The progress thread. What is under way is looked after in ever rarer rounds, with the seat free
-// in between for a caller that waits.
+// Runs on the progress thread. It checks on the operations under way ever more rarely, and leaves
+// the seat in between, so that a caller that waits can take it.
 void OperationQueue::run() {
   prepare_thread();
   Backoff backoff(transport_);
@@ -221,7 +225,7 @@ void OperationQueue::run() {
   }
 }
 
-// Returns when the operation has finished.
+// Drives the queue, or waits while another thread does, until the operation has finished.
 void OperationQueue::help(const Operation& operation) {
   std::unique_lock lock(mutex_);
   while (!operation.is_done()) {

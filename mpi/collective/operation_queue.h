@@ -1,9 +1,10 @@
-// OperationQueue: runs the operations of one communicator in order. Whoever drives the queue runs
-// them: its own progress thread, while the caller computes, or a caller that waits anyway and so
-// spares the switch to that thread. One thread drives at a time. An operation's body may leave
-// transfers under way (a send or recv does nothing else): the next operation starts, and the
-// operation ends when they have finished. After an error everything under way and everything later
-// fails with it. Pushed to by one thread; Pendings may be waited for on any.
+// OperationQueue runs the operations of one communicator in order. They run on the thread that
+// drives the queue: its own progress thread, while the caller computes, or a caller that waits
+// anyway, which avoids a switch to that thread. One thread drives at a time: it holds the seat. An
+// operation's body may leave transfers under way (a send or recv does nothing else); then the next
+// operation starts, and the first ends when its transfers have finished. After an error, all
+// operations under way and all later ones fail with it. One thread may push; any thread may wait
+// for a Pending.
 #pragma once
 
 #include <atomic>
@@ -22,33 +23,34 @@ class OperationQueue {
  public:
   using Body = std::function<void(Exchange&)>;
 
-  // When an operation starts, if nothing stands before it.
+  // Says when and where an operation starts if none is queued before it.
   enum class Start {
-    at_once,         // on the caller's thread: a body that does not wait
-    in_background,   // on the progress thread, or on a caller's that waits
-    when_waited_for  // on the waiting caller's thread, or on the progress thread's next round
+    at_once,         // on the caller's thread, for bodies that do not wait
+    in_background,   // on the progress thread, or on that of a caller that waits
+    when_waited_for  // on the waiting caller's thread, or in the progress thread's next round
   };
 
-  // The transport outlives the queue, and so does the watch, where there is one.
+  // The transport and the watch outlive the queue. The watch may be null.
   explicit OperationQueue(Transport& transport, GroupWatch* watch = nullptr)
       : transport_(transport), watch_(watch) {}
-  // Gives up what has not finished.
+  // Gives up all operations that have not finished.
   ~OperationQueue();
   OperationQueue(const OperationQueue&) = delete;
   OperationQueue& operator=(const OperationQueue&) = delete;
 
-  // Gives the operation its number.
+  // Numbers the operation and queues it.
   Pending push(OperationLabel label, Exchange::Clock::duration limit, Start start, Body body);
 
  private:
   class Operation;
   using OperationPtr = std::shared_ptr<Operation>;
 
-  // The seat: taken with the lock held, used without it. Leaving wakes whoever has work to do.
+  // Takes or leaves the seat; the lock is held. The driver works without the lock. Leaving the seat
+  // wakes the threads that have work to do.
   bool take_seat(const std::unique_lock<std::mutex>& lock);
   void leave_seat(const std::unique_lock<std::mutex>& lock);
-  // One round in the seat: starts the next operation, looks after those under way. The lock is
-  // held before and after, not in between.
+  // Starts the next operation and checks on those under way. The caller holds the seat and the
+  // lock; the lock is released in between.
   void round(std::unique_lock<std::mutex>& lock) noexcept;
   void settle_started();
   void check_given_up() const;
@@ -63,19 +65,19 @@ class OperationQueue {
   GroupWatch* watch_;
   std::thread thread_;
 
-  std::mutex mutex_;  // guards the next five
+  std::mutex mutex_;  // guards the next five members
   std::condition_variable changed_;
   std::deque<OperationPtr> waiting_;
   std::exception_ptr failure_;
-  bool driven_ = false;           // somebody sits in the seat
-  bool busy_ = false;             // transfers were under way when the seat was left
-  std::atomic<int> helpers_ = 0;  // callers that sleep until an operation or the seat is theirs
+  bool driven_ = false;           // whether a thread holds the seat
+  bool busy_ = false;             // whether transfers were under way when the seat was left
+  std::atomic<int> helpers_ = 0;  // number of callers that sleep in help()
   std::atomic<bool> given_up_ = false;
 
-  std::int64_t collectives_ = 0;       // the caller's: numbers given out
-  std::int64_t transfers_ = 0;         // likewise, of sends and receives
-  OperationPtr current_;               // the driver's: its body runs
-  std::vector<OperationPtr> started_;  // likewise: body done, transfers under way
+  std::int64_t collectives_ = 0;  // used by the caller: the next number of a collective operation
+  std::int64_t transfers_ = 0;    // used by the caller: the next number of a send or recv
+  OperationPtr current_;          // used by the driver: the operation whose body runs
+  std::vector<OperationPtr> started_;  // used by the driver: their transfers are under way
 };
 
 }  // namespace trireme

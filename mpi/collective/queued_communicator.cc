@@ -18,16 +18,17 @@ std::unique_ptr<GroupWatch> make_watch(const Transport& transport, std::string n
   return std::make_unique<GroupWatch>(watch, std::move(name), transport.members());
 }
 
-// The body once the event is reached, which counts towards the operation's deadline.
+// Returns a body that waits for the event first. This wait counts towards the operation's deadline.
 OperationQueue::Body after(const StreamEvent& ready, OperationQueue::Body body) {
   return [ready, body = std::move(body)](Exchange& exchange) {
     exchange.wait_until([&] { return ready.reached(); }, [] { return std::vector<int>(); });
-    ready.wait();  // throws what the stream's work threw
+    ready.wait();  // rethrows an error of the stream's work
     body(exchange);
   };
 }
 
-// The operation's buffer. Bodies that keep its address alone need no memory of their own.
+// Returns the operation's buffer. A body that captures only its address fits into std::function
+// without an allocation.
 View view_at(void* data, const OperationLabel& label) {
   return {data, label.bytes / size_of(label.dtype), label.dtype, Device{}};
 }
@@ -48,7 +49,7 @@ MemorySource& QueuedCommunicator::memory() {
   return own == nullptr ? host_memory() : *own;
 }
 
-// Alone in the group, or without data, there is nothing to wait for.
+// Operations of a group of one rank run at once or on the stream; all others go to the queue.
 Pending QueuedCommunicator::start(const OperationRequest& request) {
   const bool on_host =
       request.from.device.kind == DeviceKind::cpu && request.into.device.kind == DeviceKind::cpu;
@@ -127,7 +128,7 @@ OperationQueue::Body QueuedCommunicator::body_of(const OperationRequest& request
 }
 
 std::unique_ptr<Communicator> QueuedCommunicator::split(int color, int key, std::string_view name) {
-  // i32 [size, 2]: everybody's colour and key.
+  // i32 [size, 2]: all ranks' colors and keys.
   std::vector<std::array<std::int32_t, 2>> choices(static_cast<std::size_t>(size()));
   choices[static_cast<std::size_t>(rank())] = {color, key};
   all_gather({choices.data(), 2 * std::int64_t{size()}, DType::i32, Device{}}).wait();

@@ -1,5 +1,6 @@
-// QueuedCommunicator: a Communicator over any transport. Owns the transport, its algorithms, the
-// queue that runs them and their place in the rank's flight recorder. Thread rule: communicator.h.
+// QueuedCommunicator is a Communicator over any transport. It owns the transport, its algorithms,
+// the queue that runs them and its entry in the rank's flight recorder. Thread rule:
+// communicator.h.
 #pragma once
 
 #include "mpi/collective/algorithms.h"
@@ -10,12 +11,13 @@ namespace trireme {
 inline constexpr std::chrono::minutes kDefaultDeadline{10};
 // Collective operations up to this size do not wake the progress thread.
 inline constexpr std::int64_t kPromptBytes = 64 << 10;
-// As good as none: a later moment would overflow the clock's 64 bits of nanoseconds.
+// Longer deadlines are cut to this one, because they could overflow the clock's 64 bits of
+// nanoseconds.
 inline constexpr std::chrono::hours kLongestDeadline{24 * 365 * 100};
 
 class QueuedCommunicator : public Communicator {
  public:
-  // What `watch` points to outlives the communicator and all split from it.
+  // The objects that `watch` points to outlive the communicator and all that are split from it.
   QueuedCommunicator(std::unique_ptr<Transport> transport, std::string name,
                      Exchange::Clock::duration deadline = kDefaultDeadline,
                      const Watch& watch = {});
@@ -33,9 +35,9 @@ class QueuedCommunicator : public Communicator {
   std::unique_ptr<Transport> transport_;
   Exchange::Clock::duration deadline_;
   SumOrder order_ = SumOrder::tree;
-  std::unique_ptr<GroupWatch> watch_;  // null: not watched
+  std::unique_ptr<GroupWatch> watch_;  // null if the group is not watched
   std::unique_ptr<Algorithms> algorithms_;
-  OperationQueue queue_;  // ends first: its thread uses the others
+  OperationQueue queue_;  // destroyed first, because its thread uses the other members
 };
 
 }  // namespace trireme

@@ -10,12 +10,12 @@ View block_of(const View& data, int size, int number) {
   return data.slice(first, data.count * (number + 1) / size - first);
 }
 
-// `number` counted around the ring of `size`.
+// Returns `number` modulo `size`, which is never negative.
 int around(int number, int size) { return (number % size + size) % size; }
 
 }  // namespace
 
-// The block that a rank ends with sets out from the rank behind it.
+// Block r starts at rank r + 1 and travels around the ring to rank r.
 void ring_reduce(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op) {
   const int size = exchange.size();
   const int rank = exchange.rank();

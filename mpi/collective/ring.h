@@ -1,16 +1,17 @@
-// Rings over any number of ranks: data is cut into one block a rank, and in each of n-1 steps every
-// rank sends one block to the next rank and takes one from the rank before (Patarasuk and Yuan,
-// 2009). A reduction that way adds in an order of its own for every block: SumOrder::any.
+// Rings over any number of ranks: the data is divided into one block per rank, and in each of n-1
+// steps every rank sends one block to the next rank and receives one from the previous rank
+// (Patarasuk and Yuan, 2009). Such a reduction adds each block in a different order, as
+// SumOrder::any allows. Called by the thread that drives the operation.
 #pragma once
 
 #include "mpi/collective/collectives.h"
 
 namespace trireme {
 
-// This rank's own block, by number, becomes the sum over all ranks; the others end undefined.
-// Blocks are equal where the count allows it, else differ by one element. S (n-1)/n bytes each way.
+// Sets block rank() to the reduction over all ranks; the other blocks are undefined afterwards. If
+// the count is not a multiple of n, block sizes differ by one element. S (n-1)/n bytes each way.
 void ring_reduce(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op);
-// Every rank's own block reaches all. S (n-1)/n bytes each way.
+// Copies block r of every rank r to all ranks. S (n-1)/n bytes each way.
 void ring_gather(Exchange& exchange, const View& data);
 
 }  // namespace trireme

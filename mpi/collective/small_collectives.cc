@@ -11,7 +11,8 @@
 namespace trireme {
 namespace {
 
-// A message to send and one that comes, each a greeting and `bytes` of data; and some memory more.
+// A message to send and one to receive, each a greeting and up to `bytes` of data; and `extra`
+// bytes of scratch memory.
 class Messages {
  public:
   Messages(Exchange& exchange, Scratch& scratch, std::int64_t bytes, std::int64_t extra = 0)
@@ -25,13 +26,13 @@ class Messages {
   std::byte* out() { return out_ + kGreetingBytes; }
   std::byte* in() { return in_ + kGreetingBytes; }
   std::byte* extra() { return extra_; }
-  // The first `bytes` of out() leave; the call does not wait.
+  // Starts to send the greeting and the first `bytes` of out().
   void send(int to, std::int64_t bytes) { exchange_.send(out_, kGreetingBytes + bytes, to); }
   void send(int to) { send(to, bytes_); }
   TransferId start_recv(int from, std::int64_t bytes) {
     return recv_greeting(exchange_, in_, kGreetingBytes + bytes, from);
   }
-  // Waits for everything under way, then judges what came.
+  // Waits for all transfers under way, then checks the greeting that was received.
   void finish_recv(int from) {
     exchange_.wait_all();
     check_greeting(exchange_, in_, from);
@@ -55,7 +56,7 @@ void copy_bytes(void* to, const void* from, std::int64_t bytes) {
   }
 }
 
-// The values as they are added: bf16 in f32.
+// Returns the type in which values are added: bf16 is added in f32.
 DType sum_type(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
 
 void load(const View& data, const View& sums) {
@@ -74,7 +75,7 @@ void store(const View& sums, const View& data) {
   }
 }
 
-// Both partners of a step add the same two sums, so all end with the same bits.
+// Both partners of a step add the same two sums, so all ranks end with the same bits.
 void double_sums(Exchange& exchange, Messages& messages, const View& sums, ReduceOp op) {
   for (int bit = 1; bit < exchange.size(); bit <<= 1) {
     const int partner = exchange.rank() ^ bit;
@@ -85,7 +86,8 @@ void double_sums(Exchange& exchange, Messages& messages, const View& sums, Reduc
   }
 }
 
-// Up the tree, the smallest subtree first as the innermost sum; then down again.
+// Sums up the tree, the smallest subtree first because it is the innermost sum, and sends the
+// result down again.
 void sum_on_tree(Exchange& exchange, Messages& messages, const View& sums, ReduceOp op) {
   const TreePlace place = place_in_tree(exchange.rank(), exchange.size());
   for (auto child = place.children.rbegin(); child != place.children.rend(); ++child) {
@@ -104,7 +106,7 @@ void sum_on_tree(Exchange& exchange, Messages& messages, const View& sums, Reduc
   exchange.wait_all();
 }
 
-// The sums over all ranks, in the scratch memory.
+// Returns the reduction over all ranks, in scratch memory.
 View all_sums(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op) {
   const DType dtype = sum_type(data.dtype);
   Messages messages(exchange, scratch, data.count * size_of(dtype));
@@ -130,8 +132,8 @@ void small_reduce_scatter(Exchange& exchange, Scratch& scratch, const View& data
   store(sums.slice(exchange.rank() * block, block), data.slice(exchange.rank() * block, block));
 }
 
-// Place i of the scratch memory holds the block of rank (own + i) mod n; the first `distance`
-// places are known.
+// Place i of the scratch memory holds the block of rank (own + i) mod n. Before the step at
+// `distance`, the first `distance` places are filled.
 void small_all_gather(Exchange& exchange, Scratch& scratch, const View& data) {
   const int size = exchange.size();
   const int rank = exchange.rank();
@@ -152,10 +154,10 @@ void small_all_gather(Exchange& exchange, Scratch& scratch, const View& data) {
   copy_bytes(blocks, messages.out() + behind, rank * block);
 }
 
-// Dissemination, as in the barrier: before the step at `distance` the root and the distance - 1
-// ranks below it know the data. More messages than down a tree, in as many steps; but every rank
-// hears from the same ranks as in the other operations, so that ranks that run another one, or have
-// another root, meet this one's greetings at once.
+// Uses dissemination, as the barrier does: before the step at `distance`, the root and the distance
+// - 1 ranks below it have the data. This takes more messages than a tree, in as many steps. But
+// every rank hears from the same ranks as in the other operations, so that ranks that run another
+// operation, or have another root, meet this one's greetings at once.
 void small_broadcast(Exchange& exchange, Scratch& scratch, const View& data, int root) {
   const int size = exchange.size();
   const int rank = exchange.rank();

@@ -1,24 +1,26 @@
-// Operations on up to kSmallBytes: every message is the label (greeting.h) and data behind it, so
-// that they take no more messages than without. They work in the scratch memory and touch the
-// caller's buffer last, when this rank has heard from all that its result depends on. With n ranks
-// and S bytes each rank sends and receives:
+// Operations on up to kSmallBytes. Every message consists of the label (greeting.h) and data, so
+// that the check of labels costs no extra messages. They work in scratch memory and write to the
+// caller's buffer last, when this rank has heard from all ranks on which its result depends. With n
+// ranks and S bytes each rank sends and receives:
 //   all_reduce      n a power of two: recursive doubling, log2(n) messages of S bytes;
-//                   else up the tree to rank 0 and down again, up to 2 ceil(log2(n)) of S bytes
+//                   other n: up the tree to rank 0 and down again, up to 2 ceil(log2(n)) messages
+//                   of S bytes
 //   reduce_scatter  as all_reduce
 //   all_gather      dissemination (Bruck, Ho, Kipnis, Upfal, Weathersby, 1997): ceil(log2(n))
 //                   messages, S (n-1)/n bytes
-//   broadcast       dissemination: ceil(log2(n)) messages, one of them at most of S bytes to send
-//                   and one to receive in each step
-// Whichever operation a rank runs, it hears from the ranks that meet it in the others': where one
-// rank of a group runs another operation than all others do, some rank learns it at once (all
-// groups up to 32 ranks were enumerated).
+//   broadcast       dissemination: ceil(log2(n)) steps of one message each way; every rank but the
+//                   root receives S bytes in one of them and labels in the others
+// The operations' patterns of messages overlap such that, if one rank of a group runs another
+// operation than all others, some rank finds it out at once (all groups of up to 32 ranks were
+// enumerated). Called by the thread that drives the operation.
 #pragma once
 
 #include "mpi/collective/collectives.h"
 
 namespace trireme {
 
-// In place on `data`, of up to kSmallBytes, as the functions of Communicator of the same names.
+// These work in place on `data`, which has up to kSmallBytes, like the functions of Communicator of
+// the same names.
 void small_all_reduce(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op);
 void small_reduce_scatter(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op);
 void small_all_gather(Exchange& exchange, Scratch& scratch, const View& data);

@@ -1,8 +1,8 @@
-// Transport: moves bytes between the ranks of a group. A transfer is matched by (sender, receiver,
-// tag) in the order of posting, both ends giving the same bytes. A transport that knows a faster
-// way for whole collective operations than transfers brings its own Algorithms. Used by one thread
-// at a time, whichever drives the communicator that owns it; split_off() by the communicator's
-// caller. No function blocks except split_off().
+// Transport moves bytes between the ranks of a group. Sends and receives match by (sender,
+// receiver, tag) in the order of posting, and both ends give the same number of bytes. A transport
+// that can run whole collective operations faster than by transfers has Algorithms of its own. Used
+// by one thread at a time, the one that drives the communicator that owns it, except that the
+// communicator's caller calls split_off(). No function blocks except split_off().
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,14 @@
 
 namespace trireme {
 
-// Names a transfer from its start until finished() said so.
+// Identifies a transfer from its start until finished() has returned true.
 using TransferId = std::int64_t;
 
-// Longest transfer, in bytes: what fits MPI's int counts with room to spare.
+// Largest transfer in bytes. It fits MPI's int counts with room to spare.
 inline constexpr std::int64_t kMaxTransferBytes = std::int64_t{1} << 30;
 
-// Tags: one for all collectives, whose transfers match by order; a user's tag t travels as t + 1.
+// The tag of all collective operations, whose transfers match by order. A user's tag t is sent as t
+// + 1.
 inline constexpr int kCollectiveTag = 0;
 
 class Algorithms;
@@ -38,36 +39,41 @@ class Transport {
   int rank() const { return members_.rank(); }
   int size() const { return members_.size(); }
 
-  // The buffers stay untouched by others until finished() or cancel_all().
+  // The buffers must stay valid and unused until finished() returns true or cancel_all() was
+  // called.
   virtual TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) = 0;
   virtual TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) = 0;
-  // A receive of `bytes`, whose message may turn out to have another length, up to `room`: then
-  // finished() is `true` as well. For the first message of an operation, which tells what the
-  // sender runs (greeting.h). A transport that can't tolerate another length fails as for any other
-  // message, and the error knows less.
+  // Receives `bytes`, or a message of any other length up to `room`; finished() returns true for
+  // that too. Used for the first message of an operation, which says what the sender runs
+  // (greeting.h). A transport that can't tolerate another length throws as it does for any message,
+  // with a less specific error.
   virtual TransferId start_recv_of_any_length(void* data, std::int64_t bytes, std::int64_t /*room*/,
                                               int from, int tag) {
     return start_recv(data, bytes, from, tag);
   }
-  // Asks once. After `true` the id is void. CommError for a lost peer or another message's length.
+  // Polls once. After it has returned true, the id is invalid. Throws CommError if a peer is lost
+  // or the message has another length.
   virtual bool finished(TransferId id) = 0;
-  // Takes back every unfinished transfer; no buffer is touched afterwards. The end of the group.
+  // Cancels all unfinished transfers; afterwards no buffer is accessed. The group can't be used any
+  // more.
   virtual void cancel_all() noexcept = 0;
-  // Sleeps until something may have happened, no longer than `limit`.
+  // Sleeps until something may have happened, but no longer than `limit`.
   virtual void pause(std::chrono::microseconds limit) = 0;
-  // Whether pause() returns as soon as something happens: it may be long then.
+  // Returns whether pause() returns as soon as something happens, so that its limit may be long.
   virtual bool wakes() const { return false; }
-  // CommError if a peer is known to be dead. Asked while something waits, every millisecond or so.
+  // Throws CommError if a peer is known to be dead. Called every few milliseconds during a wait.
   virtual void check_peers() {}
 
-  // How this group runs collective operations: over transfers, unless the transport knows a faster
-  // way. Called once, when the group is made; the algorithms end before the transport.
+  // Returns the algorithms for this group's collective operations. The default uses transfers.
+  // Called once, when the group is made; the algorithms end before the transport.
   virtual std::unique_ptr<Algorithms> make_algorithms();
-  // Memory that this transport moves without a copy, the world's own; null where there is none.
+  // Returns the memory that this transport moves without a copy, which belongs to the world; null
+  // if there is none.
   virtual MemorySource* memory() { return nullptr; }
 
-  // The group of these ranks of this group, in this order; this rank is one of them. Every rank
-  // of this group calls it at about the same time, each with its own group's members.
+  // Returns the group that consists of these ranks of this group, in this order; this rank is one
+  // of them. Every rank of this group calls it at about the same time, each with the members of its
+  // own new group.
   virtual std::unique_ptr<Transport> split_off(const std::vector<int>& members) = 0;
 
  private:
