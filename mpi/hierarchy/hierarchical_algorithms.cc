@@ -11,9 +11,9 @@
 namespace trireme {
 namespace {
 
-// Up to here the number of messages counts more than their bytes.
+// Up to this size, the number of messages matters more than their bytes.
 constexpr std::int64_t kWholeBytes = 32 << 10;
-// bf16 is widened and reduced this many elements at a time, which bounds the memory.
+// bf16 data is widened and reduced this many elements at a time, which bounds the memory.
 constexpr std::int64_t kWidenedElements = std::int64_t{4} << 20;
 
 class HierarchicalAlgorithms : public Algorithms {
@@ -39,7 +39,7 @@ class HierarchicalAlgorithms : public Algorithms {
   static MemorySource& memory_of(HierarchicalTransport& transport) {
     return transport.memory() == nullptr ? host_memory() : *transport.memory();
   }
-  // Runs one part of an operation on one of the two transports, to its end.
+  // Runs one part of an operation to its end on one of the two transports.
   template <class Part>
   void run(Exchange& exchange, Transport& transport, Part part) {
     Exchange own = exchange.over(transport);
@@ -54,7 +54,7 @@ class HierarchicalAlgorithms : public Algorithms {
   void across_hosts(Exchange& exchange, Part part) {
     run(exchange, *transport_.across(), part);
   }
-  // Whether sums inside hosts first are sums in the order that was asked for.
+  // Returns whether summing inside hosts first gives the order that was requested.
   bool may_regroup(const Exchange& exchange) const {
     return layout_.keeps_tree_order || exchange.label().order == SumOrder::any;
   }
@@ -80,7 +80,7 @@ void HierarchicalAlgorithms::reduce_whole(Exchange& exchange, View data, ReduceO
   across_hosts(exchange, [&](Exchange& own) { across_->all_reduce(own, data, op); });
 }
 
-// data.count is a multiple of the ranks a host.
+// data.count is a multiple of the number of ranks per host.
 void HierarchicalAlgorithms::reduce_parts(Exchange& exchange, View data, ReduceOp op) {
   const std::int64_t part = data.count / layout_.per_host();
   const View own_part = data.slice(layout_.local_rank * part, part);
@@ -89,7 +89,8 @@ void HierarchicalAlgorithms::reduce_parts(Exchange& exchange, View data, ReduceO
   in_host(exchange, [&](Exchange& own) { local_->all_gather(own, data); });
 }
 
-// A small one, whose labels come with its data: the caller's buffer is touched when all agree.
+// Reduces a copy. The labels of small operations travel with their data, so the caller's buffer is
+// written only after all labels have agreed.
 void HierarchicalAlgorithms::reduce_aside(Exchange& exchange, View data, ReduceOp op) {
   const bool widens = data.dtype == DType::bf16;
   const DType dtype = widens ? DType::f32 : data.dtype;
@@ -116,7 +117,7 @@ void HierarchicalAlgorithms::all_reduce_in_type(Exchange& exchange, View data, R
   }
 }
 
-// bf16 is rounded once, after the sum over all ranks: as on every other transport.
+// bf16 is rounded once, after the sum over all ranks, as on every other transport.
 void HierarchicalAlgorithms::all_reduce(Exchange& exchange, View data, ReduceOp op) {
   if (!may_regroup(exchange)) {
     flat_->all_reduce(exchange, data, op);

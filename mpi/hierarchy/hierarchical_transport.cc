@@ -29,7 +29,7 @@ HierarchicalTransport::HierarchicalTransport(std::unique_ptr<Transport> local,
   }
 }
 
-// Even numbers are the local transport's.
+// Ids of transfers on the local transport become even, those on the network odd.
 TransferId HierarchicalTransport::note(TransferId id, bool is_local) {
   ++(is_local ? local_under_way_ : network_under_way_);
   return 2 * id + (is_local ? 0 : 1);
@@ -74,7 +74,8 @@ void HierarchicalTransport::cancel_all() noexcept {
   }
 }
 
-// Neither part wakes the other's sleeper: with both under way the sleep is short.
+// A sleep in one transport is not ended by the other, so it is short while both have transfers
+// under way.
 void HierarchicalTransport::pause(std::chrono::microseconds limit) {
   constexpr std::chrono::microseconds kShort{50};
   if (network_under_way_ == 0 && local_ != nullptr) {
@@ -106,7 +107,7 @@ std::unique_ptr<Transport> HierarchicalTransport::split_off(const std::vector<in
   if (local_ != nullptr) {
     local = local_->split_off(here);
   }
-  // Every rank of the group takes part, also one whose own members are all on its host.
+  // Every rank of the group takes part, even if its new group is all on its own host.
   std::unique_ptr<Transport> network = network_->split_off(members);
   if (local != nullptr && here.size() == members.size()) {
     return local;

@@ -1,6 +1,7 @@
-// HierarchicalTransport: a group that spans hosts. Transfers inside the host travel over `local`,
-// others over `network`; where the ranks lie regularly on the hosts, collective operations work
-// inside hosts first (hierarchical_algorithms.h). Thread rule: transport.h.
+// HierarchicalTransport connects a group that spans hosts. Transfers inside the host travel over
+// `local`, others over `network`, both of which it owns. If the placement of ranks is regular,
+// collective operations work inside hosts first (hierarchical_algorithms.h). Thread rule:
+// transport.h.
 #pragma once
 
 #include "mpi/collective/transport.h"
@@ -8,8 +9,8 @@
 
 namespace trireme {
 
-// `network` connects the whole group; `local` the ranks of this host, in the same order: null where
-// there is but one. Collective over the group.
+// `network` connects the whole group, and `local` the ranks of this host in the same order; `local`
+// is null if this rank is alone on its host. Collective over the group.
 std::unique_ptr<Transport> make_hierarchical_transport(std::unique_ptr<Transport> local,
                                                        std::unique_ptr<Transport> network);
 
@@ -31,12 +32,13 @@ class HierarchicalTransport : public Transport {
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
 
   const HostLayout& layout() const { return layout_; }
-  // For the algorithms: null without other ranks on this host; null unless regular.
+  // For the algorithms. local() is null if this rank is alone on its host; across() is null in that
+  // case and if the placement is not regular.
   Transport* local() const { return local_.get(); }
   Transport* across() const { return across_.get(); }
 
  private:
-  // The peer's number on the local transport; -1 where it is on another host.
+  // Returns the peer's number on the local transport, or -1 if it is on another host.
   int local_number(int rank) const { return local_numbers_[static_cast<std::size_t>(rank)]; }
   TransferId note(TransferId id, bool is_local);
 
@@ -44,7 +46,7 @@ class HierarchicalTransport : public Transport {
   std::unique_ptr<Transport> network_;
   HostLayout layout_;
   std::vector<int> local_numbers_;     // by rank
-  std::unique_ptr<Transport> across_;  // the ranks of the same local number, one a host
+  std::unique_ptr<Transport> across_;  // the ranks of the same local number, one per host
   int local_under_way_ = 0;
   int network_under_way_ = 0;
 };
