@@ -1,4 +1,4 @@
-// Backend: which transport carries the data of a run (comm.backend, --backend).
+// Backend is the choice of the transport that carries the data of a run (comm.backend, --backend).
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 namespace trireme {
 
 enum class Backend {
-  automatic,     // the best for where the ranks stand
-  mpi,           // MPI's point-to-point calls: works everywhere, the judge of the others
-  shm,           // shared memory: all ranks on one host
-  ucx,           // UCX's own: RDMA where the fabric has it, TCP elsewhere
+  automatic,     // the best one for the placement of the ranks
+  mpi,           // MPI's point-to-point calls; works everywhere, the reference for the others
+  shm,           // shared memory; needs all ranks on one host
+  ucx,           // UCX's messages, over RDMA if the fabric has it, else over TCP
   hierarchical,  // shared memory inside hosts, ucx between them
 };
 
 std::string_view name_of(Backend backend);
-// The names, in the order above: "auto", "mpi", ...
+// Returns the names in the order above: "auto", "mpi", ...
 std::vector<std::string> backend_names();
-// ConfigError for a name not listed there.
+// Throws ConfigError for any other name.
 Backend parse_backend(std::string_view name);
 
 }  // namespace trireme

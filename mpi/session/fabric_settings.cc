@@ -25,7 +25,7 @@ std::vector<std::string> interfaces() {
   return names;
 }
 
-// Networks ("10.0.0.0/8") are MPI's to find.
+// Networks ("10.0.0.0/8") are left to MPI.
 bool names_absent_interfaces(const std::string& setting, const std::vector<std::string>& here) {
   std::istringstream words(setting);
   bool named = false;

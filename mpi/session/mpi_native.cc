@@ -53,7 +53,7 @@ int mpi_count(std::int64_t count) {
   return static_cast<int>(count);
 }
 
-// MPI_IN_PLACE for an empty view.
+// Returns MPI_IN_PLACE for an empty view.
 const void* sent(const ConstView& send) { return send.empty() ? MPI_IN_PLACE : send.data; }
 
 }  // namespace

@@ -25,13 +25,13 @@ namespace {
 
 constexpr std::chrono::seconds kLastWords{1};
 
-// The number of processes that the launcher says it started, where it says so.
+// Returns the number of processes that the launcher says it started, or 0 if it does not say.
 int promised_size() {
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
   return size == nullptr ? 0 : static_cast<int>(std::strtol(size, nullptr, 10));
 }
 
-// "rank 3 (host n2)", before MPI is there to ask.
+// Returns "rank 3 (host n2)" before MPI is there to ask.
 std::string name_before_start() {
   const char* const rank = std::getenv("PMIX_RANK");
   return fmt::format("rank {} (host {})", rank == nullptr ? "?" : rank, host_name());
@@ -63,7 +63,7 @@ void start_mpi() {
   }
 }
 
-// Host names have a bounded length, so one blocking call at the start does.
+// Host names have a bounded length, so one blocking call at the start is enough.
 std::vector<std::string> all_hosts() {
   using Name = std::array<char, 256>;
   int size = 0;
@@ -187,7 +187,8 @@ std::string MpiSession::library_version() const {
   return all.substr(0, all.find(','));
 }
 
-// Ranks that hang are each about to find out why and to report it: abort() waits for them.
+// After a hang, waits a second, because the other ranks are about to find its cause and report it
+// too.
 void MpiSession::abort(ExitCode code) {
   if (launcher_ != Launcher::alone) {
     if (code == ExitCode::hang) {

@@ -1,10 +1,10 @@
-// MpiSession: starts MPI, holds the world communicator, ends MPI. One a process, made and ended by
-// main(), whose only `try` stands inside its scope: an error there is printed and handed to
-// abort(). When the destructor runs because an exception passes through, it aborts the job: a clean
-// end would wait for ranks that never come. Communicators made from the world must end before the
+// MpiSession starts MPI, holds the world communicator, and ends MPI. There is one per process, made
+// and ended by main(), whose only `try` is inside its scope: an error there is printed and handed
+// to abort(). If the destructor runs because of an exception, it aborts the job, since a clean end
+// would wait for ranks that never come. Communicators made from the world must end before the
 // session.
 //
-// Without a launcher there is no MPI: the world is one rank.
+// Without a launcher, MPI is not started and the world is one rank.
 #pragma once
 
 #include <memory>
@@ -22,29 +22,31 @@ namespace trireme {
 
 class MpiSession {
  public:
-  // ConfigError where the launcher can't connect the ranks (see detect_launcher).
+  // Throws ConfigError if the launcher can't connect the ranks (see detect_launcher()).
   MpiSession();
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 
-  // All ranks over MPI, whatever the run's own backend is: for the start, for agreement and errors.
+  // Returns all ranks over MPI, regardless of the run's own backend: for the start, for agreement
+  // and for errors.
   Communicator& world();
-  // All ranks over a backend (world_factory.h). Collective, in the same order on all ranks. Ends
-  // before the session. `warn` hears, on rank 0, of parts that had to be replaced; without it they
-  // are said on stderr.
+  // Returns all ranks over a backend (world_factory.h). Collective, in the same order on all ranks.
+  // The result must end before the session. On rank 0, `warn` is called for every part that had to
+  // be replaced; without it, these warnings go to stderr.
   std::unique_ptr<Communicator> make_world(Backend backend, const Tuning& tuning = {},
                                            const Warn& warn = {});
   Launcher launcher() const { return launcher_; }
-  // One entry a rank, in rank order, the same on every rank; and this rank's own.
+  // places() has one entry per rank, in rank order, and is the same on every rank; place() is this
+  // rank's.
   const std::vector<RankPlace>& places() const { return places_; }
   const RankPlace& place() const;
-  // What this rank did last; and what the communicators of this session are watched with.
+  // Return this rank's flight recorder, and the Watch for the communicators of this session.
   FlightRecorder& recorder() { return *recorder_; }
   Watch watch() { return {recorder_.get(), watcher_.get(), 0}; }
-  // "Open MPI v4.1.4 ..." or "none".
+  // Returns "Open MPI v4.1.4 ..." or "none".
   std::string library_version() const;
-  // Ends every rank of the job with this code, now.
+  // Ends every rank of the job at once with this exit code.
   [[noreturn]] void abort(ExitCode code);
 
  private:
@@ -53,7 +55,7 @@ class MpiSession {
   std::unique_ptr<FlightRecorder> recorder_;
   std::unique_ptr<MpiWatcher> watcher_;  // null without MPI
   std::unique_ptr<Communicator> world_;
-  std::uint64_t worlds_ = 0;  // made by make_world()
+  std::uint64_t worlds_ = 0;  // number of worlds made by make_world()
   std::vector<RankPlace> places_;
 };
 

@@ -49,7 +49,7 @@ class MpiTransport : public Transport {
   Transfer& transfer(TransferId id) { return transfers_[static_cast<std::size_t>(id)]; }
 
   CommHandle comm_;
-  std::vector<Transfer> transfers_;  // by id; MPI_REQUEST_NULL where free
+  std::vector<Transfer> transfers_;  // by id; MPI_REQUEST_NULL if free
   std::vector<TransferId> free_;
 };
 
@@ -103,9 +103,10 @@ bool MpiTransport::finished(TransferId id) {
   return true;
 }
 
-// A receive that nobody has answered is taken back; what is half through stays MPI's, which touches
-// it only when called again. The communicator is left alone then: others may still send to it, and
-// MPI would take their messages for those of the next communicator in its place.
+// Cancels receives that have not been matched. Transfers that are partly done stay with MPI, which
+// accesses their buffers only when it is called again. The communicator is not freed then: others
+// may still send to it, and MPI would deliver their messages to the next communicator that gets its
+// number.
 void MpiTransport::cancel_all() noexcept {
   for (Transfer& transfer : transfers_) {
     if (transfer.request != MPI_REQUEST_NULL) {

@@ -1,6 +1,6 @@
-// The MPI transport: nonblocking point-to-point calls on a private communicator, polled by the
-// progress thread (MPI_THREAD_MULTIPLE). A rank that MPI lost is MPI's launcher's to notice; one
-// that merely does not come runs into the deadline.
+// The MPI transport uses nonblocking point-to-point calls on a private communicator, polled by the
+// thread that drives the queue (MPI_THREAD_MULTIPLE). It does not notice lost ranks: MPI's launcher
+// does that, and a rank that merely does not come runs into the deadline. Thread rule: transport.h.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-// All ranks of MPI_COMM_WORLD; hosts by rank. MPI is running and outlives the transport. Every rank
-// calls it.
+// Connects all ranks of MPI_COMM_WORLD; hosts[r] is the host of rank r. MPI is running and outlives
+// the transport. Every rank calls it.
 std::unique_ptr<Transport> make_mpi_transport(const std::vector<std::string>& hosts);
 
 }  // namespace trireme

@@ -16,13 +16,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kIdle{100};
 constexpr std::chrono::milliseconds kBusy{1};
-// Nobody has more to say; longer messages are not ours.
+// Larger than any message of a watcher.
 constexpr int kMostBytes = 1 << 20;
 
-// What a message is, by its tag. Its text: the inquiry's number with its asker, a line end, JSON.
+// The kinds of messages. The text is the asker's number of the inquiry, a newline, and JSON.
 enum Tag : int { kQuestion = 1, kAnswer = 2 };
 
-// A message under way.
+// A message that is being sent or received.
 struct Message {
   MPI_Request request = MPI_REQUEST_NULL;
   int peer = 0;
@@ -44,7 +44,7 @@ struct OpenInquiry {
   bool sent = false;
 };
 
-// Number and body; nothing for a text that no rank of ours wrote.
+// Returns number and body, or nothing for a text that no watcher wrote.
 std::optional<std::pair<std::int64_t, std::string>> split_message(const std::string& text) {
   std::int64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -66,7 +66,7 @@ class MpiWatcher::Listener {
 
  private:
   void run() noexcept;
-  // One look at everything.
+  // Makes all the progress that is possible now.
   void round();
   void send_questions();
   void take_messages();
@@ -77,14 +77,14 @@ class MpiWatcher::Listener {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 0;
-  std::list<Message> coming_;   // the thread's; a list, as MPI keeps their addresses
-  std::list<Message> leaving_;  // likewise
+  std::list<Message> coming_;   // used by the thread; a list, because MPI keeps addresses in it
+  std::list<Message> leaving_;  // used by the thread
 
   std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
   std::list<OpenInquiry> open_;
   std::int64_t next_number_ = 0;
-  bool asked_ = false;  // a question is to be sent
+  bool asked_ = false;  // whether a question is to be sent
   bool stopping_ = false;
   bool broken_ = false;
   std::thread thread_;
@@ -98,7 +98,8 @@ MpiWatcher::Listener::Listener(FlightRecorder& recorder) : recorder_(recorder) {
   thread_ = std::thread([this] { run(); });
 }
 
-// What nobody has taken yet stays MPI's, and then its memory and the communicator, too.
+// If messages have not been taken yet, MPI still uses their memory and the communicator, so neither
+// is freed.
 MpiWatcher::Listener::~Listener() {
   {
     const std::lock_guard lock(mutex_);
@@ -160,7 +161,7 @@ void MpiWatcher::Listener::round() {
   leaving_.remove_if([](Message& message) { return message.arrived(); });
 }
 
-// To all ranks, this one included: one way for all.
+// Sends to all ranks, including this one, so that there is only one way.
 void MpiWatcher::Listener::send_questions() {
   std::vector<std::pair<std::int64_t, std::string>> questions;
   {
@@ -202,8 +203,8 @@ void MpiWatcher::Listener::take_messages() {
   }
 }
 
-// A message that can't be read is dropped: its sender waits for no longer than its patience. An
-// answer to an inquiry that has ended is dropped as well.
+// Drops a message that can't be parsed, since its sender waits no longer than its patience, and an
+// answer to an inquiry that has ended.
 void MpiWatcher::Listener::handle(const Message& message) {
   const auto parts = split_message(message.text);
   if (!parts) {

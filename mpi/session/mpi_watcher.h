@@ -1,7 +1,7 @@
-// MpiWatcher: the Inquiry between the ranks of MPI_COMM_WORLD. A thread of each rank listens on a
-// communicator of its own, every 100 ms, and answers for its rank while all others hang: only a
-// stopped process, or a lost host, gives no answer. Owned by the session: made once MPI runs, by
-// all ranks, ended before MPI. After an error of MPI nobody answers any more.
+// MpiWatcher is the Inquiry among the ranks of MPI_COMM_WORLD. A thread of each rank polls a
+// communicator of its own every 100 ms and answers even while all other threads hang: only a
+// stopped process or a lost host gives no answer. Owned by the session: all ranks make it once MPI
+// runs, and it ends before MPI. After an MPI error, this rank does not answer any more.
 #pragma once
 
 #include <memory>

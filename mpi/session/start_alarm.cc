@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 constexpr double kDefaultSeconds = 600;
-constexpr double kMostSeconds = 1e9;  // the clock counts nanoseconds
+constexpr double kMostSeconds = 1e9;  // the clock counts nanoseconds in 64 bits
 
 [[noreturn]] void ring(const std::string& words) {
   fmt::print(stderr, "{}\n", words);

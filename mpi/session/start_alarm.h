@@ -1,7 +1,7 @@
-// StartAlarm: while it lives, a part of the start is at work that has no deadline of its own; if it
-// takes too long, the alarm ends the process with exit code 85 and says what to look at. MPI_Init
-// waits for ever for a rank that is stopped, and open(2) for a file system that hangs. Owned by
-// whoever starts that part; its thread does nothing but wait.
+// StartAlarm guards a part of the start that has no deadline of its own. If that part takes too
+// long, the alarm ends the process with exit code 85 and says what to check: MPI_Init waits
+// indefinitely for a rank that is stopped, and open(2) for a file system that hangs. Owned by the
+// function that runs that part; its thread only waits.
 #pragma once
 
 #include <chrono>
@@ -13,13 +13,13 @@
 
 namespace trireme {
 
-// Seconds, by TRIREME_START_DEADLINE; 600 without it. ConfigError for anything but a positive
-// number.
+// Parses the value of TRIREME_START_DEADLINE, in seconds; 600 if it is not set. Throws ConfigError
+// for anything but a positive number.
 std::chrono::duration<double> start_deadline(const std::optional<std::string>& given);
 
 class StartAlarm {
  public:
-  // words: who has not done what, and what to try; printed as a line of its own.
+  // `words` says which rank has not done what, and what to try. It is printed as a line of its own.
   StartAlarm(std::chrono::duration<double> limit, std::string words);
   ~StartAlarm();
   StartAlarm(const StartAlarm&) = delete;

@@ -30,7 +30,7 @@ class TunedAlgorithms : public Algorithms {
   void all_gather(Exchange& exchange, View data) override {
     run(exchange, data.bytes(), [&](Algorithms& way, Exchange& own) { way.all_gather(own, data); });
   }
-  // The blocks of ranks differ, so their sizes can't choose.
+  // Chooses by size 0: the ranks' sizes may differ, but their choices must not.
   void all_to_all(Exchange& exchange, const AllToAll& blocks) override {
     run(exchange, 0, [&](Algorithms& way, Exchange& own) { way.all_to_all(own, blocks); });
   }

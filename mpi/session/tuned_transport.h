@@ -1,6 +1,6 @@
-// TunedTransport: the same group over several backends; a tuning table says which of them runs
-// which collective operation at which size. Transfers, and whatever the table does not cover, go
-// over the first. Thread rule: transport.h.
+// TunedTransport connects one group over several backends; a tuning table says which of them runs
+// which collective operation at which size. Transfers, and operations that the table does not list,
+// go over the first. Owns the transports. Thread rule: transport.h.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@ class TunedTransport : public Transport {
  public:
   struct Choice {
     Backend backend;
-    std::unique_ptr<Transport> transport;  // of the whole group
+    std::unique_ptr<Transport> transport;  // connects the whole group
   };
-  // There is at least one choice.
+  // Precondition: there is at least one choice.
   TunedTransport(std::vector<Choice> choices, Tuning tuning);
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override {

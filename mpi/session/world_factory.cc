@@ -35,7 +35,7 @@ std::unique_ptr<Transport> WorldFactory::make_one(Backend backend) {
   throw ConfigError("unknown backend");
 }
 
-// The parts fail alike on all ranks, so that all fall back together.
+// The parts fail on all ranks or on none, so that all fall back together.
 std::unique_ptr<Transport> WorldFactory::make_automatic() {
   try {
     return is_one_host() ? make_shm() : make_hierarchical();
@@ -91,7 +91,7 @@ std::unique_ptr<Transport> WorldFactory::make_hierarchical() {
   } catch (const ConfigError& error) {
     fault = error.what();
   }
-  // One host's fault is everybody's.
+  // If one host fails, all ranks throw.
   if (const std::string faults = gather_faults(control_, fault); !faults.empty()) {
     throw ConfigError(faults);
   }

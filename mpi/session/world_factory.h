@@ -1,7 +1,7 @@
-// WorldFactory: connects all ranks over a backend. Made and used by MpiSession; every call is
-// collective over the ranks of MPI_COMM_WORLD. The backends of the host's memory are transports
-// below one QueuedCommunicator; a library that brings communicators of its own, such as NCCL, joins
-// in make().
+// WorldFactory connects all ranks over a backend. Made and used by MpiSession; every call is
+// collective over the ranks of MPI_COMM_WORLD. Backends for host memory are transports below one
+// QueuedCommunicator; a library that has communicators of its own, such as NCCL, would be added in
+// make().
 #pragma once
 
 #include <functional>
@@ -17,23 +17,23 @@
 
 namespace trireme {
 
-// What a choice of backend found on its way: said once, on rank 0.
+// Called once, on rank 0, for a backend that had to be replaced.
 using Warn = std::function<void(const std::string&)>;
 
 class WorldFactory {
  public:
-  // `control`: all ranks over MPI. It and what `warn` refers to outlive the factory; what `watch`
-  // refers to outlives the communicators.
+  // `control` connects all ranks over MPI. It and the objects that `warn` refers to outlive the
+  // factory; those that `watch` refers to outlive the communicators.
   WorldFactory(Communicator& control, Warn warn, const Watch& watch)
       : control_(control),
         hosts_(control.members().hosts()),
         warn_(std::move(warn)),
         watch_(watch) {}
 
-  // auto: shared memory where all ranks are of one host, else the hierarchy; where a part of that
-  // is not to be had, what is, with a warning. With `tuning`, operations and sizes that it lists go
-  // over the backend that it names. ConfigError where a backend that was named can't connect these
-  // ranks.
+  // For auto, uses shared memory if all ranks are on one host, else the hierarchy; if a part of
+  // these is not available, uses what is, with a warning. With auto, operations and sizes in
+  // `tuning` go over the backends named there. Throws ConfigError if a backend that was named can't
+  // connect these ranks.
   std::unique_ptr<Communicator> make(Backend backend, const Tuning& tuning);
 
  private:
