@@ -20,7 +20,8 @@ std::int64_t rounded_up(std::int64_t n, std::int64_t unit) { return (n + unit - 
 
 std::int64_t granted(std::int64_t bytes) { return rounded_up(std::max(bytes, kGrain), kGrain); }
 
-// The number in a file of one number; unlimited where there is none ("max", no such file).
+// Returns the number in a file that holds one, or kUnlimited if there is none ("max", no such
+// file).
 std::int64_t number_in(const std::string& path) {
   std::ifstream file(path);
   std::int64_t value = 0;
@@ -38,7 +39,7 @@ std::int64_t available_on_host() {
   return kUnlimited;
 }
 
-// Version 2 of control groups, this process's own group.
+// Reads this process's control group, version 2.
 std::int64_t available_in_group() {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -93,7 +94,7 @@ std::int64_t Arena::grown_bytes() const {
   return end_;
 }
 
-// -1 if nothing fits.
+// Returns -1 if nothing fits.
 std::int64_t Arena::take_offset(std::int64_t bytes, std::int64_t alignment) {
   for (auto range = free_.begin(); range != free_.end(); ++range) {
     const std::int64_t offset = rounded_up(range->first, alignment);
@@ -116,7 +117,7 @@ std::int64_t Arena::cut(Ranges::iterator range, std::int64_t offset, std::int64_
   return offset;
 }
 
-// By whole huge pages. What is free at the end already counts.
+// Grows by whole huge pages, and by less if memory at the end of the segment is free.
 void Arena::grow_for(std::int64_t bytes, std::int64_t alignment) {
   std::int64_t first = end_;
   if (!free_.empty() && free_.rbegin()->first + free_.rbegin()->second == end_) {
@@ -140,7 +141,7 @@ void Arena::grow_for(std::int64_t bytes, std::int64_t alignment) {
   end_ = end;
 }
 
-// Joined with its neighbours.
+// Inserts a free range and merges it with its neighbors.
 void Arena::insert(std::int64_t offset, std::int64_t bytes) noexcept {
   const auto next = free_.lower_bound(offset);
   if (next != free_.end() && offset + bytes == next->first) {

@@ -1,4 +1,4 @@
-// Copies of what may be empty. Pure functions, any thread.
+// Copies that may be empty. Pure functions, for any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ inline void copy_bytes(const void* from, void* to, std::int64_t bytes) {
   }
 }
 
-// Past the caches: for copies so large that nothing of them would be found there. Without reading
-// the destination first, a third less moves between cache and memory.
+// Copies with stores that bypass the caches, for copies too large to stay in them. Since the
+// destination is not read first, a third less data moves between cache and memory.
 void stream_bytes(const void* from, void* to, std::int64_t bytes);
 
 }  // namespace trireme

@@ -10,10 +10,10 @@
 namespace trireme {
 namespace {
 
-// How long revoke() and split() wait for a peer that lives and does not answer.
+// How long revoke() and split() wait for a peer that is alive but does not respond.
 constexpr std::chrono::seconds kTouchLimit{1};
 constexpr std::chrono::minutes kSplitLimit{10};
-// Polls before a rank of a crowded host lets another one run.
+// Number of polls before a rank of a crowded host yields.
 constexpr int kCrowdedPolls = 20;
 
 using Clock = std::chrono::steady_clock;
@@ -85,7 +85,7 @@ std::int64_t ShmGroup::accept_offer(int from, std::uint64_t number) {
   return offset;
 }
 
-// The caller's wait, beside whoever drives the queue.
+// Waits on the caller's thread, while another thread may drive the queue.
 void ShmGroup::wait_for_peer(const std::function<bool()>& ready) {
   const auto limit = Clock::now() + kSplitLimit;
   while (!ready()) {
@@ -159,7 +159,8 @@ void ShmGroup::wake_all() const {
   }
 }
 
-// A sleeper that looked just before this number got out is not rung, and wakes at its limit.
+// The store to `number` may become visible after wake_all() has looked for sleepers. A peer that
+// goes to sleep in between is not woken, and wakes at its limit.
 void ShmGroup::post(Exchange& exchange) {
   next_notice_.label = exchange.label();
   Post& own = header(rank_).posts[++operations_ % 2];
@@ -207,7 +208,7 @@ void ShmGroup::wait(Exchange& exchange, Waiting what) {
   waiting_ = Waiting::nothing;
 }
 
-// A rank is never more than one operation ahead: it waits for this one's next post.
+// A peer is at most one operation ahead, because it waits for this rank's next post.
 bool ShmGroup::has(int r) const {
   return waiting_ == Waiting::posts
              ? header(r).posts[operations_ % 2].number.load(std::memory_order_acquire) >=

@@ -1,6 +1,6 @@
-// ShmGroup: some ranks of a node that work together: everybody's block (layout.h), and how they
-// meet. Ranks are numbered as in the group. Owned by its transport. Used by whoever drives the
-// queue; split() by the communicator's caller.
+// ShmGroup is a set of ranks of a host that work together: it holds everyone's block (layout.h) and
+// makes the ranks meet. Ranks are numbered as in the group. Owned by its transport. Used by the
+// thread that drives the queue, except that the communicator's caller calls split().
 #pragma once
 
 #include <memory>
@@ -15,9 +15,11 @@ namespace trireme {
 
 class ShmGroup {
  public:
-  // All ranks of the node. Collective over host_group, which made the node.
+  // Returns the group of all ranks of the node. Collective over host_group, with which the node was
+  // made.
   static std::unique_ptr<ShmGroup> of_node(std::shared_ptr<ShmNode> node, Communicator& host_group);
-  // These ranks of this group, in this order. Every one of them calls it. CommError for a dead one.
+  // Returns the group that consists of these ranks of this group, in this order. Each of them calls
+  // it. Throws CommError if one of them is dead, and Hang if one does not come within 10 minutes.
   std::unique_ptr<ShmGroup> split(const std::vector<int>& ranks);
   ~ShmGroup();
   ShmGroup(const ShmGroup&) = delete;
@@ -25,7 +27,7 @@ class ShmGroup {
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(members_.size()); }
-  // As ranks of the world.
+  // Returns the members with their numbers in the world.
   GroupMembers members() const { return node_->members().subset(members_); }
   std::string describe(int r) const { return node_->members().describe(member(r)); }
   ShmNode& node() const { return *node_; }
@@ -38,23 +40,26 @@ class ShmGroup {
   std::byte* inlet(int r, std::uint64_t turn) const;
   std::byte* outlet(int r, std::uint64_t turn) const;
 
-  // Memory of the arena that peers may read until all ranks have left the group.
+  // Allocates memory that peers may read until all ranks have left the group.
   void* take(std::int64_t bytes);
   void wake(int r) const { node_->ring(member(r)); }
   void wake_all() const;
 
-  // The turn of the next operation, and what this rank will say of it; label apart.
+  // Return the turn of the next operation and the notice that this rank will post for it. post()
+  // sets its label.
   std::uint64_t next_turn() const { return operations_ + 1; }
   Notice& next_notice() { return next_notice_; }
-  // Publishes next_notice() and waits for everybody's. CommError that names both, if one runs
-  // another operation.
+  // Publishes next_notice() and waits until all ranks have posted theirs. Throws CommError, which
+  // names both operations, if a rank runs another one.
   void post(Exchange& exchange);
   const Notice& posted(int r) const { return header(r).posts[operations_ % 2].notice; }
   std::uint64_t turn() const { return operations_; }
-  // Everybody's step within an operation: what ranks wrote before is there after it.
+  // Waits until all ranks have come here within an operation. What they wrote before is then
+  // visible.
   void meet(Exchange& exchange);
 
-  // While it lives, this rank reads and writes its peers' own buffers.
+  // While a Touch exists, this rank reads and writes its peers' own buffers. The constructor throws
+  // CommError if a rank has revoked its buffers.
   class Touch {
    public:
     explicit Touch(ShmGroup& group);
@@ -65,13 +70,14 @@ class ShmGroup {
    private:
     ShmGroup& group_;
   };
-  // Returns when no peer touches a buffer of this rank any more; a second, if one stands still.
+  // Forbids peers to touch this rank's buffers and returns when none does any more. Waits at most a
+  // second for peers that make no progress.
   void revoke() noexcept;
 
-  // Whether what the driver waits for in post() or meet() is there.
+  // Returns whether the event has come for which the driver waits in post() or meet().
   bool stirred() const { return waiting_ != Waiting::nothing && arrived(); }
-  // CommError for a dead rank. It is said at the second call, so that what the rank has done
-  // before its end is seen.
+  // Throws CommError if a rank is dead. Reports a death only at the second call that sees it, so
+  // that what the rank did before its end is processed first.
   void check_peers();
 
  private:
@@ -89,14 +95,14 @@ class ShmGroup {
   bool arrived() const;
 
   std::shared_ptr<ShmNode> node_;
-  std::vector<int> members_;  // of the node
+  std::vector<int> members_;  // by rank; numbers in the node
   int rank_;
   GroupLayout layout_;
   std::vector<std::byte*> blocks_;
   std::mutex mutex_;                    // guards pieces_
-  std::vector<ShmNode::Piece> pieces_;  // this rank's memory of the group
-  std::uint64_t splits_ = 0;            // the caller's
-  // The driver's:
+  std::vector<ShmNode::Piece> pieces_;  // this rank's memory for the group
+  std::uint64_t splits_ = 0;            // used by the caller
+  // The members below are used by the driver.
   Notice next_notice_{};
   std::uint64_t operations_ = 0;
   std::uint64_t steps_ = 0;

@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-// What is copied between two looks at anything else.
+// Most bytes to copy before control returns to the caller.
 constexpr std::int64_t kPieceBytes = 4 << 20;
 
 }  // namespace
@@ -148,7 +148,7 @@ void Inbox::refuse(Receive& to, std::int64_t bytes, Ticket* ticket) {
   }
 }
 
-// Whether anything was there.
+// Returns whether there was anything to read.
 bool Inbox::read(Receive& to) {
   const std::int64_t there = to.ticket->produced.load();
   if (there == to.got) {
@@ -174,7 +174,7 @@ bool Inbox::read(Receive& to) {
   return true;
 }
 
-// A sender that is being read from learns that it is over.
+// Withdraws the tickets that are being read, so that their senders do not wait for this rank.
 void Inbox::give_up() noexcept {
   for (Receive& each : receives_) {
     if (each.state == State::reading) {

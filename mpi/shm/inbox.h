@@ -1,6 +1,6 @@
-// Inbox: the messages to a rank of a group. Letters are taken from the rings as they come; one that
-// nobody has asked for yet is kept aside with what it carries. Matched by (sender, tag) in the
-// order of posting. Used by whoever drives the queue.
+// Inbox receives the messages to a rank of a group. It takes letters from the rings as they come,
+// and keeps those that no receive has asked for yet, with their data. Messages match receives by
+// (sender, tag) in the order of posting. Used by the thread that drives the queue.
 #pragma once
 
 #include <deque>
@@ -17,13 +17,13 @@ class Inbox {
       : group_(group), taken_(static_cast<std::size_t>(group.size())), peers_(taken_.size()) {}
 
   std::int64_t start(void* data, std::int64_t bytes, int from, int tag);
-  // Takes a message of up to `room` bytes.
+  // Receives a message of up to `room` bytes.
   std::int64_t start_of_any_length(void* data, std::int64_t room, int from, int tag);
-  // CommError for a message of another length, or one that was taken back.
+  // Throws CommError if the message has another length or its sender withdrew it.
   bool finished(std::int64_t id);
-  // Moves on what can be; whether anything could.
+  // Makes all the progress that is possible now. Returns whether there was any.
   bool progress();
-  // No receive touches its buffer afterwards.
+  // Ends all receives; none touches its buffer afterwards.
   void give_up() noexcept;
 
  private:
@@ -34,7 +34,7 @@ class Inbox {
     std::int64_t bytes = 0;
     int from = 0;
     int tag = 0;
-    Ticket* ticket = nullptr;  // while reading
+    Ticket* ticket = nullptr;  // set while reading
     std::int64_t got = 0;      // bytes
     std::string error;
     bool any_length = false;
@@ -43,7 +43,7 @@ class Inbox {
     int tag;
     std::int64_t bytes;
     std::int64_t ticket;
-    std::vector<std::byte> data;  // of a letter without a ticket
+    std::vector<std::byte> data;  // data of a letter without a ticket
   };
   struct Peer {
     std::deque<std::int64_t> waiting;  // ids
@@ -59,7 +59,7 @@ class Inbox {
   bool read(Receive& to);
 
   ShmGroup& group_;
-  std::vector<std::uint64_t> taken_;  // letters of each rank
+  std::vector<std::uint64_t> taken_;  // number of letters taken, by sender
   std::vector<Peer> peers_;
   std::vector<Receive> receives_;  // by id
   std::vector<std::int64_t> free_ids_;

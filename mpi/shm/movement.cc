@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// What this rank takes from one peer: a range of what the peer has offered.
+// What this rank takes from one peer: a range of the data that the peer has offered.
 struct Parcel {
   int from;
   std::int64_t offset;  // bytes, in the peer's data
@@ -18,19 +18,20 @@ struct Parcel {
   std::byte* into;
 };
 
-// How this rank's own data goes through its inlets: strips of `most` bytes, one a range.
+// Describes how data passes through inlets: an inlet holds one strip of `most` bytes per range of
+// its owner's data.
 struct Strips {
   struct Range {
     const std::byte* data;
     std::int64_t bytes;
   };
   std::vector<Range> ranges;
-  std::int64_t most;       // bytes of a strip
+  std::int64_t most;       // size of a strip in bytes
   std::int64_t pieces;     // the same on all ranks
-  std::int64_t own_strip;  // of the peers' inlets, where this rank's data is: number
+  std::int64_t own_strip;  // number of the strip in the peers' inlets that is for this rank
 };
 
-// Of an operation that reads and writes `bytes` on each rank.
+// Returns the copy function for an operation that reads and writes `bytes` on each rank.
 using Copy = void (*)(const void* from, void* to, std::int64_t bytes);
 Copy copy_for(const ShmGroup& group, std::int64_t bytes) {
   const bool cached = bytes * group.size() < group.node().cache_bytes() * 3 / 2;
@@ -68,7 +69,7 @@ void take_staged(ShmGroup& group, Exchange& exchange, const std::vector<Parcel>&
   stage(group, exchange, strips.pieces, put_in, take_out);
 }
 
-// After the post.
+// Takes all parcels and waits until peers have taken theirs. Called after the post.
 void take_all(ShmGroup& group, Exchange& exchange, const std::vector<Parcel>& parcels,
               const Strips& strips, Copy copy) {
   if (any_in_place(group)) {
@@ -94,7 +95,7 @@ std::vector<std::int64_t> starts_of(std::span<const std::int64_t> counts, std::i
   return starts;
 }
 
-// What this rank gives itself.
+// The block that this rank sends to itself.
 struct Block {
   const std::byte* from;
   std::byte* into;
@@ -109,7 +110,7 @@ Block own_block(int rank, const AllToAll& blocks) {
       blocks.send_counts[r] * element};
 }
 
-// What everybody gives this rank, by the counts that all have published.
+// Returns what each rank sends to this one, by the counts that all have published.
 std::vector<Parcel> parcels_for(const ShmGroup& group, const AllToAll& blocks) {
   const auto into = starts_of(blocks.recv_counts, size_of(blocks.recv.dtype));
   std::vector<Parcel> parcels;

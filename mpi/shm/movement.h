@@ -1,5 +1,5 @@
-// all_gather, all_to_all and broadcast in shared memory (shm_algorithms.h): as the functions of
-// Communicator of the same name. Rules of ShmGroup.
+// Implements all_gather, all_to_all and broadcast in shared memory (shm_algorithms.h), like the
+// functions of Communicator of the same names. Thread rule: group.h.
 #pragma once
 
 #include "mpi/collective/algorithms.h"

@@ -18,13 +18,14 @@
 namespace trireme {
 namespace {
 
-// Room for all the host's memory, twice over if the ranks share it out unevenly.
+// Reserves twice each rank's share of the host's memory, because ranks may need unequal amounts,
+// and at least 64 GiB or all of the host's memory.
 std::int64_t default_reserve(int ranks) {
   const std::int64_t memory = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   return std::max(memory * 2 / ranks, std::min(memory, std::int64_t{64} << 30));
 }
 
-// 32 MiB where the system does not say.
+// Returns 32 MiB if the system does not report a size.
 std::int64_t cache_of_host() {
   const std::int64_t bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
   return bytes > 0 ? bytes : std::int64_t{32} << 20;
@@ -78,7 +79,8 @@ ShmNode::ShmNode(Communicator& host_group, const ShmOptions& options)
   }
 }
 
-// What the first group will take: where there is no room for that, other transports do better.
+// Checks that there is memory for the first group, because without it another transport is the
+// better choice.
 void ShmNode::make_room() {
   const std::int64_t bytes = GroupLayout(members_.size()).bytes;
   arena_->give_back(arena_->take(bytes), bytes);
@@ -147,8 +149,8 @@ void ShmNode::ring(int member) const {
   }
 }
 
-// The bell's count is read before the last look: a ring after it changes the count, and a ring
-// before it was for something that stirred() sees.
+// The bell's count is read before the last call of stirred(). A ring after it changes the count, so
+// that the futex does not sleep; a ring before it was for an event that stirred() sees.
 void ShmNode::sleep(std::chrono::microseconds limit, const std::function<bool()>& stirred) const {
   SegmentHeader& header = segment(members_.rank()).header();
   const std::uint32_t count = header.bell.load();
@@ -161,7 +163,8 @@ void ShmNode::sleep(std::chrono::microseconds limit, const std::function<bool()>
   header.sleepers.fetch_sub(1);
 }
 
-// A process that left on an error ends the job itself, or lives on; it is not dead.
+// A process that failed but has not ended does not count as dead: it will end the job itself, or it
+// lives on.
 bool ShmNode::is_dead(int member) const {
   const Peer& peer = at(member);
   if (!peer.process) {

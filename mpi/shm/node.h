@@ -1,6 +1,7 @@
-// ShmNode: the ranks of one host that share memory: this rank's own segment and arena, the peers'
-// segments, their processes, and the bells on which ranks sleep. Shared by all groups of the rank,
-// ends with the last. Members are numbered as in the group that made it. Any thread.
+// ShmNode connects the ranks of one host that share memory. It holds this rank's own segment and
+// arena, the peers' segments and processes, and the bells on which ranks sleep. All groups of the
+// rank share it, and it ends with the last. Members are numbered as in the group that made it. Any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -17,52 +18,54 @@
 namespace trireme {
 
 struct ShmOptions {
-  // Address space for each rank's buffers; 0: what the host's memory allows.
+  // Address space for each rank's buffers, in bytes; 0 derives it from the host's memory.
   std::int64_t reserve_bytes = 0;
-  // Where ranks that are threads of one process find each other; null for processes.
+  // Connects ranks that are threads of one process; null for processes.
   SegmentTable* table = nullptr;
 };
 
 class ShmNode {
  public:
-  // Collective over host_group. The same ConfigError on every rank if one of them can't map a peer,
-  // or has no memory for the first group.
+  // Collective over host_group. Throws the same ConfigError on every rank if one of them can't map
+  // a peer's segment or has no memory for the first group.
   ShmNode(Communicator& host_group, const ShmOptions& options);
-  // Peers of the same process learn from it that an error ended this rank.
+  // If an exception is the reason, marks this rank as dead for peers in the same process.
   ~ShmNode();
   ShmNode(const ShmNode&) = delete;
   ShmNode& operator=(const ShmNode&) = delete;
 
-  // All ranks of the node; `member` below is a rank's number among them.
+  // All ranks of the node. `member` in the functions below is a rank's number among them.
   const GroupMembers& members() const { return members_; }
-  // More ranks than processors: whoever waits lets others run.
+  // Whether there are more ranks than processors, so that waiting ranks should yield.
   bool crowded() const { return crowded_; }
-  // Of the last-level cache, which its members share at best.
+  // Size of the last-level cache, which the members share at best.
   std::int64_t cache_bytes() const { return cache_bytes_; }
 
   const SharedSegment& segment(int member) const { return *at(member).segment; }
   Arena& arena() { return *arena_; }
 
-  // Memory of a group that has ended here; reused when `left` has counted all its ranks.
+  // Memory of a group. retire() takes that of a group that has ended on this rank, which is reused
+  // when `left` has counted all `ranks`.
   struct Piece {
     void* data;
     std::int64_t bytes;
   };
   void retire(std::vector<Piece> pieces, const std::atomic<std::int32_t>* left, int ranks);
-  // Gives back what retired groups no longer need.
+  // Frees the memory that retired groups no longer need.
   void reclaim();
 
-  // Wakes the member's threads if any sleeps. After whatever they wait for has been written.
+  // Wakes the member's threads that sleep. Call it after writing what they wait for.
   void ring(int member) const;
-  // Sleeps until rung, no longer than limit, not at all if stirred().
+  // Sleeps until ring() or for `limit`; returns at once if stirred().
   void sleep(std::chrono::microseconds limit, const std::function<bool()>& stirred) const;
-  // Whether the member's process has ended, or its thread on an error.
+  // Returns whether the member's process has ended or, if it is a thread of this process, whether
+  // it has ended on an error.
   bool is_dead(int member) const;
 
  private:
   struct Peer {
     std::shared_ptr<SharedSegment> segment;
-    FileDescriptor process;  // a pidfd; none for this process
+    FileDescriptor process;  // a pidfd; none for ranks of this process
   };
   struct Retired {
     std::vector<Piece> pieces;

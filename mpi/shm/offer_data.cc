@@ -12,7 +12,7 @@ bool is_small(const ShmGroup& group, std::int64_t bytes) {
 
 namespace {
 
-// Whether peers are to work on data of this rank where it lies.
+// Returns whether peers use this data of this rank in place.
 bool stays(const ShmGroup& group, const void* data, std::int64_t bytes) {
   return bytes > kMostCopiedBytes && group.segment(group.rank()).contains(data, bytes);
 }
@@ -75,7 +75,7 @@ const std::byte* offered(const ShmGroup& group, int r) {
 
 namespace {
 
-// Whether `holds` for any rank's source.
+// Returns whether `holds` is true for any rank's source.
 template <class Holds>
 bool any_source(const ShmGroup& group, Holds holds) {
   for (int r = 0; r < group.size(); ++r) {

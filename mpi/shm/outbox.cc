@@ -9,8 +9,8 @@
 namespace trireme {
 namespace {
 
-// Sends up to kEagerMessage bytes are copied and done, as long as the copies unread are fewer than
-// kEagerBytes.
+// Messages of up to kEagerMessage bytes are copied, which finishes the send, as long as the unread
+// copies stay within kEagerBytes.
 constexpr std::int64_t kEagerMessage = 64 << 10;
 constexpr std::int64_t kEagerBytes = 4 << 20;
 constexpr int kStreams = 4;
@@ -116,7 +116,7 @@ void Outbox::write_ticket(Message& each, Letter& letter) {
   each.state = State::offered;
 }
 
-// Whether anything changed.
+// Returns whether anything changed.
 bool Outbox::follow(Message& each) {
   const std::uint32_t state = each.ticket->state.load();
   if (state == Ticket::mismatched) {
@@ -184,7 +184,7 @@ Ticket* Outbox::take_ticket() {
   return ticket;
 }
 
-// Null if all are in use.
+// Returns null if all streams are in use.
 std::byte* Outbox::take_stream() {
   if (free_streams_.empty() && streams_ < kStreams) {
     ++streams_;
@@ -198,7 +198,7 @@ std::byte* Outbox::take_stream() {
   return stream;
 }
 
-// A receiver that is reading in place is waited for; one that stands still, a second.
+// Waits for receivers that are reading in place, but no longer than kWithdrawLimit.
 void Outbox::withdraw_all() noexcept {
   const auto limit = std::chrono::steady_clock::now() + kWithdrawLimit;
   for (Message& each : messages_) {

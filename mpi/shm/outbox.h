@@ -1,8 +1,8 @@
-// Outbox: the messages that a rank of a group sends. A short one travels in the letter itself
-// (layout.h); one from the arena is read in place by the receiver; others are copied at once while
-// kEagerBytes last, or else, when the receiver has claimed them, stream through one of a few
-// buffers. A claimed message always gets on, so that no message waits for one of another tag. Used
-// by whoever drives the queue.
+// Outbox sends the messages of a rank of a group. A short message travels in the letter itself
+// (layout.h). The receiver reads one from the arena in place. Others are copied at once if they are
+// not too long and fewer than kEagerBytes are unread; or else they stream through one of a few
+// buffers, once the receiver has claimed them. A claimed message always progresses, so that none
+// waits for one of another tag. Used by the thread that drives the queue.
 #pragma once
 
 #include <deque>
@@ -21,11 +21,12 @@ class Outbox {
         unwritten_(written_.size()) {}
 
   std::int64_t start(const void* data, std::int64_t bytes, int to, int tag);
-  // CommError if the receiver expected another length.
+  // Throws CommError if the receiver expected another length.
   bool finished(std::int64_t id);
-  // Moves on what can be; whether anything could.
+  // Makes all the progress that is possible now. Returns whether there was any.
   bool progress();
-  // No peer reads the senders' buffers afterwards.
+  // Withdraws all messages; no peer reads their buffers afterwards. Waits at most a second for
+  // peers that are reading.
   void withdraw_all() noexcept;
 
  private:
@@ -39,7 +40,7 @@ class Outbox {
     Ticket* ticket = nullptr;
     std::byte* stream = nullptr;
   };
-  struct Eager {  // copied, the send has finished; freed when it has been read
+  struct Eager {  // a copied message, whose send has finished; freed once it was read
     Ticket* ticket;
     std::byte* copy;
     std::int64_t bytes;
@@ -55,8 +56,8 @@ class Outbox {
   std::byte* take_stream();
 
   ShmGroup& group_;
-  std::vector<std::uint64_t> written_;               // letters to each rank
-  std::vector<std::deque<std::int64_t>> unwritten_;  // ids, by rank: the ring was full
+  std::vector<std::uint64_t> written_;               // number of letters written, by receiver
+  std::vector<std::deque<std::int64_t>> unwritten_;  // ids that wait for a free letter, by receiver
   std::vector<Message> messages_;                    // by id
   std::vector<std::int64_t> free_ids_;
   std::vector<Eager> eager_;

@@ -14,11 +14,13 @@
 namespace trireme {
 namespace {
 
-// Elements of a block: two thousand floats a level of the tree stay in the first-level cache.
+// Elements of a block. One block per level of the tree, 4 KiB of f32, stays in the first-level
+// cache.
 constexpr std::int64_t kBlock = 1024;
 
-// bf16 in the upper half of a float's bits. What is added are such floats, so that a NaN comes out
-// with an empty lower half, which rounding leaves alone: no case of its own, unlike to_bf16().
+// Selects the upper half of a float's bits, which is a bf16. All values that are added are such
+// floats, so the lower half of a resulting NaN is zero and rounding keeps it. Unlike to_bf16(),
+// this needs no special case.
 constexpr std::uint32_t kUpper = 0xFFFF0000;
 
 std::uint32_t rounded(float x) {
@@ -26,7 +28,7 @@ std::uint32_t rounded(float x) {
   return bits + 0x7FFF + ((bits >> 16) & 1);
 }
 
-// What a type is added in.
+// The type in which values of a type are added, and the conversions.
 template <class T>
 struct Format {
   using Wide = T;
@@ -42,7 +44,7 @@ struct Format<bf16> {
 template <class T>
 using Wide = typename Format<T>::Wide;
 
-// As in combine.cc.
+// These operations are as in combine.cc.
 struct Sum {
   template <class T>
   static T of(T a, T b) {
@@ -67,7 +69,7 @@ struct Min {
   }
 };
 
-// The canonical tree over value(lo) ... value(hi-1).
+// Returns the reduction of value(lo) ... value(hi-1) in the order of the canonical tree.
 template <class Op, int lo, int hi, class Value>
 [[gnu::always_inline]] inline auto tree(Value value) {
   if constexpr (hi - lo == 1) {
@@ -88,7 +90,7 @@ struct Job {
   Stores stores = Stores::cached;
 };
 
-// A cache line, which one rank writes whole.
+// The size of a cache line, the unit of stores that bypass the caches.
 constexpr std::int64_t kLine = 64;
 
 [[gnu::always_inline]] inline void stream_line(const std::byte* line, std::byte* to) {
@@ -98,8 +100,9 @@ constexpr std::int64_t kLine = 64;
   }
 }
 
-// One pass over `count` units of U, which begin and end apart from all others: each is read before
-// it is written, and no other depends on it.
+// Makes one pass over `count` units of U, from byte `first` on. The units are independent: each is
+// read before it is written, and no other depends on it. Stores that bypass the caches write whole
+// lines only.
 template <class U, int N, class Unit>
 [[gnu::always_inline]] inline void pass(const Job& job, std::int64_t first, std::int64_t count,
                                         Unit unit) {
@@ -160,7 +163,7 @@ template <class T, class Op, int N>
   pass<T, N>(job, first * static_cast<std::int64_t>(sizeof(T)), job.count - first, element);
 }
 
-// Two bf16 at once, where they lie: no shuffles.
+// Reduces two bf16 at once, each in its half of a 32-bit word, which needs no shuffles.
 template <class Op, int N>
 [[gnu::always_inline]] inline void by_pairs(const Job& job) {
   const auto pair = [](auto value) __attribute__((always_inline)) {
@@ -210,7 +213,8 @@ void run_fused(const Job& job) {
   }
 }
 
-// Any number of sources, a block that fits the stack: into = the tree over from[lo..hi).
+// Handles any number of sources, for a block that fits the stack: sets `into` to the tree over
+// from[lo..hi).
 template <class T, class Op>
 void block_tree(const void* const* from, std::int64_t first, std::int64_t count, Wide<T>* into,
                 std::size_t lo, std::size_t hi) {
@@ -247,7 +251,7 @@ void by_blocks(std::span<const void* const> from, std::span<void* const> into, s
   }
 }
 
-// Whether the fused loops know this number of sources and destinations.
+// Returns whether there are fused loops for these numbers of sources and destinations.
 bool is_fused(std::size_t from, std::size_t into) {
   return (into == 1 || into == from) && (from == 2 || from == 4 || from == 8);
 }
@@ -279,7 +283,7 @@ void reduce_by(const Job& job, std::size_t sources, ReduceOp op) {
 }
 
 void run(const Job& job, std::size_t sources, DType dtype, ReduceOp op) {
-  restore_floating_point();  // a library may have changed it in whichever thread drives
+  restore_floating_point();  // a library may have changed it on this thread
   switch (dtype) {
     case DType::f32:
       return reduce_by<float>(job, sources, op);
@@ -296,7 +300,7 @@ void run(const Job& job, std::size_t sources, DType dtype, ReduceOp op) {
   }
 }
 
-// Bytes up to the next cache line.
+// Returns the number of bytes up to the next cache line.
 std::int64_t bytes_to_line(const void* data) {
   const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data) % kLine);
   return (kLine - past) % kLine;
@@ -311,7 +315,7 @@ void reduce_tree(std::span<const void* const> from, std::span<void* const> into,
       op);
 }
 
-// Whole lines bypass the caches; what lies before and after them is stored as usual.
+// Whole lines bypass the caches; the elements before and after them are stored normally.
 void reduce_tree_bypassing_caches(std::span<const void* const> from, std::span<void* const> into,
                                   std::int64_t count, DType dtype, ReduceOp op) {
   check(from.size() >= 2 && !into.empty(), "a reduction is over two ranks or more");

@@ -10,7 +10,8 @@
 namespace trireme {
 namespace {
 
-// Parts and pieces are multiples of this: no two ranks write into one cache line.
+// Parts and pieces are multiples of this many elements, so that no two ranks write to the same
+// cache line.
 constexpr std::int64_t kGrainElements = 64;
 
 struct Range {
@@ -18,7 +19,7 @@ struct Range {
   std::int64_t count;
 };
 
-// Rank r's part of `count` elements.
+// Returns rank r's part of `count` elements.
 Range part_of(std::int64_t count, int size, int r) {
   const std::int64_t grains = pieces_of(count, kGrainElements);
   const std::int64_t each = pieces_of(grains, size) * kGrainElements;
@@ -38,14 +39,14 @@ struct Reduction {
   Addresses& addresses;
   Exchange& exchange;
   ConstView from;
-  View into;  // `from` itself where the operation works in place
+  View into;  // the same memory as `from` if the operation is in place
   ReduceOp op;
 
   int size() const { return group.size(); }
   int rank() const { return group.rank(); }
   std::int64_t element() const { return size_of(into.dtype); }
 
-  // One destination, and for each rank r the source at(r).
+  // Reduces into one destination from the source at(r) of each rank r.
   template <class At>
   void reduce(At at, void* to, std::int64_t count) const {
     addresses.into.assign(1, to);
@@ -71,15 +72,15 @@ struct Reduction {
   void block_staged(Range block) const;
 };
 
-// Whether results bypass the caches. An ordinary store reads its line from memory before it writes
-// it, unless the line is in the cache, as it is in place. Where the sources and destinations of all
-// ranks take more than an eighth of the last-level cache, most lines are not, and stores that
-// bypass the caches are up to 1.6 times as fast (docs/performance.md).
+// Returns whether results bypass the caches. An ordinary store reads its line from memory before it
+// writes it, unless the line is in the cache, as it is for an operation in place. If the sources
+// and destinations of all ranks take more than an eighth of the last-level cache, most lines are
+// not in it, and stores that bypass the caches are up to 1.6 times as fast (docs/performance.md).
 bool Reduction::bypasses_caches() const {
   return from.data != into.data && 2 * into.bytes() * size() > group.node().cache_bytes() / 8;
 }
 
-// This rank's own copy is the nearest.
+// Reads this rank's own data from its buffer, which is nearer than the copy in its post.
 void Reduction::from_posts(Range range) const {
   const std::byte* const own = bytes_at(from, range.first);
   reduce([&](int r) { return r == rank() ? own : offered(group, r) + range.first * element(); },
@@ -111,7 +112,7 @@ void Reduction::block_in_place(Range block) const {
   group.meet(exchange);
 }
 
-// The peer's pieces are added straight into the buffer.
+// Adds the peer's pieces directly into the buffer.
 void Reduction::all_staged_by_two() const {
   const std::int64_t most = kChunkBytes / element();
   const auto piece = [&](std::int64_t c) {
@@ -129,8 +130,9 @@ void Reduction::all_staged_by_two() const {
   stage(group, exchange, pieces_of(into.count, most), put_in, take_out);
 }
 
-// Three stages in lockstep: put piece c in; reduce this rank's part of piece c-1 into its outlet;
-// take the parts of piece c-2 out. Two outlets do, by the argument of staging.h.
+// Works in three stages in lockstep: each rank puts piece c into its inlet, reduces its part of
+// piece c-1 into its outlet, and takes all parts of piece c-2 out of the outlets. Two outlets are
+// enough for the reason given in staging.h.
 void Reduction::all_staged() const {
   const std::int64_t most = kChunkBytes / element();
   const std::int64_t pieces = pieces_of(into.count, most);
@@ -166,7 +168,7 @@ void Reduction::all_staged() const {
   }
 }
 
-// A piece is a strip of every block; strip r of an inlet is for rank r.
+// A piece consists of a strip of every block; strip r of an inlet is for rank r.
 void Reduction::block_staged(Range block) const {
   const std::int64_t most = kChunkBytes / size() / (kGrainElements * element()) * kGrainElements;
   const auto count_of = [&](std::int64_t c) { return std::min(most, block.count - c * most); };

@@ -32,14 +32,16 @@ std::uint64_t random_bits() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-// Beyond the limit of `ulimit -f` the system sends a signal: ask first.
+// Returns whether a file may have this size. Exceeding `ulimit -f` would raise a signal, so the
+// limit is checked first.
 bool file_may_have(std::int64_t bytes) {
   rlimit limit{};
   return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
          static_cast<rlim_t>(bytes) <= limit.rlim_cur;
 }
 
-// Looks before it maps: after a mix-up of pid namespaces this may be anybody's file.
+// Checks the header before the file is mapped, because with different PID namespaces this may be
+// any process's file.
 void check_identity(int fd, const SegmentAddress& address, const std::string& path) {
   SegmentHeader found;
   const ssize_t got = ::pread(fd, &found, sizeof(found), 0);
@@ -115,7 +117,7 @@ SharedSegment::SharedSegment(FileDescriptor fd, const SegmentAddress& address)
     (void)::munmap(reserved_, length);
     refuse("mmap", error);
   }
-  // Where the administrator allows huge pages for shared memory.
+  // Uses huge pages if the administrator allows them for shared memory.
   (void)::madvise(base_, static_cast<std::size_t>(address.reserve_bytes), MADV_HUGEPAGE);
 }
 
@@ -136,8 +138,8 @@ bool SharedSegment::grow(std::int64_t bytes) const {
          ::ftruncate(fd_.get(), bytes) == 0;
 }
 
-// An error here, where a first touch would be a signal. Through the mapping, because huge pages are
-// asked for there; older kernels know only the way through the file.
+// Allocates now, so that a shortage is an error and not a signal at the first access. It does so
+// through the mapping, which asks for huge pages; older kernels can do it only through the file.
 bool SharedSegment::populate(std::int64_t offset, std::int64_t bytes) const {
   if (::madvise(base_ + offset, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) == 0) {
     return true;

@@ -1,12 +1,14 @@
-// SharedSegment: shared memory that one rank owns and its peers on the host map: a memfd, which has
-// no name in the file system, so that nothing is left behind however the ranks end. The address
-// range is reserved whole; the memory comes as the owner grows it, and stays until all mappings are
-// gone. Peers open it through /proc, which takes the same user and the same pid namespace.
+// SharedSegment is shared memory that one rank owns and its peers on the host map. It is a memfd,
+// which has no name in the file system, so that nothing is left behind however the ranks end. The
+// whole address range is reserved; memory is added as the owner grows the segment, and is freed
+// with the last mapping. Peers open it through /proc, which needs the same user and the same PID
+// namespace.
 //
 //   offset 0        SegmentHeader
 //   4096 ...        the owner's Arena
 //
-// Thread rule: plain values after construction; grow() and populate() by the arena under its lock.
+// Thread rule: immutable after construction, except that the arena calls grow() and populate()
+// under its lock.
 #pragma once
 
 #include <atomic>
@@ -23,15 +25,15 @@ namespace trireme {
 
 struct SegmentHeader {
   std::uint64_t magic;
-  std::uint64_t nonce;                                 // tells this segment from any other
-  alignas(64) std::atomic<std::uint32_t> bell;         // rung by peers, a futex
-  std::atomic<std::uint32_t> sleepers;                 // threads of the owner that sleep on it
-  alignas(64) std::atomic<std::uint32_t> ended_early;  // the owner left on an error
+  std::uint64_t nonce;                          // distinguishes this segment from all others
+  alignas(64) std::atomic<std::uint32_t> bell;  // a futex that peers increment
+  std::atomic<std::uint32_t> sleepers;          // number of the owner's threads that sleep on it
+  alignas(64) std::atomic<std::uint32_t> ended_early;  // whether the owner ended on an error
 };
 
 using FileDescriptor = UniqueHandle<FileDescriptorTraits>;
 
-// Where a peer finds a segment.
+// Where a peer finds a segment. Sent as text.
 struct SegmentAddress {
   int pid = 0;
   int fd = -1;
@@ -39,7 +41,7 @@ struct SegmentAddress {
   std::uint64_t nonce = 0;
 
   std::string text() const;
-  // CommError unless it is what text() gives.
+  // Throws CommError unless the text was made by text().
   static SegmentAddress parse(const std::string& text);
 };
 
@@ -47,9 +49,10 @@ class SharedSegment {
  public:
   static constexpr std::int64_t kHeaderBytes = 4096;
 
-  // This rank's own, with the header alone. ConfigError where the system grants none.
+  // Makes this rank's own segment, which holds only the header. Throws ConfigError if the system
+  // refuses it.
   static std::shared_ptr<SharedSegment> make(std::int64_t reserve_bytes);
-  // A peer's. ConfigError that says why it can't be mapped.
+  // Maps a peer's segment. Throws ConfigError, which says why, if that is not possible.
   static std::shared_ptr<SharedSegment> open(const SegmentAddress& address);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
@@ -63,8 +66,9 @@ class SharedSegment {
   }
   bool contains(const void* data, std::int64_t bytes) const;
 
-  // The owner's: makes the file `bytes` long, and gives the range [offset, offset + bytes) memory
-  // on the calling thread's NUMA node. Both say whether the system could.
+  // For the owner: grow() makes the file `bytes` long, and populate() allocates the memory of
+  // [offset, offset + bytes) on the calling thread's NUMA node. Both return whether the system
+  // could do it.
   bool grow(std::int64_t bytes) const;
   bool populate(std::int64_t offset, std::int64_t bytes) const;
 
@@ -73,17 +77,17 @@ class SharedSegment {
 
   FileDescriptor fd_;
   SegmentAddress address_;
-  std::byte* reserved_ = nullptr;  // the whole range, base_ lies in it at a multiple of 2 MiB
+  std::byte* reserved_ = nullptr;  // the whole range; base_ lies in it at a multiple of 2 MiB
   std::int64_t reserved_bytes_ = 0;
   std::byte* base_ = nullptr;
 };
 
-// The segments of ranks that are threads of one process: there a peer's segment is the very same
-// mapping, so that a race detector sees who touches it. Any thread.
+// The segments of ranks that are threads of one process. Such peers share one mapping, so that race
+// detectors see their accesses. Any thread.
 class SegmentTable {
  public:
   void add(const std::shared_ptr<SharedSegment>& segment);
-  // Null if it is not here.
+  // Returns null if the segment is not in the table.
   std::shared_ptr<SharedSegment> find(const SegmentAddress& address) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// Ids of sends are even, those of receives odd.
+// Ids of sends are even and those of receives odd.
 class ShmTransport : public Transport {
  public:
   explicit ShmTransport(std::unique_ptr<ShmGroup> group)

@@ -1,6 +1,6 @@
-// The transport of ranks on one host that share memory: messages by outbox.h and inbox.h,
-// collective operations by shm_algorithms.h. Its memory() is read by peers in place; it lives as
-// long as any communicator of the world.
+// The transport among ranks on one host that share memory: outbox.h and inbox.h move messages,
+// shm_algorithms.h runs collective operations. Peers read its memory() in place; that memory exists
+// as long as any communicator of the world. Thread rule: transport.h.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-// Collective over host_group: all its ranks, which are of one host. host_group is not needed
-// afterwards. The same ConfigError on every rank where memory can't be shared.
+// Connects the ranks of host_group, which are all on one host. Collective over host_group, which is
+// not needed afterwards. Throws the same ConfigError on every rank if memory can't be shared.
 std::unique_ptr<Transport> make_shm_transport(Communicator& host_group,
                                               const ShmOptions& options = {});
 
