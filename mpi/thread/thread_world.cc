@@ -16,11 +16,12 @@
 namespace trireme {
 namespace {
 
-// Whose transfers may meet: the group, the sender's and the receiver's rank in the world, the tag.
+// Identifies the transfers that match each other: the group, the world ranks of sender and
+// receiver, and the tag.
 using Channel = std::tuple<int, int, int, int>;
 
-// What one rank of one group sleeps on. Rung from the moment that something happens to it until it
-// has woken: what happens before it sleeps is not missed.
+// Wakes one rank of one group from pause(). `rung` stays set from an event until the rank has
+// woken, so that an event just before the sleep is not missed.
 struct Bell {
   std::condition_variable heard;
   bool rung = false;
@@ -34,7 +35,7 @@ using BellPtr = std::shared_ptr<Bell>;
 struct Transfer {
   void* data;
   std::int64_t bytes;
-  bool any_length;  // a receive that takes what comes
+  bool any_length;  // a receive of any length up to `bytes`
   BellPtr bell;
   std::string error = {};  // written before `finished`, read after it
   std::atomic<bool> finished = false;
@@ -52,17 +53,17 @@ struct Posted {
 }  // namespace
 
 struct ThreadWorld::Shared : Inquiry {
-  std::mutex mutex;  // guards everything below but the hosts, and every bell
+  std::mutex mutex;  // guards everything below except the hosts, and every bell
   std::vector<std::weak_ptr<Bell>> bells;
   std::map<Channel, Posted> posted;
-  std::map<std::tuple<int, int, int>, int> groups;  // parent, number of its split, first member
-  std::string death;                                // why a rank ended early
-  std::atomic<bool> mourning = false;               // there is a death
+  std::map<std::tuple<int, int, int>, int> groups;  // by parent, number of its split, first member
+  std::string death;                                // why the first rank ended early
+  std::atomic<bool> mourning = false;               // whether `death` is set
   std::exception_ptr first_error;
   std::vector<std::string> hosts;
   std::vector<std::unique_ptr<FlightRecorder>> recorders;  // by rank; outlive all communicators
 
-  // Completes what can be; the lock is held.
+  // Completes the transfers of a channel that match. The caller holds the lock.
   void match(Posted& both);
   int group_of_split(int parent, int split, int first_member);
   void report(int rank, std::exception_ptr error, const std::string& what);
@@ -132,7 +133,7 @@ class ThreadWorld::Link : public Transport {
   }
 
   TransferId start_send(const void* data, std::int64_t bytes, int to, int tag) override {
-    // The pointer is only read from: it is the sending half of the pair.
+    // Data is only read through this pointer, since it is the sending side of the match.
     return post({group_, rank(), to, tag}, const_cast<void*>(data), bytes, false, &Posted::sends);
   }
   TransferId start_recv(void* data, std::int64_t bytes, int from, int tag) override {
@@ -149,7 +150,8 @@ class ThreadWorld::Link : public Transport {
     bell_->heard.wait_for(lock, limit, [this] { return bell_->rung; });
     bell_->rung = false;
   }
-  // See Bell: ranks may be many more than cores, and those that wait leave them to the others.
+  // The bell wakes pause(). Long sleeps leave the cores to other ranks, which may be many more than
+  // there are cores.
   bool wakes() const override { return true; }
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
 

@@ -1,7 +1,8 @@
-// ThreadWorld: ranks that are threads of one process, for tests. Data moves through the shared
-// memory under one lock; deadlines, order and errors are those of every other transport. When a
-// rank's function throws, the others' operations fail and name it. Every rank has its flight
-// recorder, and answers every inquiry: unlike a process, it can't be stopped.
+// ThreadWorld runs ranks as threads of one process, for tests. Data is copied directly under one
+// lock; deadlines, order and errors are the same as with every other transport. If a rank's
+// function throws, the operations of the other ranks fail and name that rank. Every rank has its
+// own flight recorder and answers every inquiry, since a thread can't be stopped as a process can.
+// Used by one thread.
 #pragma once
 
 #include <functional>
@@ -17,14 +18,14 @@ namespace trireme {
 
 class ThreadWorld {
  public:
-  // Host names by rank; without them each rank has a made-up host of its own.
+  // hosts[r] is the host name of rank r. Ranks without one get distinct names.
   explicit ThreadWorld(int size, std::vector<std::string> hosts = {});
   ~ThreadWorld();
 
-  // Runs the function once a rank, on a thread of its own, and waits for all. Throws what the first
-  // rank to fail threw.
+  // Runs the function once per rank, each on a thread of its own, and waits for all. Rethrows the
+  // error of the rank that failed first.
   void run(const std::function<void(Communicator&)>& rank_function);
-  // The same over what `wrap` makes of each rank's transport.
+  // Does the same over the transport that `wrap` returns for each rank's own.
   using Wrap = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)>;
   void run_over(const Wrap& wrap, const std::function<void(Communicator&)>& rank_function);
 
