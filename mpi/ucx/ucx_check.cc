@@ -13,7 +13,7 @@
 namespace trireme {
 namespace {
 
-// UCX hands its handlers no data of ours, so the text lies where the handler can find it.
+// UCX passes no user data to its log handlers, so the text is global.
 struct Kept {
   std::mutex mutex;
   std::string text;

@@ -1,5 +1,5 @@
-// What UCX says goes through here: its status codes become errors, and its own complaints are kept
-// for them instead of being printed, unless the user set UCX_LOG_LEVEL. Safe from any thread.
+// Converts UCX's status codes to errors. UCX's own warnings and errors are kept for their texts
+// instead of being printed, unless the user set UCX_LOG_LEVEL. Safe from any thread.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace trireme {
 
-// CommError "ucp_worker_create failed: No such device (...)".
+// Throws CommError "ucp_worker_create failed: No such device (...)" unless `status` is UCS_OK.
 void ucx_check(ucs_status_t status, std::string_view call);
 
-// From now on warnings and errors of UCX are kept. May be called again.
+// From the first call on, warnings and errors of UCX are kept. Later calls do nothing.
 void keep_ucx_messages();
-// The newest that was kept, in brackets after a blank: " (UCX says: ...)"; "" where there is none.
+// Returns the last message that was kept, as " (UCX says: ...)", or "" if there is none.
 std::string last_ucx_message();
 
 }  // namespace trireme

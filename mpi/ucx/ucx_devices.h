@@ -1,5 +1,5 @@
-// The transports and devices that UCX finds on this host, and whether what the user asked for is
-// among them.
+// Lists the transports and devices that UCX finds on this host, and checks the user's settings
+// against them. Any thread.
 #pragma once
 
 #include <string>
@@ -13,15 +13,16 @@ struct UcxDevice {
   bool network = false;
 };
 
-// Whatever UCX_TLS and UCX_NET_DEVICES say.
+// Returns all devices, regardless of UCX_TLS and UCX_NET_DEVICES.
 std::vector<UcxDevice> ucx_devices();
-// "tcp on eth0 and lo; posix on memory": by transport.
+// Returns the devices by transport: "tcp on eth0 lo; posix on memory".
 std::string describe(const std::vector<UcxDevice>& devices);
-// Whether UCX_NET_DEVICES=`setting` names devices and this host has none of them. "all" and lists
-// of exclusions ("^eth0") name none.
+// Returns whether UCX_NET_DEVICES=`setting` names devices of which this host has none. "all" and
+// lists of exclusions ("^eth0") name none.
 bool names_absent_devices(const std::string& setting, const std::vector<UcxDevice>& devices);
 
-// Why UCX can't be used as it is configured, and what to set; `what` happened.
+// Returns the message for the fault `what`: what is configured, what this host has, and what to
+// set.
 std::string fabric_fault(const std::string& what, const std::vector<UcxDevice>& devices);
 
 }  // namespace trireme

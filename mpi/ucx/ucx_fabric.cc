@@ -18,14 +18,14 @@ struct ConfigTraits {
 };
 using ConfigHandle = UniqueHandle<ConfigTraits>;
 
-// `key` is the variable's name inside UCX: without UCX_, and without the transport's prefix.
+// `key` is the variable's name inside UCX, without UCX_ and without the transport's prefix.
 void set_default(ucp_config_t* config, const char* variable, const char* key, const char* value) {
   if (std::getenv(variable) == nullptr) {
     ucx_check(ucp_config_modify(config, key, value), variable);
   }
 }
 
-// Whether UCX can use nothing but TCP between hosts.
+// Returns whether UCX can use only TCP between hosts.
 bool only_tcp() {
   const char* const tls = std::getenv("UCX_TLS");
   if (tls != nullptr && (tls == std::string_view("tcp,self") || tls == std::string_view("tcp"))) {
@@ -51,7 +51,7 @@ ConfigHandle configuration() {
   set_default(config, "UCX_TCP_KEEPINTVL", "KEEPINTVL", "1s");
   set_default(config, "UCX_TCP_KEEPCNT", "KEEPCNT", "2");
   set_default(config, "UCX_TCP_MAX_POLL", "MAX_POLL", "1");
-  // Eight times UCX's: fewer turns of send, wake-up and copy a message.
+  // These are eight times UCX's defaults, for fewer rounds of send, wake-up and copy per message.
   set_default(config, "UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "64k");
   set_default(config, "UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", "128k");
   return handle;

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long cancel_all() waits for what is half through.
+// How long cancel_all() waits for transfers that are partly done.
 constexpr std::chrono::seconds kCancelLimit{2};
 
 }  // namespace
@@ -33,8 +33,8 @@ TransferId UcxLink::new_transfer(std::int64_t bytes, int peer, bool sends) {
   return id;
 }
 
-// Not a request: everything has happened already, without a callback. A request may have called
-// back already, too.
+// Stores the result of starting a transfer. If `request` is not a pointer, the transfer has
+// finished without a callback; and if it is, the callback may have run already.
 void UcxLink::took_off(Transfer& transfer, ucs_status_ptr_t request) {
   if (!UCS_PTR_IS_PTR(request)) {
     transfer.status = UCS_PTR_STATUS(request);
@@ -77,7 +77,7 @@ TransferId UcxLink::start(const void* data, std::int64_t bytes, int to, std::uin
   return id;
 }
 
-// Connected to the sender, too: else nobody would learn of its death.
+// Connects to the sender too; otherwise this rank would not notice its death.
 TransferId UcxLink::start_recv(void* data, std::int64_t bytes, int from, int tag) {
   const std::lock_guard lock(mutex_);
   const TransferId id = new_transfer(bytes, from, false);
@@ -97,8 +97,8 @@ TransferId UcxLink::start_recv_of_any_length(void* data, std::int64_t, std::int6
   return id;
 }
 
-// A receive always calls back, with the message's length: UCX 1.13 tells none of a receive that is
-// over at once.
+// Makes every receive call back, because UCX 1.13 does not report the message's length if a receive
+// completes at once.
 ucp_request_param_t UcxLink::receipt(TransferId id) {
   ucp_request_param_t param{};
   param.op_attr_mask =
@@ -167,7 +167,7 @@ std::string UcxLink::describe_loss(int peer, UcxWorker::PeerState state) const {
                    members().describe(peer), ucs_status_string(worker_->error(peer)));
 }
 
-// A rank that left in good order had nothing more to do for others.
+// Ignores ranks that left in good order, because they had nothing more to do for others.
 void UcxLink::check_peers() {
   const std::lock_guard lock(mutex_);
   (void)worker_->progress();
@@ -183,8 +183,8 @@ bool UcxLink::any_in_progress() const {
                      [](const Transfer& each) { return each.in_progress(); });
 }
 
-// A receive that nobody has answered is taken back. What is half through ends with its connection,
-// at the latest with the worker.
+// Cancels receives that have not been matched. Transfers that are partly done end with their
+// connections, or at the latest with the worker.
 void UcxLink::cancel_all() noexcept {
   const std::lock_guard lock(mutex_);
   if (worker_ == nullptr) {
@@ -220,7 +220,7 @@ void UcxLink::pause(std::chrono::microseconds limit) {
     }
     fd = worker_->event_fd();
     if (fd >= 0 && !worker_->arm()) {
-      return;  // something has just happened
+      return;  // an event has just come
     }
   }
   if (fd < 0) {

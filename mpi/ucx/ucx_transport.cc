@@ -14,10 +14,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A split follows an operation of the whole group, so everybody is near.
+// A split follows an operation of the whole group, so all ranks arrive at about the same time.
 constexpr std::chrono::seconds kSplitLimit{60};
 
-// | u32 length | bytes | for each text.
+// Packs each text as | u32 length | bytes |.
 std::string packed(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) {
@@ -42,7 +42,7 @@ std::vector<std::string> unpacked(const std::string& all) {
   return texts;
 }
 
-// "" or what went wrong on this rank.
+// Returns the text of the error on this rank, or "".
 std::string fault_of(const std::function<void()>& work) {
   try {
     work();
@@ -52,7 +52,8 @@ std::string fault_of(const std::function<void()>& work) {
   }
 }
 
-// A rank without a fault of its own tells those of the others.
+// Runs `work` on every rank. If it fails on any, all throw ConfigError; ranks without an error of
+// their own report those of the others.
 void agree_on_success(Communicator& group, const std::function<void()>& work) {
   const std::string own = fault_of(work);
   const std::string all = gather_faults(group, own);
@@ -61,8 +62,8 @@ void agree_on_success(Communicator& group, const std::function<void()>& work) {
   }
 }
 
-// Connects to the next rank and to the first one on another host: a fabric that does not join the
-// ranks shows at the start.
+// Connects to the next rank and to the first one on another host, so that a fabric that does not
+// connect the ranks fails at the start.
 void connect_some(Communicator& group, UcxWorker& worker) {
   std::vector<int> some = {(group.rank() + 1) % group.size()};
   for (int r = 0; r < group.size(); ++r) {
@@ -83,7 +84,7 @@ void connect_some(Communicator& group, UcxWorker& worker) {
 
 }  // namespace
 
-// After an error nothing of the exchange's may be touched any more.
+// After an error, cancels everything, because the exchange's buffers are about to end.
 void UcxLink::drive_until(const std::function<bool()>& done, int peer) {
   const auto end = Clock::now() + kSplitLimit;
   const auto step = [&] {
@@ -120,7 +121,7 @@ void UcxLink::send_text(const std::string& text, int to) {
   finish_text(id);
 }
 
-// Its length is known when it has arrived.
+// The text's length is known when it has arrived.
 std::string UcxLink::receive_text(int from) {
   {
     const std::lock_guard lock(mutex_);
@@ -153,7 +154,7 @@ void UcxLink::finish_text(TransferId id) {
   settle(id);
 }
 
-// Over the first of them, which tells everybody all: two messages a member.
+// The first member gathers the texts and sends all of them to each member: two messages per member.
 std::vector<std::string> UcxLink::exchange_texts(const std::string& own,
                                                  const std::vector<int>& members) {
   if (members.front() != rank()) {

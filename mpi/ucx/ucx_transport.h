@@ -1,12 +1,13 @@
-// The UCX transport: UCP's tag-matched messages straight between the ranks, over RDMA where the
-// fabric has it, else over TCP: UCX_TLS and UCX_NET_DEVICES choose, as for every program that uses
-// UCX. Large messages (UCX_RNDV_THRESH) are moved by UCX's rendezvous from buffer to buffer, by
-// RMA, where the fabric has it; over TCP they stream (ucx_fabric.h).
+// The UCX transport sends UCP's tag-matched messages directly between the ranks, over RDMA if the
+// fabric has it, else over TCP. UCX_TLS and UCX_NET_DEVICES select what to use, as for every
+// program that uses UCX. On fabrics with RMA, UCX's rendezvous moves large messages
+// (UCX_RNDV_THRESH) from buffer to buffer; over TCP they are streamed (ucx_fabric.h).
 //
-// A group has a worker of its own; a lock lets its driver and a split share it. A peer whose
-// connection breaks fails what waits for it, and check_peers(): ucx_fabric.h says when. That needs
-// UCX's error handling, which its transports inside a host lack (1.13: posix, sysv, cma), so ranks
-// of one host talk over TCP, too: comm.backend shm and hierarchical are faster there.
+// Each group has a worker of its own; a lock lets its driver and a split share it. If the
+// connection to a peer breaks, the operations that wait for it and check_peers() fail; ucx_fabric.h
+// says how soon. This needs UCX's error handling, which its transports inside a host lack (1.13:
+// posix, sysv, cma). Therefore ranks of one host also use TCP; comm.backend shm and hierarchical
+// are faster there.
 #pragma once
 
 #include <memory>
@@ -18,14 +19,14 @@ namespace trireme {
 
 class Communicator;
 
-// The ranks of `group`, over UCX.
-// Collective over `group`, which exchanges the addresses and is not needed afterwards. ConfigError
-// on every rank, with what to set, where the fabric that was asked for is not there on one of them,
-// or where trireme was built without UCX.
+// Connects the ranks of `group` over UCX. Collective over `group`, which exchanges the addresses
+// and is not needed afterwards. Throws ConfigError on every rank, saying what to set, if one of
+// them lacks the fabric that was requested or if trireme was built without UCX.
 std::unique_ptr<Transport> make_ucx_transport(Communicator& group);
 
-// ConfigError, with what to set, where nothing of what UCX_TLS and UCX_NET_DEVICES name is here.
-// For who is about to let MPI use UCX; nothing where trireme was built without it.
+// Throws ConfigError, saying what to set, if this host has nothing of what UCX_TLS and
+// UCX_NET_DEVICES name. To be called before MPI uses UCX. Does nothing if trireme was built without
+// UCX.
 void check_ucx_here();
 
 }  // namespace trireme

@@ -9,9 +9,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long leaving waits: for the goodbyes, which follow all that was sent, to be handed to the
-// network; for the network to have taken it (UCX's flush may also want an answer of a peer that is
-// busy elsewhere: not worth more); for the connections to close.
+// How long part_from() waits: for the goodbyes, which follow all that was sent, to be handed to the
+// network; for the network to have taken the data (UCX's flush may also wait for an answer of a
+// busy peer, which is not worth more time); and for the connections to close.
 constexpr std::chrono::milliseconds kGoodbyeLimit{1000};
 constexpr std::chrono::milliseconds kFlushLimit{100};
 constexpr std::chrono::milliseconds kCloseLimit{1000};
@@ -85,7 +85,7 @@ void UcxWorker::on_error(void* peer, ucp_ep_h, ucs_status_t status) {
   static_cast<Peer*>(peer)->error = status;
 }
 
-// What a peer sent before its connection ended has arrived by then, its goodbye too.
+// All that a peer sent before its connection ended has arrived by then, including its goodbye.
 const UcxWorker::Peer& UcxWorker::classified(Peer& peer) {
   if (peer.error != UCS_OK && peer.state == PeerState::well) {
     drain();
@@ -125,7 +125,8 @@ void UcxWorker::part_from(const std::vector<int>& peers) noexcept {
   finish(requests, kCloseLimit);
 }
 
-// A connection that nothing has passed yet may wait for the peer's answer: not waited for.
+// Does not wait for a connection that has carried nothing, because it may still wait for the peer's
+// answer.
 void UcxWorker::take_leave(Peer& peer, Requests& goodbyes, Requests& flushes) noexcept {
   if (peer.endpoint == nullptr || peer.error != UCS_OK) {
     return;

@@ -1,5 +1,5 @@
-// UcxWorker: one group's progress engine in UCX (a ucp_worker) and its connections to the peers,
-// made when they are first needed. Owned by a UcxTransport; used by one thread at a time.
+// UcxWorker is one group's progress engine in UCX (a ucp_worker) and its connections to the peers,
+// which are made when they are first needed. Owned by a UcxLink; used by one thread at a time.
 //
 // A tag on the wire:  | 32 bits: the sender's rank in the group | 32 bits: tag |
 //
@@ -18,7 +18,7 @@
 
 namespace trireme {
 
-// Tags above those of the operations (transport.h).
+// These tags are above those of the operations (transport.h).
 inline constexpr std::uint32_t kAddressTag = 1U << 31;
 inline constexpr std::uint32_t kGoodbye = kAddressTag + 1;
 
@@ -30,38 +30,39 @@ class UcxWorker {
  public:
   enum class PeerState { well, departed, dead };
 
-  // Rank `rank` of a group of `size`. ConfigError where the fabric has no device to use.
+  // For rank `rank` of a group of `size`. Throws ConfigError if the fabric has no device to use.
   UcxWorker(std::shared_ptr<UcxFabric> fabric, int rank, int size);
-  // Takes leave of every peer. Takes up to 2 s where one of them does not answer.
+  // Says goodbye to every peer and closes the connections. Takes about 2 s if a peer does not
+  // respond.
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
 
   ucp_worker_h get() const { return worker_.get(); }
-  // What the peers need to connect: opaque bytes.
+  // Returns what the peers need to connect, as opaque bytes.
   std::string address() const;
-  // Everybody's address, in rank order; before the first endpoint().
+  // Sets the addresses of all ranks, in rank order. Must be called before endpoint().
   void introduce(std::vector<std::string> addresses);
 
-  // Null where the peer is lost or can't be reached: see broken().
+  // Returns the connection to a peer, or null if the peer is lost or can't be reached; see error().
   ucp_ep_h endpoint(int peer);
   PeerState state(int peer) { return classified(peers_[static_cast<std::size_t>(peer)]).state; }
-  // Why a peer that is not well is not.
+  // Returns why a peer is not well.
   ucs_status_t error(int peer) const { return peers_[static_cast<std::size_t>(peer)].error; }
-  // The connection carried something: closing it has to wait for the rest.
+  // Notes that the connection has carried data, so that closing it has to wait for the rest.
   void mark_used(int peer) { peers_[static_cast<std::size_t>(peer)].used = true; }
 
-  // Whether anything happened.
+  // Returns whether anything happened.
   bool progress() { return ucp_worker_progress(get()) != 0; }
-  // Sees to everything that has arrived.
+  // Processes everything that has arrived.
   void drain();
-  // A descriptor that poll() finds readable when there is something to progress, after a successful
-  // arm(); -1 where the transports in use have none.
+  // Returns a descriptor that becomes readable when there is something to progress, after a
+  // successful arm(); or -1 if the transports in use have none.
   int event_fd() const { return event_fd_; }
   bool arm() { return ucp_worker_arm(get()) == UCS_OK; }
 
-  // Closes the connections of these peers by force: nothing of ours on them is touched any more,
-  // and they learn that it was on purpose.
+  // Closes the connections to these peers by force, after a goodbye. Afterwards our buffers are not
+  // accessed through them, and the peers know that it was on purpose.
   void part_from(const std::vector<int>& peers) noexcept;
 
  private:
@@ -82,7 +83,7 @@ class UcxWorker {
 
   const Peer& classified(Peer& peer);
   void take_leave(Peer& peer, Requests& goodbyes, Requests& flushes) noexcept;
-  // Until they have finished, or given up on after `limit`.
+  // Waits until the requests have finished, but no longer than `limit`.
   void finish(Requests& requests, std::chrono::milliseconds limit) noexcept;
   static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
 

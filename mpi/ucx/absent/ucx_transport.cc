@@ -1,4 +1,4 @@
-// Linked where UCX's development files are absent.
+// Replaces the UCX transport if UCX's development files are absent.
 #include "mpi/ucx/ucx_transport.h"
 
 namespace trireme {
