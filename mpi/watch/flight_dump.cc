@@ -1,11 +1,12 @@
-// The dump of a FlightRecorder:
+// Writes the dump of a FlightRecorder:
 //
 //   {"event": "flight_recorder", "rank", "host", "pid", "time", "why", "phase", "phase_seconds",
 //    "groups": [{"group", "name", "ranks", "entered", "finished", "ended"}, ...]}
 //   {"ticket", "group", "name", "operation", "number", "bytes", "dtype", "op", "root" or "peer",
-//    "state", "queued", "started", "ended"}           one a line, newest last
+//    "state", "queued", "started", "ended"}           one per line, newest last
 //
-// Times are Unix seconds; null: not yet. A null name: a group that was forgotten.
+// Times are Unix seconds, or null if not reached. A null name belongs to a group that was
+// forgotten.
 #include <system_error>
 
 #include <nlohmann/json.hpp>
@@ -20,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-// Names of groups and hosts are anybody's bytes.
+// Names of groups and hosts need not be valid UTF-8, so invalid bytes are replaced.
 std::string line_of(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -92,7 +93,7 @@ void FlightRecorder::dump_in_background(std::string why) {
     return;
   }
   if (dumper_.joinable()) {
-    dumper_.join();  // it has ended, but for its last instructions
+    dumper_.join();  // returns at once, because the thread is about to end
   }
   const auto write = [this, path = folder_ / file_name(rank_), reason = std::move(why)] {
     ::pthread_setname_np(::pthread_self(), "trireme-dump");
@@ -104,7 +105,7 @@ void FlightRecorder::dump_in_background(std::string why) {
   try {
     dumping_ = true;
     dumper_ = std::thread(write);
-  } catch (const std::system_error&) {  // no threads left: then there is no dump
+  } catch (const std::system_error&) {  // out of threads, so there is no dump
     dumping_ = false;
   }
 }

@@ -11,14 +11,14 @@
 namespace trireme {
 namespace {
 
-// Groups that have ended are remembered for the dump, but not for ever.
+// Groups that have ended are remembered for the dump until there are this many groups.
 constexpr std::size_t kMostGroups = 256;
 
-// The fields of a slot are stored after `ticket` was marked and before it is set again, and read
-// between two looks at it: stores that release and loads that acquire keep that order.
+// The other fields of a slot are stored between two stores to `ticket`, and read between two loads
+// of it. Release stores and acquire loads keep that order.
 constexpr auto kStore = std::memory_order_release;
 constexpr auto kLoad = std::memory_order_acquire;
-// In place of the ticket while the fields are stored.
+// Replaces the ticket while the other fields are stored.
 constexpr FlightTicket kBeingWritten = std::numeric_limits<FlightTicket>::max();
 
 std::int64_t nanoseconds(FlightRecorder::Clock::time_point time) {
@@ -81,7 +81,7 @@ FlightGroup& FlightRecorder::add_group(std::uint64_t id, std::string name,
   return *groups_.emplace(group->serial, std::move(group)).first->second;
 }
 
-// With the lock held, as the group may be forgotten from now on.
+// Takes the lock because add_group() may erase the group from now on.
 void FlightRecorder::group_ended(FlightGroup& group) {
   const std::lock_guard lock(mutex_);
   group.ended.store(true);
@@ -101,8 +101,8 @@ FlightTicket FlightRecorder::queued(FlightGroup& group, const OperationLabel& la
   return ticket;
 }
 
-// Writers that are a whole ring apart never write at the same time: the one that comes second, or
-// late, leaves its entry out.
+// Keeps writers that are a whole ring apart from writing at the same time: the one that comes
+// second, or late, leaves its entry out.
 bool FlightRecorder::claim(Slot& slot, FlightTicket ticket) {
   FlightTicket held = slot.ticket.load(kLoad);
   return held < ticket && slot.ticket.compare_exchange_strong(held, kBeingWritten);
@@ -125,7 +125,7 @@ void FlightRecorder::fill(Slot& slot, FlightTicket ticket, const FlightGroup& gr
   slot.ticket.store(ticket, kStore);
 }
 
-// An entry that was overwritten while its operation ran stays as it is.
+// Does nothing if the entry was overwritten while its operation waited.
 void FlightRecorder::started(FlightTicket ticket, Clock::time_point now) {
   Slot& slot = slot_of(ticket);
   if (slot.ticket.load(kLoad) == ticket) {

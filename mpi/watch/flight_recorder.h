@@ -1,7 +1,7 @@
-// FlightRecorder: what a rank did last, for the day on which the job stands still: a ring of its
-// operations, its groups, and the phase it is in. One a rank, owned by the session (or a thread
-// world), shared by all its communicators, which end before it. Every function may be called from
-// any thread at any time; recording takes some tens of nanoseconds and never waits.
+// FlightRecorder remembers a rank's last operations, its groups and its phase, to explain a hang.
+// There is one per rank, owned by the session (or a thread world) and shared by all its
+// communicators, which end before it. Every function may be called from any thread at any time;
+// recording takes some tens of nanoseconds and never blocks.
 #pragma once
 
 #include <array>
@@ -20,13 +20,15 @@
 
 namespace trireme {
 
-// Names an operation from queued() on. None: an operation that is not recorded.
+// Identifies an operation from queued() on. Tickets count from 1; 0 means an operation that is not
+// recorded.
 using FlightTicket = std::uint64_t;
 
 enum class FlightState : std::uint8_t { queued, started, finished, failed };
 std::string_view name_of(FlightState state);
 
-// One operation, copied out of the ring. Times in nanoseconds of the steady clock; 0: not yet.
+// One operation, copied out of the ring. Times are nanoseconds of the steady clock, or 0 if not
+// reached yet.
 struct FlightEntry {
   FlightTicket ticket = 0;
   std::uint32_t group = 0;  // FlightGroup::serial
@@ -37,22 +39,23 @@ struct FlightEntry {
   std::int64_t ended_ns = 0;
 };
 
-// One of the rank's groups. The numbers are those of collective operations, -1: none.
+// One of the rank's groups. `entered`, `finished` and `alarm` are numbers of collective operations;
+// -1 means none.
 struct FlightGroup {
-  std::uint32_t serial = 0;  // of this rank's groups, in the order in which they were made
+  std::uint32_t serial = 0;  // counts this rank's groups in the order of their creation
   std::uint64_t id = 0;      // the same on all ranks of the group
   std::string name;
   std::vector<int> members;  // world ranks, in the group's order
   std::atomic<std::int64_t> entered = -1;
   std::atomic<FlightTicket> entered_ticket = 0;
   std::atomic<std::int64_t> finished = -1;
-  // The operation that another rank waited for beyond its deadline, and that rank.
+  // The operation for which rank `alarmed_by` of the world has waited beyond its deadline.
   std::atomic<std::int64_t> alarm = -1;
   std::atomic<int> alarmed_by = -1;
   std::atomic<bool> ended = false;
 };
 
-// "0..7", "0,2,4", "0,2,4,..,62 (32 ranks)".
+// Returns "0..7", "0,2,4" or "0,2,4,..,62 (32 ranks)".
 std::string compact_ranks(const std::vector<int>& ranks);
 
 class FlightRecorder {
@@ -60,56 +63,59 @@ class FlightRecorder {
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kEntries = 4096;
 
-  // The rank's number in the world and its host.
+  // `rank` is the number in the world.
   FlightRecorder(int rank, std::string host);
-  // Waits for a dump under way.
+  // Waits for a dump that is being written.
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
   int rank() const { return rank_; }
-  // What the rank does now: "data_load", "train", "checkpoint"; a string literal, or one that
-  // outlives the recorder. Returns the phase before.
+  // Sets the current phase, such as "data_load", "train" or "checkpoint", and returns the previous
+  // one. The string must outlive the recorder, as a literal does.
   const char* enter_phase(const char* phase);
 
-  // A group of this rank, alive until group_ended(). `id` 0: a world, which gets the next number.
+  // Adds a group, which stays valid until group_ended(). If `id` is 0, it is a world and gets the
+  // next number as its id.
   FlightGroup& add_group(std::uint64_t id, std::string name, std::vector<int> members);
   void group_ended(FlightGroup& group);
 
-  // Whether the times of small operations count, too: while somebody traces.
+  // Requests precise times for small operations too, as tracing does.
   void want_precise_times(bool want) { precise_.store(want, std::memory_order_relaxed); }
   bool wants_precise_times() const { return precise_.load(std::memory_order_relaxed); }
 
-  // `now` may be some milliseconds old where nobody wants precise times.
+  // `now` may be some milliseconds old unless precise times are wanted.
   FlightTicket queued(FlightGroup& group, const OperationLabel& label,
                       Clock::time_point now = Clock::now());
   void started(FlightTicket ticket, Clock::time_point now);
   void ended(FlightTicket ticket, FlightGroup& group, const OperationLabel& label, bool failed,
              Clock::time_point now = Clock::now());
 
-  // The operations in the ring, oldest first; those after a ticket.
+  // Returns the operations in the ring whose tickets are greater than `after`, oldest first.
   std::vector<FlightEntry> entries(FlightTicket after = 0) const;
-  // Nothing if it was overwritten, or is being so.
+  // Returns nothing if the entry has been, or is being, overwritten.
   std::optional<FlightEntry> read(FlightTicket ticket) const;
-  // Of the groups that are remembered, by serial.
+  // Returns the names of all groups that are still remembered, by serial.
   std::map<std::uint32_t, std::string> group_names() const;
-  // What this rank has to say to a question; marks the operation as overdue.
+  // Answers a question of another rank about a group and marks the operation in question as
+  // overdue.
   FlightReport answer(const FlightQuestion& question);
 
-  // Where dumps go: folder/flight-rank-00003.jsonl. Without one there are none.
+  // Dumps are written to folder/flight-rank-00003.jsonl. Until a folder is set, there are none.
   void set_dump_folder(std::filesystem::path folder);
   std::filesystem::path dump_folder() const;
-  // Writes the dump on a thread of its own, as the file system may be what hangs. One at a time:
-  // nothing while one is under way.
+  // Writes the dump on a thread of its own, because the file system may be what hangs. Does nothing
+  // while another dump is being written.
   void dump_in_background(std::string why);
-  // Whether no dump is under way, at the latest after `limit`.
+  // Waits up to `limit` until no dump is being written. Returns whether that is so.
   bool wait_for_dump(std::chrono::milliseconds limit);
-  // JSON lines: the rank, its phase and groups, then the operations, newest last. Whole or not at
-  // all. Returns what went wrong, or nothing.
+  // Writes JSON lines: first the rank, its phase and groups, then the operations, newest last. The
+  // file appears complete or not at all. Returns the error, or "" on success.
   std::string dump(const std::filesystem::path& path, const std::string& why) const;
 
  private:
-  // All atomic, for the reader may come at any time: `ticket` is 0 while the others change.
+  // All fields are atomic, because they may be read at any time. `ticket` is kBeingWritten while
+  // the other fields change.
   struct alignas(64) Slot {
     std::atomic<FlightTicket> ticket = 0;
     std::atomic<std::int64_t> number = 0;

@@ -19,7 +19,7 @@ std::string line_of(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Numbers of operations; null: none, which is -1 here.
+// Numbers of operations are -1 here and null in JSON if there is none.
 json number_or_null(std::int64_t number) { return number < 0 ? json() : json(number); }
 
 std::int64_t number_in(const json& object, const char* name) {
@@ -57,7 +57,7 @@ std::optional<OperationLabel> label_in(const json& object, const char* name) {
   return label;
 }
 
-// All 64 bits, which JSON's numbers need not hold.
+// Reads 64 bits as hexadecimal text, because JSON numbers need not hold all of them.
 std::uint64_t bits_in(const json& object, const char* name) {
   const std::string& text = text_field(object, name);
   if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos) {

@@ -1,5 +1,6 @@
-// Question and answer between ranks when a deadline has passed: which operation is waited for, and
-// what the asked rank knows of it. Plain values, as JSON on the wire.
+// A FlightQuestion is what a rank asks the others when a deadline has passed: where they are, and
+// what their recorders show about an operation. A FlightReport is the answer. Plain values, sent as
+// JSON.
 #pragma once
 
 #include <optional>
@@ -14,9 +15,10 @@ namespace trireme {
 struct FlightQuestion {
   int asker = 0;            // rank in the world
   std::uint64_t group = 0;  // FlightGroup::id
-  // The collective operation that is overdue; -1: a send or recv, which others know nothing of.
+  // The number of the overdue collective operation, or -1 for a send or recv, whose numbers have no
+  // meaning on other ranks.
   std::int64_t number = -1;
-  std::string why;  // for the dump
+  std::string why;  // reason that the dump states
 };
 
 struct FlightReport {
@@ -24,18 +26,20 @@ struct FlightReport {
   std::string host;
   std::string phase;
   double phase_seconds = 0;
-  // Of the group in question:
+  // The following describe the group in question.
   bool knows_group = false;
-  bool left_group = false;                // its communicator has ended
-  std::int64_t entered = -1;              // number of the last collective operation, -1: none
-  std::optional<OperationLabel> last;     // what that was, where the ring still has it
-  std::int64_t finished = -1;             // number of the last finished
-  std::optional<OperationLabel> overdue;  // what the number in question is here, likewise
-  // Unfinished operations of any group, oldest first: "recv #3 (1.0 MiB, group pp 0,4), 31s".
+  bool left_group = false;    // its communicator was destroyed
+  std::int64_t entered = -1;  // number of the last collective operation that was queued, -1 if none
+  std::optional<OperationLabel> last;     // its label, if the ring still has it
+  std::int64_t finished = -1;             // number of the last that finished
+  std::optional<OperationLabel> overdue;  // label of the operation in question here, if in the ring
+  // Unfinished operations of any group, oldest first: "recv #3 (1.0 MiB, group pp 0,4, from rank 0)
+  // for 31s".
   std::vector<std::string> waiting;
 };
 
-// One line. Read: DataError for anything else than what the writers make.
+// The JSON is one line. The parse functions throw DataError for anything that the writers do not
+// make.
 std::string to_json(const FlightQuestion& question);
 std::string to_json(const FlightReport& report);
 FlightQuestion parse_flight_question(std::string_view text);

@@ -12,7 +12,7 @@ namespace trireme {
 namespace {
 
 constexpr std::chrono::seconds kDumpTime{1};
-// Culprits that are described; more are counted.
+// Number of culprits that are described; further ones are only counted.
 constexpr int kMostCulprits = 6;
 
 std::string whereabouts(const FlightReport& report) {
@@ -32,7 +32,7 @@ std::string last_entered(const FlightReport& report) {
                      report.last ? report.last->full_text() : fmt::format("#{}", report.entered));
 }
 
-// What one rank has to do with it; nothing where it just waits, too.
+// Describes one rank's part in the hang; empty if it just waits too.
 std::string blame_rank(const OperationLabel& label, const std::string& in_full,
                        const FlightReport& report) {
   if (report.left_group) {
@@ -96,8 +96,8 @@ GroupWatch::GroupWatch(const Watch& watch, const std::string& name, GroupMembers
   watch_.group = group_.id;
 }
 
-// All ranks of a group count its splits alike, so that they find the same number; and another one
-// for each colour.
+// All ranks of a group count its splits equally and so compute the same id, a different one for
+// each color.
 Watch GroupWatch::next_split(int color) {
   const std::uint64_t choice = ++splits_ << 32 | static_cast<std::uint32_t>(color);
   Watch watch = watch_;

@@ -1,5 +1,5 @@
-// GroupWatch: one communicator's share in its rank's flight recorder, and who finds out why an
-// operation of it is overdue. Owned by the communicator; its queue's threads use it.
+// GroupWatch records one communicator's operations in its rank's flight recorder, and finds out why
+// an operation is overdue. Owned by the communicator; called by whichever thread drives its queue.
 #pragma once
 
 #include <string>
@@ -11,25 +11,27 @@
 
 namespace trireme {
 
-// What a communicator is given to be watched; both outlive it. Without a recorder it is not.
+// What a communicator needs to be watched; both objects outlive it. A communicator without a
+// recorder is not watched.
 struct Watch {
   FlightRecorder* recorder = nullptr;
   Inquiry* inquiry = nullptr;
-  std::uint64_t group = 0;  // the group's id, the same on all its ranks; 0: a world
+  std::uint64_t group = 0;  // id of the group, the same on all its ranks; 0 for a world
 };
 
 class GroupWatch {
  public:
-  // How long the others may take to answer.
+  // Time that the other ranks have to answer.
   static constexpr std::chrono::seconds kPatience{3};
 
-  // watch.recorder is there.
+  // Precondition: watch.recorder is not null.
   GroupWatch(const Watch& watch, const std::string& name, GroupMembers members);
   ~GroupWatch() { watch_.recorder->group_ended(group_); }
   GroupWatch(const GroupWatch&) = delete;
   GroupWatch& operator=(const GroupWatch&) = delete;
 
-  // For the group of those that chose this colour in the next split. Once a split, on every rank.
+  // Returns the Watch for the group of the ranks that chose this color in the next split. Every
+  // rank calls it once per split.
   Watch next_split(int color);
 
   bool wants_precise_times() const { return watch_.recorder->wants_precise_times(); }
@@ -44,15 +46,15 @@ class GroupWatch {
     watch_.recorder->ended(ticket, group_, label, failed, now);
   }
 
-  // Whether another rank has waited for this operation beyond its deadline.
+  // Returns whether another rank has waited for this operation beyond its deadline.
   bool is_overdue_elsewhere(const OperationLabel& label) const {
     return is_collective(label.kind) &&
            group_.alarm.load(std::memory_order_relaxed) == label.number;
   }
-  // The rank of the world that said so.
+  // Returns the rank in the world that reported the operation as overdue.
   int alarmed_by() const { return group_.alarmed_by.load(); }
-  // Dumps, asks all ranks, and says who is to blame for an overdue operation and where they are.
-  // Takes as long as kPatience and a second for the dump.
+  // Dumps the recorder, asks all ranks, and describes which ranks are responsible for an overdue
+  // operation and what they are doing. Takes up to kPatience plus a second for the dump.
   std::string find_culprits(const OperationLabel& label);
 
  private:
@@ -62,7 +64,8 @@ class GroupWatch {
   std::uint64_t splits_ = 0;
 };
 
-// The words of find_culprits(). `answers` by rank of the world; `name`: the group's, with ranks.
+// Composes the text of find_culprits(). answers[r] is that of rank r in the world; `name` is the
+// group's name and ranks.
 std::string blame(const OperationLabel& label, const std::string& name, const GroupMembers& members,
                   const std::vector<std::optional<FlightReport>>& answers);
 

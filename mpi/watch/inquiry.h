@@ -1,6 +1,7 @@
-// Inquiry: a way to ask all ranks of the world what they do that works while the communicators
-// hang. Over MPI: a thread of each rank, on a communicator of its own; in a thread world: directly.
-// Owned by who owns the recorder. Any thread, several at once.
+// Inquiry asks all ranks of the world what they are doing, even while the communicators hang. Over
+// MPI, each rank answers on a thread and a communicator of its own; a thread world reads its
+// recorders directly. Owned by the owner of the recorder. May be called by any number of threads at
+// once.
 #pragma once
 
 #include <chrono>
@@ -14,8 +15,9 @@ namespace trireme {
 class Inquiry {
  public:
   virtual ~Inquiry() = default;
-  // One answer a rank of the world, this one's too; none from those that gave none within
-  // `patience`. Every asked rank dumps its recorder. Returns early when all have answered.
+  // Returns one answer per rank of the world, including this one; an answer is empty if the rank
+  // gave none within `patience`. Every rank that is asked dumps its recorder. Returns as soon as
+  // all have answered.
   virtual std::vector<std::optional<FlightReport>> ask(const FlightQuestion& question,
                                                        std::chrono::milliseconds patience) = 0;
 };

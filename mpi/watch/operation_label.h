@@ -1,5 +1,6 @@
-// OperationLabel: which operation of its group it is. Collective operations are numbered per group,
-// the same on every rank; sends and receives apart, by each rank for itself. Plain values.
+// OperationLabel identifies and describes an operation of a group. Collective operations are
+// numbered per group, equally on every rank; sends and receives share a separate count that each
+// rank keeps for itself. A plain value.
 #pragma once
 
 #include <string>
@@ -8,25 +9,27 @@
 
 namespace trireme {
 
-// What a collective operation is: the same on all ranks of the group, or they are out of step.
+// For a collective operation, all ranks of the group must have labels that agree(); otherwise they
+// are out of step.
 struct OperationLabel {
   OperationKind kind = OperationKind::barrier;
   DType dtype = DType::u8;
   SumOrder order = SumOrder::tree;
   ReduceOp op = ReduceOp::sum;
-  std::int32_t root = 0;  // of a broadcast; of a send or recv, the other rank
+  std::int32_t root = 0;  // of a broadcast; the other rank of a send or recv
   std::int64_t number = 0;
-  // Of the whole buffer; of an all_to_all, whose blocks differ, of what this rank sends.
+  // Size of the whole buffer. For an all_to_all, the size of what this rank sends.
   std::int64_t bytes = 0;
 
-  // "all_reduce #4711 (12.6 MiB)"
+  // Returns "all_reduce #4711 (12.6 MiB)".
   std::string text() const;
-  // "all_reduce #4711 (12.6 MiB, f32, sum)", "barrier #7": for an error that sets two against each
-  // other.
+  // Returns "all_reduce #4711 (12.6 MiB, f32, sum)" or "barrier #7", for errors that compare two
+  // operations.
   std::string full_text() const;
 };
 
-// Whether ranks that hold these labels run one and the same operation.
+// Returns whether ranks with these labels run the same operation. The sizes of all_to_alls may
+// differ.
 bool agree(const OperationLabel& a, const OperationLabel& b);
 
 }  // namespace trireme
