@@ -43,7 +43,7 @@ std::string run_on_root(Communicator& comm, const std::function<std::string()>& 
       }
     }
   }
-  // Rank 0 alone can have a code, and none is negative.
+  // Only rank 0 can have a code other than 0, and codes are not negative, so max delivers rank 0's.
   code = all_reduce_value(comm, code, ReduceOp::max);
   text = broadcast_text(comm, text, 0);
   if (code != 0) {

@@ -1,4 +1,5 @@
-// Agreement among ranks: what one rank finds out, all ranks act upon. Each call is collective.
+// Functions that make all ranks of a group act on what one of them finds out. Each call is
+// collective and waits for the others.
 #pragma once
 
 #include <functional>
@@ -8,10 +9,14 @@
 
 namespace trireme {
 
-// Runs on rank 0; every rank returns its text, or throws the same error as rank 0.
+// Runs `work` on rank 0. Every rank returns its text, or throws rank 0's error, of the same class
+// if that is ConfigError, DataError, NotFound or PolicyError and as IoError otherwise. `work` may
+// throw Error or filesystem_error only; the other ranks would wait for anything else until their
+// deadline.
 std::string run_on_root(Communicator& comm, const std::function<std::string()>& work);
 
-// "" if every rank passes ""; else the texts of those that do not, each with its rank and host.
+// Returns "" if every rank passes ""; otherwise the texts of those that do not, each with its rank
+// and host.
 std::string gather_faults(Communicator& comm, const std::string& fault);
 
 }  // namespace trireme

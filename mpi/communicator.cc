@@ -101,7 +101,7 @@ std::int64_t all_reduce_value(Communicator& comm, std::int64_t value, ReduceOp o
   return all_reduced(comm, value, op);
 }
 
-// Two steps: the lengths, then every text padded to the longest.
+// Gathers the lengths first, and then the texts, each padded to the longest.
 std::vector<std::string> all_gather_text(Communicator& comm, const std::string& text) {
   const auto size = static_cast<std::size_t>(comm.size());
   const auto rank = static_cast<std::size_t>(comm.rank());

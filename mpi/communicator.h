@@ -1,20 +1,20 @@
-// Communicator: a group of ranks and the operations among them.
+// A Communicator is a group of ranks and runs the operations among them.
 //
-// A communicator is a queue: its operations run in the order in which they were started, on a
-// thread of its own, while the caller computes, or on the caller's as soon as it waits; small ones
-// (up to 64 KiB) only then, or some milliseconds later. A send or recv that waits for its peer
-// holds up nothing behind it. Every rank of the group has to start the same collective operations
-// in the same order. An operation starts in the order of a stream, and a stream can wait for it as
-// well as the host. Buffers stay the caller's and must stay alive, untouched, until the Pending is
-// waited for, by the host or by the stream whose later work touches them. Every wait has a
-// deadline; when it passes, Hang names the operation, its number, the peers and their hosts. After
-// an error all later operations of the group fail with it. Owned by the training loop (or a test);
-// not for several threads at once.
+// It is a queue: operations run in the order in which they were started. Large ones run on a
+// progress thread while the caller computes, or on the caller's thread as soon as it waits; small
+// ones (up to 64 KiB) run when they are waited for, or some milliseconds later. A send or recv that
+// waits for its peer does not delay the operations behind it. Every rank of the group must start
+// the same collective operations in the same order. An operation can start in the order of a
+// stream, and a stream can wait for it as the host can. Buffers belong to the caller; they must
+// stay alive and untouched until the host, or the stream whose later work uses them, has waited for
+// the Pending. Every wait has a deadline; when it passes, Hang names the operation, its number, the
+// peers and their hosts. After an error, all later operations of the group fail with it. Owned by
+// the training loop (or a test); for one thread at a time.
 //
 // Sums are taken in tree order: the canonical tree over 0..n-1 splits [lo,hi) at (lo+hi)/2
 // (src/parallel/reduction_tree.h continues it inside a rank), so that the bits do not depend on the
-// number of ranks that the leaves are spread over, where that is a power of two. The bits of a NaN
-// are not promised.
+// number of ranks that share the leaves, as long as that is a power of two. The bits of a NaN are
+// unspecified.
 #pragma once
 
 #include <chrono>
@@ -29,33 +29,35 @@
 
 namespace trireme {
 
-// An operation under way. wait() returns when it has finished, or throws what went wrong; it, or
-// the wait of a stream, must be called before the end, and may be called again.
+// Pending is an operation that was started. wait() returns when the operation has finished, or
+// throws its error. The host or a stream must wait for every operation before its buffers end;
+// either may wait again.
 class Pending {
  public:
-  // As an event, reached when the operation has finished.
+  // The operation as an event that is reached when it has finished.
   class Operation : public StreamEvent::Point {
    public:
     virtual void abandon() noexcept = 0;
   };
   Pending() = default;
   explicit Pending(std::shared_ptr<Operation> operation) : operation_(std::move(operation)) {}
-  // On the host.
+  // Blocks the calling thread.
   void wait() {
     if (operation_ != nullptr) {
       operation_->wait();
     }
   }
-  // Later work on the stream starts when the operation has finished. Where the stream's work runs
-  // at once on the host, so does this wait.
+  // Makes later work on the stream start after the operation has finished. Blocks if the stream
+  // runs its work at once on the calling thread.
   void wait(Stream& stream) {
     if (operation_ != nullptr) {
       stream.wait(StreamEvent(operation_));
     }
   }
   bool done() const { return operation_ == nullptr || operation_->reached(); }
-  // For destructors on the way out of an error: gives up this operation and with it the whole
-  // communicator, and returns when no buffer is touched any more. Nothing for a finished one.
+  // For destructors that run because of an error: gives up this operation and with it the whole
+  // communicator, and returns when no buffer is accessed any more. Does nothing if the operation
+  // has finished.
   void abandon() noexcept {
     if (operation_ != nullptr) {
       operation_->abandon();
@@ -78,58 +80,61 @@ class Communicator {
   int size() const { return members_.size(); }
   const std::string& host(int rank) const { return members_.host(rank); }
 
-  // `after`, in all of these: the operation starts once the work that is queued on this stream has
-  // finished. Null: the buffers are ready now.
+  // In all of these, the operation starts once the work that is queued on the stream `after` has
+  // finished. If it is null, the buffers are ready at the time of the call.
   //
-  // into[i] = the reduction of every rank's from[i]. f32, f64, i32, i64; bf16 is summed in f32.
-  // `from` and `into` have the same type and count; they are the same memory or do not overlap.
+  // Sets into[i] to the reduction of all ranks' from[i]. Types: f32, f64, i32, i64, and bf16, which
+  // is summed in f32. `from` and `into` have the same type and count, and are the same memory or do
+  // not overlap.
   [[nodiscard]] Pending all_reduce(ConstView from, View into, ReduceOp op, Stream* after = nullptr);
-  // In place.
+  // Does the same in place.
   [[nodiscard]] Pending all_reduce(View data, ReduceOp op, Stream* after = nullptr) {
     return all_reduce(data, data, op, after);
   }
-  // data holds size() equal blocks; this rank's own block (number rank()) is reduced, the others
-  // end undefined.
+  // data holds size() equal blocks. Afterwards block rank() holds the reduction of all ranks'
+  // blocks of that number; the other blocks are undefined.
   [[nodiscard]] Pending reduce_scatter(View data, ReduceOp op, Stream* after = nullptr);
-  // data holds size() equal blocks; this rank's own is given, all are filled.
+  // data holds size() equal blocks. Block r is copied from rank r to all others.
   [[nodiscard]] Pending all_gather(View data, Stream* after = nullptr);
-  // Block r of `send` goes to rank r; block r of `recv` comes from it. The blocks lie packed in
-  // rank order, with counts in elements, one per rank: what rank a gives for b is what b expects
-  // from a. `send` and `recv` are of one type and do not overlap.
+  // Sends block r of `send` to rank r, and receives block r of `recv` from it. The blocks are
+  // packed in rank order. The counts are in elements, one per rank; what rank a sends to b has the
+  // size that b expects from a. `send` and `recv` have the same type and do not overlap.
   [[nodiscard]] Pending all_to_all(ConstView send, std::span<const std::int64_t> send_counts,
                                    View recv, std::span<const std::int64_t> recv_counts,
                                    Stream* after = nullptr);
   [[nodiscard]] Pending broadcast(View data, int root, Stream* after = nullptr);
-  // tag: 0..kMaxUserTag.
+  // `tag` lies in [0, kMaxUserTag].
   [[nodiscard]] Pending send(ConstView data, int to, int tag, Stream* after = nullptr);
   [[nodiscard]] Pending recv(View data, int from, int tag, Stream* after = nullptr);
   [[nodiscard]] Pending barrier();
 
-  // Ranks of one colour form a group, ordered by key, then by rank. Errors and records call the
-  // group by its name: "dp".
+  // Divides the group: the ranks that pass the same color form a new one, ordered by key, then by
+  // rank. Collective. Errors and flight records show `name`, for example "dp".
   virtual std::unique_ptr<Communicator> split(int color, int key, std::string_view name) = 0;
   std::unique_ptr<Communicator> split(int color, int key) { return split(color, key, "group"); }
-  // Buffers from here are moved without a copy; the host's ordinary memory where all are alike.
+  // Buffers from this source are moved without a copy. It is the host's ordinary memory if that is
+  // as fast.
   virtual MemorySource& memory() { return host_memory(); }
-  // For later operations; the same on all ranks. Groups split off later start with it.
+  // Applies to later operations and to groups that are split off later. Must be the same on all
+  // ranks.
   virtual void set_sum_order(SumOrder order) = 0;
-  // How long later operations may take; above a hundred years as good as for ever.
+  // Limits how long later operations may take. Anything above 100 years counts as 100 years.
   virtual void set_deadline(std::chrono::duration<double> deadline) = 0;
 
  private:
-  // Starts what one of the functions above has checked.
+  // Starts an operation that one of the functions above has checked.
   virtual Pending start(const OperationRequest& request) = 0;
   void check_peer(int peer, int tag) const;
 
   GroupMembers members_;
 };
 
-// Small conveniences over the operations above; each waits.
+// Shorthands for the operations above; each waits for its result.
 double all_reduce_value(Communicator& comm, double value, ReduceOp op);
 std::int64_t all_reduce_value(Communicator& comm, std::int64_t value, ReduceOp op);
-// Every rank's text (of any length), in rank order, on every rank.
+// Returns all ranks' texts, which may have any length, in rank order.
 std::vector<std::string> all_gather_text(Communicator& comm, const std::string& text);
-// Rank root's text on every rank.
+// Returns rank root's text on every rank.
 std::string broadcast_text(Communicator& comm, const std::string& text, int root);
 
 }  // namespace trireme

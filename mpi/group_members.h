@@ -1,4 +1,5 @@
-// GroupMembers: the ranks of a group, in order, and this rank's number among them. A value.
+// GroupMembers lists the ranks of a group in their order, and says which of them is this rank. A
+// plain value.
 #pragma once
 
 #include <string>
@@ -9,15 +10,16 @@ namespace trireme {
 class GroupMembers {
  public:
   struct Member {
-    int world_rank = 0;  // its number in the world: the one that people know
+    int world_rank = 0;  // its number in the world, which messages show
     std::string host;
   };
 
-  // rank: this rank's number in the group.
+  // `rank` is this rank's number in the group.
   GroupMembers(int rank, std::vector<Member> members);
-  // All ranks of the world, by their hosts.
+  // Returns the world; hosts[r] is the host of rank r.
   static GroupMembers of_world(int rank, const std::vector<std::string>& hosts);
-  // The group of these ranks of this group, in this order; this rank is one of them.
+  // Returns the group that consists of these ranks of this group, in this order. This rank must be
+  // one of them.
   GroupMembers subset(const std::vector<int>& ranks) const;
 
   int rank() const { return rank_; }
@@ -26,7 +28,7 @@ class GroupMembers {
   const std::string& host(int rank) const { return at(rank).host; }
   std::vector<int> world_ranks() const;
   std::vector<std::string> hosts() const;
-  // "rank 3 (host n2)", by the number in the world.
+  // Returns "rank 3 (host n2)", where the number is that in the world.
   std::string describe(int rank) const;
 
  private:

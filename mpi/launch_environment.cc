@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// Whether the variable holds a number above one.
+// Returns whether the variable is set to a number above one.
 bool is_several(const std::optional<std::string>& value) {
   return value && std::strtol(value->c_str(), nullptr, 10) > 1;
 }

@@ -1,5 +1,5 @@
-// LaunchEnvironment: who started this process, read from the environment before MPI is touched.
-// Pure functions of what they are given.
+// Finds out from the environment what started this process, before MPI is initialized. The
+// functions depend on their arguments only.
 #pragma once
 
 #include <functional>
@@ -8,23 +8,24 @@
 
 namespace trireme {
 
-// How an environment variable is looked up: std::nullopt where it is not set.
+// Looks up an environment variable; std::nullopt means that it is not set.
 using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
 EnvironmentLookup process_environment();
 
 enum class Launcher {
-  alone,   // nobody: one rank, no MPI
+  alone,   // no launcher: one rank, no MPI
   mpirun,  // Open MPI's mpirun, also inside a Slurm job
   srun,    // srun --mpi=pmix
 };
 
-// ConfigError, saying what to type instead, where a launcher started several processes that MPI
-// could not connect: each of them would believe to be rank 0 of 1.
+// Throws ConfigError, with the command to type instead, if a launcher started several processes
+// that MPI could not connect: each of them would run as rank 0 of 1.
 Launcher detect_launcher(const EnvironmentLookup& environment);
 
-// How long mpirun lets the ranks live after a Ctrl-C, or a SIGTERM to it: SIGTERM, and SIGKILL so
-// many seconds later. Open MPI 4 waits for its odls_base_sigkill_timeout twice (measured: 2 s by
-// default). Infinite without mpirun, and under `trireme launch`, which asks the ranks itself.
+// Returns how many seconds the ranks live after mpirun gets a Ctrl-C or SIGTERM: it sends them
+// SIGTERM and that much later SIGKILL. Open MPI 4 waits for its odls_base_sigkill_timeout twice
+// (measured: 2 s by default). Returns infinity without mpirun, and under `trireme launch`, which
+// asks the ranks to end by itself.
 double seconds_until_killed(const EnvironmentLookup& environment);
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
-// OperationRequest: one call of a Communicator, as its implementations get it. A plain value;
-// views, counts and stream are the caller's.
+// OperationRequest is one call of a Communicator, in the form in which implementations get it. A
+// plain value; the memory of views and counts and the stream belong to the caller.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace trireme {
 
 enum class ReduceOp { sum, max, min };
 
-// In which order the ranks' values are added.
+// The order in which the ranks' values are added.
 enum class SumOrder : std::uint8_t {
-  tree,  // the canonical tree: the same bits over every transport
-  any    // whatever is fastest
+  tree,  // the canonical tree, which gives the same bits on every transport
+  any    // the order that is fastest
 };
 
 enum class OperationKind : std::uint8_t {
@@ -33,17 +33,17 @@ std::string_view name_of(OperationKind kind);
 std::string_view name_of(ReduceOp op);
 constexpr bool is_collective(OperationKind kind) { return kind < OperationKind::send; }
 
-// Longest tag of a send or recv.
+// Largest tag of a send or recv.
 inline constexpr int kMaxUserTag = 16382;
 
 struct OperationRequest {
   OperationKind kind = OperationKind::barrier;
-  ConstView from = {};  // what this rank gives
-  View into = {};       // what it gets; the same memory for an operation in place
+  ConstView from = {};  // the data that this rank contributes
+  View into = {};       // where its result goes; equals `from` for an operation in place
   ReduceOp op = ReduceOp::sum;
   int peer = 0;  // the root of a broadcast, or the other end of a send or recv
   int tag = 0;
-  std::span<const std::int64_t> send_counts = {};  // of an all_to_all
+  std::span<const std::int64_t> send_counts = {};  // for all_to_all; elements, one count per rank
   std::span<const std::int64_t> recv_counts = {};
   Stream* after = nullptr;  // null: the buffers are ready now
 };

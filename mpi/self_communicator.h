@@ -1,14 +1,13 @@
-// SelfCommunicator: the group of one rank. Every operation has finished when its call returns;
-// there is nobody to send to. For runs without a launcher, and for groups that a layout makes
-// trivial.
+// SelfCommunicator is a group of one rank, for runs without a launcher and for groups that a layout
+// reduces to one rank. Operations run at once on the caller's thread, or in the order of the stream
+// that the call names. There is no peer to send to. Thread rule: communicator.h.
 #pragma once
 
 #include "mpi/communicator.h"
 
 namespace trireme {
 
-// Runs an operation of a group of one rank: copies what this rank gives to where it receives, in
-// the order of the stream.
+// Runs an operation of a group of one rank: copies `from` to `into`, in the order of the stream.
 Pending run_alone(const OperationRequest& request);
 
 class SelfCommunicator : public Communicator {

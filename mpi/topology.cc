@@ -21,7 +21,7 @@ struct BitmapDeleter {
 using TopologyPtr = std::unique_ptr<hwloc_topology, TopologyDeleter>;
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, BitmapDeleter>;
 
-// Null where hwloc can't read the machine.
+// Returns null if hwloc can't read the machine.
 TopologyPtr load_topology(bool devices) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) {
@@ -44,7 +44,7 @@ std::string list_of(hwloc_const_bitmap_t set) {
   return text;
 }
 
-// The operating system's numbers of all objects of this type.
+// Returns the operating system's numbers of all objects of this type.
 std::string numbers_of(hwloc_topology_t topology, hwloc_obj_type_t type) {
   const Bitmap numbers(hwloc_bitmap_alloc());
   hwloc_obj_t object = nullptr;
@@ -54,7 +54,7 @@ std::string numbers_of(hwloc_topology_t topology, hwloc_obj_type_t type) {
   return list_of(numbers.get());
 }
 
-// Where hwloc can't read the machine: every hardware thread counts as a core.
+// For machines that hwloc can't read. Counts every hardware thread as a core.
 CoreBinding binding_without_topology() {
   cpu_set_t set;
   CPU_ZERO(&set);

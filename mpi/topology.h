@@ -1,5 +1,6 @@
-// Topology: what this process may run on and how its host is built, read with hwloc; and where
-// every rank of the world lives. Functions of the machine and of the calling thread's affinity.
+// Describes the cores that this thread may run on and the hardware of its host, as read by hwloc,
+// and where each rank of the world runs. Results depend on the machine and the calling thread's
+// affinity only.
 #pragma once
 
 #include <string>
@@ -7,39 +8,41 @@
 
 namespace trireme {
 
-// What the operating system lets the calling thread run on. Lists are like "0-3,8".
+// The cores that the operating system lets the calling thread run on. Lists are like "0-3,8".
 struct CoreBinding {
-  int cores = 1;  // physical ones
+  int cores = 1;  // physical cores
   std::string cpus;
   std::string packages;    // sockets that the cores belong to
-  std::string numa_nodes;  // whose memory is near
+  std::string numa_nodes;  // NUMA nodes that these cores belong to
 };
 CoreBinding current_binding();
 
-// The host as a whole.
+// The hardware of the whole host.
 struct HostShape {
   int packages = 1;
   int numa_nodes = 1;
   int cores = 1;
   // "mlx5_0 (OpenFabrics, NUMA 1)", "eth0 (Ethernet)"; devices on the PCI bus only.
   std::vector<std::string> network_devices;
-  // "2 sockets, 4 NUMA nodes, 64 cores; eth0 (Ethernet), mlx5_0 (OpenFabrics, NUMA 1)"
+  // Returns, for example, "2 sockets, 4 NUMA nodes, 64 cores; eth0 (Ethernet), mlx5_0 (OpenFabrics,
+  // NUMA 1)".
   std::string text() const;
 };
 HostShape host_shape();
 
-// Where a rank of the world lives.
+// The host and cores on which a rank of the world runs.
 struct RankPlace {
   int rank = 0;
   std::string host;
-  int local_rank = 0;  // among the ranks of this host
+  int local_rank = 0;  // number among the ranks of this host
   int local_size = 1;
   CoreBinding binding;
-  // Ranks of this host that may run on exactly the same cores, this one included: 1 where each has
-  // its own, local_size where nobody was bound.
+  // Number of ranks of this host that may run on exactly the same cores, including this one: 1 if
+  // each rank has its own cores, local_size if none is bound.
   int sharers = 1;
 
-  // Compute threads that use the rank's cores once: its share of them, at least one.
+  // Returns the number of compute threads at which the host's ranks use each core once: this rank's
+  // share of its cores, at least 1.
   int threads() const { return binding.cores > sharers ? binding.cores / sharers : 1; }
 };
 
