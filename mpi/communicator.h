@@ -55,9 +55,9 @@ class Pending {
     }
   }
   bool done() const { return operation_ == nullptr || operation_->reached(); }
-  // For destructors that run because of an error: gives up this operation and with it the whole
-  // communicator, and returns when no buffer is accessed any more. Does nothing if the operation
-  // has finished.
+  // Gives up this operation and with it the whole communicator, and returns when no buffer is
+  // accessed any more. Destructors that run because of an error call it. Does nothing if the
+  // operation has finished.
   void abandon() noexcept {
     if (operation_ != nullptr) {
       operation_->abandon();

@@ -54,7 +54,7 @@ std::string numbers_of(hwloc_topology_t topology, hwloc_obj_type_t type) {
   return list_of(numbers.get());
 }
 
-// For machines that hwloc can't read. Counts every hardware thread as a core.
+// Handles machines that hwloc can't read, by counting every hardware thread as a core.
 CoreBinding binding_without_topology() {
   cpu_set_t set;
   CPU_ZERO(&set);

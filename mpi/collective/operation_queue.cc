@@ -165,7 +165,7 @@ void OperationQueue::round(std::unique_lock<std::mutex>& lock) noexcept {
   lock.lock();
 }
 
-// Also called while a body waits, between its polls.
+// A body that waits also calls this, between its polls.
 void OperationQueue::settle_started() {
   check_given_up();
   for (std::size_t i = 0; i < started_.size();) {

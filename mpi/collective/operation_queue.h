@@ -45,8 +45,8 @@ class OperationQueue {
   class Operation;
   using OperationPtr = std::shared_ptr<Operation>;
 
-  // Takes or leaves the seat; the lock is held. The driver works without the lock. Leaving the seat
-  // wakes the threads that have work to do.
+  // Take or leave the seat, with the lock held; take_seat() returns whether the seat was free. The
+  // driver works without the lock. Leaving the seat wakes the threads that have work to do.
   bool take_seat(const std::unique_lock<std::mutex>& lock);
   void leave_seat(const std::unique_lock<std::mutex>& lock);
   // Starts the next operation and checks on those under way. The caller holds the seat and the

@@ -32,8 +32,8 @@ class HierarchicalTransport : public Transport {
   std::unique_ptr<Transport> split_off(const std::vector<int>& members) override;
 
   const HostLayout& layout() const { return layout_; }
-  // For the algorithms. local() is null if this rank is alone on its host; across() is null in that
-  // case and if the placement is not regular.
+  // The algorithms use these. local() is null if this rank is alone on its host; across() is null
+  // in that case and if the placement is not regular.
   Transport* local() const { return local_.get(); }
   Transport* across() const { return across_.get(); }
 

@@ -1,4 +1,5 @@
 // Backend is the choice of the transport that carries the data of a run (comm.backend, --backend).
+// Plain values and pure functions.
 #pragma once
 
 #include <string>

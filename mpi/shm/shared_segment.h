@@ -33,7 +33,7 @@ struct SegmentHeader {
 
 using FileDescriptor = UniqueHandle<FileDescriptorTraits>;
 
-// Where a peer finds a segment. Sent as text.
+// Says where a peer finds a segment. It is sent as text.
 struct SegmentAddress {
   int pid = 0;
   int fd = -1;

@@ -30,7 +30,8 @@ class UcxWorker {
  public:
   enum class PeerState { well, departed, dead };
 
-  // For rank `rank` of a group of `size`. Throws ConfigError if the fabric has no device to use.
+  // `rank` is this rank's number in a group of `size`. Throws ConfigError if the fabric has no
+  // device to use.
   UcxWorker(std::shared_ptr<UcxFabric> fabric, int rank, int size);
   // Says goodbye to every peer and closes the connections. Takes about 2 s if a peer does not
   // respond.
