@@ -46,7 +46,7 @@ class MpiSession {
   Watch watch() { return {recorder_.get(), watcher_.get(), 0}; }
   // Returns "Open MPI v4.1.4 ..." or "none".
   std::string library_version() const;
-  // Ends every rank of the job at once with this exit code.
+  // Ends every rank of the job with this exit code: at once, or a second later if it is hang.
   [[noreturn]] void abort(ExitCode code);
 
  private:

@@ -33,6 +33,7 @@ class ShmGroup {
   ShmNode& node() const { return *node_; }
   const SharedSegment& segment(int r) const { return node_->segment(member(r)); }
 
+  // These are the parts of rank r's, or the owner's, block (layout.h); `turn` is taken modulo 2.
   GroupHeader& header(int r) const { return *reinterpret_cast<GroupHeader*>(block(r)); }
   std::int64_t* counts(int r, std::uint64_t turn) const;  // i64 [size()]
   Ring& ring(int owner, int sender) const;

@@ -16,8 +16,9 @@ class Inbox {
   explicit Inbox(ShmGroup& group)
       : group_(group), taken_(static_cast<std::size_t>(group.size())), peers_(taken_.size()) {}
 
+  // Starts to receive a message of `bytes`, or of up to `room` bytes, and returns the receive's id.
+  // `data` must stay valid until finished() has returned true.
   std::int64_t start(void* data, std::int64_t bytes, int from, int tag);
-  // Receives a message of up to `room` bytes.
   std::int64_t start_of_any_length(void* data, std::int64_t room, int from, int tag);
   // Throws CommError if the message has another length or its sender withdrew it.
   bool finished(std::int64_t id);

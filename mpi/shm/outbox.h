@@ -20,6 +20,8 @@ class Outbox {
         written_(static_cast<std::size_t>(group.size())),
         unwritten_(written_.size()) {}
 
+  // Starts to send a message and returns its id. `data` must stay valid until finished() has
+  // returned true.
   std::int64_t start(const void* data, std::int64_t bytes, int to, int tag);
   // Throws CommError if the receiver expected another length.
   bool finished(std::int64_t id);
