@@ -66,9 +66,9 @@ void add_block(State& state, const std::string& name, std::int64_t elements) {
   const Shape shape{elements};
   const Extent whole = Extent::whole(shape);
   state.blocks.push_back(
-      {name, shape, whole, {state.memory.data() + state.bytes, elements, DType::f32, {}}});
+      {name, shape, whole, {state.memory.data() + state.bytes, elements, DType::f32}});
   state.targets.push_back(
-      {name, shape, whole, {state.target.data() + state.bytes, elements, DType::f32, {}}});
+      {name, shape, whole, {state.target.data() + state.bytes, elements, DType::f32}});
   state.bytes += 4 * elements;
 }
 

@@ -92,7 +92,7 @@ class P2pBench {
     if (takes_part()) {
       seconds = measure();
     }
-    comm_->all_reduce({seconds.data(), how.iterations, DType::f64, {}}, ReduceOp::max).wait();
+    comm_->all_reduce({seconds.data(), how.iterations, DType::f64}, ReduceOp::max).wait();
     return seconds;
   }
 

@@ -75,7 +75,7 @@ class PairsBench {
     progress.finish();
     for (PairMatrix* matrix : {&all.bandwidth, &all.latency}) {
       const auto count = static_cast<std::int64_t>(matrix->values.size());
-      comm_->all_reduce({matrix->values.data(), count, DType::f64, {}}, ReduceOp::sum).wait();
+      comm_->all_reduce({matrix->values.data(), count, DType::f64}, ReduceOp::sum).wait();
     }
     return all;
   }

@@ -69,14 +69,13 @@ Json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session) {
   const Shape activation{1, 1, std::max<std::int64_t>(options.bytes / size_of(DType::f32), 1)};
   const std::vector<PipelineStep> steps = make_schedule(schedule, shape, session.world().rank());
   const auto pp = session.make_world(parse_backend(options.backend));
-  Pool pool({}, pp->memory());
-  const double transfer = measure_transfer(*pp, pool, activation.elements() * size_of(DType::f32));
-  SleepingStage stage(pool, shape, pp->rank(),
+  DeviceContext context(default_device(), 1, pp->memory());
+  const double transfer = measure_transfer(*pp, context.exchange(), activation.elements() * size_of(DType::f32));
+  SleepingStage stage(context.exchange(), shape, pp->rank(),
                       {options.forward_ms / options.chunks, options.input_ms / options.chunks,
                        options.weight_ms / options.chunks},
                       activation);
-  Stream stream({}, 1);
-  PipelineRunner runner({*pp, pool, stream}, shape, activation, DType::f32);
+  PipelineRunner runner({*pp, context}, shape, activation, DType::f32);
   PipelineBubble bubble(schedule, shape);
   std::vector<double> seconds;
   BenchProgress progress("bench pipeline", options.rounds + 1, pp->rank() == 0);

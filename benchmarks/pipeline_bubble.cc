@@ -91,7 +91,7 @@ PipelineBubble::Fractions PipelineBubble::fractions(Communicator& pp,
   std::vector<double> all(rows_.size() * static_cast<std::size_t>(pp.size()));
   std::copy(rows_.begin(), rows_.end(),
             all.begin() + static_cast<std::ptrdiff_t>(rows_.size()) * pp.rank());
-  pp.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64, {}}).wait();
+  pp.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64}).wait();
   std::vector<double> seen;
   std::vector<double> simulated;
   std::vector<double> again;

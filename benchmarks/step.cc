@@ -93,13 +93,13 @@ class StepBench {
             make_layout(config_, session.world().size(), fewest_ranks_a_host(session.places()))),
         data_(session.make_world(parse_backend(options.backend))),
         world_(data_->split(0, data_->rank(), "control")),
-        stream_({},
-                compute_threads(options.threads > 0 ? options.threads : session.place().threads())),
+        context_(
+            default_device(),
+            compute_threads(options.threads > 0 ? options.threads : session.place().threads()),
+            data_->memory()),
         expected_(plan_memory(config_, layout_, world_->rank(),
                               resident_bytes() - shared_resident_bytes())),
-        shared_pool_({}, data_->memory()),
-        engine_(config_, layout_,
-                {*world_, *data_, session.recorder(), kernels_, stream_, pool_, shared_pool_}),
+        engine_(config_, layout_, {*world_, *data_, session.recorder(), context_}),
         bubble_(layout_.schedule, layout_.shape),
         step_(engine_, [this] { return tokens(); }) {
     engine_.set_deadline(kDeadline);
@@ -116,8 +116,9 @@ class StepBench {
     progress.stage("warming up");
     for (int round = 0; round <= options_.rounds; ++round) {
       world_->barrier().wait();
-      const double ceiling = measure_product_rate(kernels_, stream_, pool_, config_.compute_dtype(),
-                                                  kCeilingSize, kCeilingRounds)
+      const double ceiling = measure_product_rate(context_, context_.activations(),
+                                                  config_.compute_dtype(), kCeilingSize,
+                                                  kCeilingRounds)
                                  .median;
       world_->barrier().wait();
       one_round(round > 0 ? &timings : nullptr);
@@ -141,13 +142,6 @@ class StepBench {
             .time = config_.data.sequence,
             .ids = {ids_.data(), count, DType::i32},
             .targets = {targets_.data(), count, DType::i32}};
-  }
-
-  double product_rate() {
-    Pool passing{Device{}};
-    return measure_product_rate(kernels_, stream_, passing, config_.compute_dtype(), kCeilingSize,
-                                kCeilingRounds)
-        .median;
   }
 
   // The time of a round includes the communication that is still in flight after its last step.
@@ -199,11 +193,8 @@ class StepBench {
   Layout layout_;
   std::unique_ptr<Communicator> data_;   // for tensors
   std::unique_ptr<Communicator> world_;  // for messages of the host
-  const Kernels& kernels_ = kernels_for({});
-  Stream stream_;
-  Pool pool_{Device{}};
+  DeviceContext context_;
   MemoryPlan expected_;
-  Pool shared_pool_;
   Engine engine_;
   PipelineBubble bubble_;
   TrainStep step_;
@@ -220,8 +211,8 @@ Json StepBench::params() const {
           {"micro_batches", options_.micro_batches},
           {"sequence", options_.sequence},
           {"ranks", world_->size()},
-          {"threads", stream_.threads()},
-          {"kernels", kernels_.name},
+          {"threads", context_.threads()},
+          {"kernels", context_.kernels().name},
           {"rounds", options_.rounds},
           {"steps", options_.steps},
           {"dp", layout_.grid.dp()},
@@ -251,7 +242,7 @@ Json StepBench::result(const Timings& timings) {
   const double ceiling = all_reduce_value(*world_, median(timings.ceiling), ReduceOp::sum);
   const auto tokens = static_cast<double>(config_.tokens_a_step());
   const double flops = flops_per_token(config_.model, options_.sequence) * tokens / step;
-  const double transfer = measure_transfer(engine_.pp(), shared_pool_, message_bytes());
+  const double transfer = measure_transfer(engine_.pp(), context_.exchange(), message_bytes());
   const PipelineBubble::Fractions bubble = bubble_.fractions(engine_.pp(), transfer);
   const auto mean_of_all = [this](double value) {
     return all_reduce_value(*world_, value, ReduceOp::sum) / world_->size();

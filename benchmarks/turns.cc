@@ -50,7 +50,7 @@ std::vector<TurnSamples> take_turns(Communicator& comm,
   }
   for (TurnSamples& samples : all) {
     const auto count = static_cast<std::int64_t>(samples.seconds.size());
-    comm.all_reduce({samples.seconds.data(), count, DType::f64, {}}, ReduceOp::max).wait();
+    comm.all_reduce({samples.seconds.data(), count, DType::f64}, ReduceOp::max).wait();
   }
   return all;
 }

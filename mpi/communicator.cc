@@ -11,7 +11,7 @@ namespace {
 
 template <class T>
 T all_reduced(Communicator& comm, T value, ReduceOp op) {
-  comm.all_reduce({&value, 1, dtype_of<T>(), Device{}}, op).wait();
+  comm.all_reduce({&value, 1, dtype_of<T>()}, op).wait();
   return value;
 }
 
@@ -23,7 +23,7 @@ void check_reducible(const View& data) {
 }
 
 View bytes_of(std::string& text) {
-  return {text.data(), static_cast<std::int64_t>(text.size()), DType::u8, Device{}};
+  return {text.data(), static_cast<std::int64_t>(text.size()), DType::u8};
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ std::vector<std::string> all_gather_text(Communicator& comm, const std::string& 
   const auto rank = static_cast<std::size_t>(comm.rank());
   std::vector<std::int64_t> lengths(size);
   lengths[rank] = static_cast<std::int64_t>(text.size());
-  comm.all_gather({lengths.data(), comm.size(), DType::i64, Device{}}).wait();
+  comm.all_gather({lengths.data(), comm.size(), DType::i64}).wait();
   const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
   std::string all(size * longest, '\0');
   std::copy(text.begin(), text.end(), all.begin() + static_cast<std::ptrdiff_t>(rank * longest));
@@ -121,7 +121,7 @@ std::vector<std::string> all_gather_text(Communicator& comm, const std::string& 
 
 std::string broadcast_text(Communicator& comm, const std::string& text, int root) {
   std::int64_t length = static_cast<std::int64_t>(text.size());
-  comm.broadcast({&length, 1, DType::i64, Device{}}, root).wait();
+  comm.broadcast({&length, 1, DType::i64}, root).wait();
   std::string result = text;
   result.resize(static_cast<std::size_t>(length));
   comm.broadcast(bytes_of(result), root).wait();

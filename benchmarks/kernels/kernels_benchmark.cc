@@ -12,7 +12,7 @@
 #include <omp.h>
 
 #include "src/device/pool.h"
-#include "src/kernels/kernels.h"
+#include "src/compute/kernel_choice.h"
 
 namespace trireme {
 namespace {
@@ -89,7 +89,8 @@ void sums_of_squares(benchmark::State& state) {
   const Buffer x = b.filled(kParameters, DType::f32);
   std::vector<double> sums(kParameters / kSumBlock + 1);
   measure(state, kParameters * 4,
-          [&] { b.kernels.sums_of_squares(b.stream, sums.data(), x.view(DType::f32)); });
+          [&] { b.kernels.sums_of_squares(
+                b.stream, {sums.data(), std::ssize(sums), DType::f64}, x.view(DType::f32)); });
 }
 
 void add(benchmark::State& state) {

@@ -124,7 +124,7 @@ SaveOutcome CheckpointWriter::end_save(bool durable) {
   SaveOutcome outcome{meta_.step, durable, false, gather_faults(comm_, message), 0, 0};
   std::array<std::int64_t, 2> most = {std::exchange(saved_bytes_, 0),
                                       !durable && target_.lost() ? 1 : 0};
-  comm_.all_reduce({most.data(), most.size(), DType::i64, {}}, ReduceOp::max).wait();
+  comm_.all_reduce({most.data(), most.size(), DType::i64}, ReduceOp::max).wait();
   outcome.bytes = most[0];
   outcome.fenced = most[1] != 0;
   outcome.seconds = steady_seconds() - save_start_;

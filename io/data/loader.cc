@@ -52,19 +52,14 @@ Loader::Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan&
   check(sampler.samples() == index_.samples(), "the sampler was made for this dataset");
   check(first_sample >= 0 && plan.first_batch >= 0, "samples consumed are not negative");
   cursor_ = {plan.first_batch, first_sample, micros_of(plan.batches.size_of(plan.first_batch)), 0};
-  // There are slots for `depth_steps` of the largest steps, and one more for the caller's
-  // micro-batch.
+  // There are slots for `depth_steps` of the largest steps, and for the step that is leased.
   const std::size_t micros = micros_of(plan.batches.full()).size();
-  slots_.resize(static_cast<std::size_t>(plan.depth_steps) * micros + 1);
+  slots_.resize(static_cast<std::size_t>(plan.depth_steps + 1) * micros);
+  free_ = static_cast<std::int64_t>(slots_.size());
   const std::int64_t elements = plan.micro_batch * plan.sequence;
   for (Slot& slot : slots_) {
     slot.ids.resize(static_cast<std::size_t>(elements));
     slot.targets.resize(static_cast<std::size_t>(elements));
-    slot.batch = {0,
-                  plan.micro_batch,
-                  plan.sequence,
-                  {slot.ids.data(), elements, DType::i32},
-                  {slot.targets.data(), elements, DType::i32}};
   }
   for (int i = 0; i < plan.threads; ++i) {
     workers_.emplace_back([this] { work(); });
@@ -79,19 +74,6 @@ Loader::~Loader() {
   slot_free_.notify_all();
   for (std::thread& worker : workers_) {
     worker.join();
-  }
-}
-
-bool Loader::may_claim() const {
-  const std::int64_t in_use = std::max<std::int64_t>(handed_ - 1, 0);
-  return !all_claimed() && claimed_ - in_use < static_cast<std::int64_t>(slots_.size());
-}
-
-// Wakes a sleeping worker only once half of the slots are free, not for every slot.
-void Loader::wake_worker() {
-  const std::int64_t free = static_cast<std::int64_t>(slots_.size()) - (claimed_ - handed_ + 1);
-  if (idle_ > 0 && 2 * free >= static_cast<std::int64_t>(slots_.size()) - 1) {
-    slot_free_.notify_one();
   }
 }
 
@@ -112,6 +94,8 @@ void Loader::work() {
 
 void Loader::fill_next(std::unique_lock<std::mutex>& lock, Worker& worker) {
   Slot& slot = slot_of(claimed_++);
+  slot.free = false;
+  --free_;
   const std::int64_t first_sample = claim_micro_batch();
   lock.unlock();
   std::exception_ptr error;
@@ -150,7 +134,7 @@ std::vector<std::int64_t> Loader::micros_of(std::int64_t batch_samples) const {
 }
 
 void Loader::fill(std::int64_t first, Slot& slot, Worker& worker) const {
-  slot.batch.first_sample = first;
+  slot.first_sample = first;
   BatchReads& batch = worker.reads;
   batch.samples.resize(static_cast<std::size_t>(plan_.micro_batch));
   for (std::size_t i = 0; i < batch.samples.size(); ++i) {
@@ -182,14 +166,12 @@ void Loader::fill(std::int64_t first, Slot& slot, Worker& worker) const {
   }
 }
 
-const LoadedMicroBatch& Loader::next() {
+LoadedMicroBatch Loader::next() {
   std::unique_lock lock(mutex_);
   check(handed_ < claimed_ || !all_claimed(),
         "the loader was asked for no more steps than it was made for");
-  if (handed_ > 0) {
-    slot_of(handed_ - 1).filled = false;
-  }
   Slot& slot = slot_of(handed_);
+  check(handed_ < claimed_ || slot.free, "at most one step's micro-batches are leased at a time");
   ++handed_;
   if (!slot.filled) {
     const auto start = std::chrono::steady_clock::now();
@@ -203,11 +185,33 @@ const LoadedMicroBatch& Loader::next() {
     }
     waited_ += std::chrono::steady_clock::now() - start;
   }
-  wake_worker();
+  slot.filled = false;
   if (slot.error) {
     std::rethrow_exception(slot.error);
   }
-  return slot.batch;
+  lock.unlock();
+  return lease(slot);
+}
+
+LoadedMicroBatch Loader::lease(Slot& slot) {
+  const std::int64_t elements = plan_.micro_batch * plan_.sequence;
+  const auto give_back_slot = [this, &slot](const void*) { give_back(slot); };
+  return {slot.first_sample,
+          plan_.micro_batch,
+          plan_.sequence,
+          {slot.ids.data(), elements, DType::i32},
+          {slot.targets.data(), elements, DType::i32},
+          std::shared_ptr<const void>(slot.ids.data(), give_back_slot)};
+}
+
+// Wakes a sleeping worker only once half of the slots are free, not for every slot.
+void Loader::give_back(Slot& slot) noexcept {
+  const std::lock_guard lock(mutex_);
+  slot.free = true;
+  ++free_;
+  if (idle_ > 0 && 2 * free_ >= static_cast<std::int64_t>(slots_.size())) {
+    slot_free_.notify_one();
+  }
 }
 
 }  // namespace trireme

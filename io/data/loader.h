@@ -3,9 +3,11 @@
 // of step s is number first_sample + S + m * micro_batch + i, where S is the number of samples in
 // the steps before s, whichever rank computes it. Borrows the dataset, which must outlive it. Only
 // one thread may call next().
-// one thread.
 //
 //   workers --> | filled | filled | ... | being filled |   two steps ahead, in order --> next()
+//
+// A micro-batch that next() returned is leased: its memory stays as it is until the lease ends, so
+// that kernels can read it, or a copy to a device can, without another copy on the host.
 #pragma once
 
 #include <chrono>
@@ -40,13 +42,15 @@ struct LoaderPlan {
   int threads = 1;
 };
 
-// Valid until the next call of next().
 struct LoadedMicroBatch {
   std::int64_t first_sample = 0;  // global number in the run
   std::int64_t batch = 0;
   std::int64_t time = 0;
   ConstView ids;      // i32 [B,T]
   ConstView targets;  // i32 [B,T]: the token that follows each id
+  // Keeps ids and targets unchanged while a copy of it exists. Ends before the loader does. Null:
+  // whoever made the micro-batch keeps them.
+  std::shared_ptr<const void> lease;
 };
 
 class Loader {
@@ -60,16 +64,18 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
 
   // Returns the next micro-batch in order. If it is not ready yet, helps the workers to read.
-  // Rethrows the error that occurred when it was read.
-  const LoadedMicroBatch& next();
+  // Rethrows the error that occurred when it was read. At most the micro-batches of one step may be
+  // leased at a time.
+  LoadedMicroBatch next();
   // Returns the total time that next() has waited so far.
   std::chrono::duration<double> wait_time() const { return waited_; }
 
  private:
   struct Slot {
-    LoadedMicroBatch batch;
+    std::int64_t first_sample = 0;
     std::vector<std::int32_t> ids;      // [B,T]
     std::vector<std::int32_t> targets;  // [B,T]
+    bool free = true;                   // neither filled, nor leased
     bool filled = false;
     std::exception_ptr error;
   };
@@ -94,8 +100,9 @@ class Loader {
   Slot& slot_of(std::int64_t ticket) {
     return slots_[static_cast<std::size_t>(ticket) % slots_.size()];
   }
-  bool may_claim() const;
-  void wake_worker();
+  bool may_claim() { return !all_claimed() && slot_of(claimed_).free; }
+  LoadedMicroBatch lease(Slot& slot);
+  void give_back(Slot& slot) noexcept;
 
   const Dataset& dataset_;
   Sampler sampler_;
@@ -109,7 +116,8 @@ class Loader {
   std::vector<Slot> slots_;
   Cursor cursor_;
   std::int64_t claimed_ = 0;  // tickets that threads took
-  std::int64_t handed_ = 0;   // tickets that next() returned; the last one is still in use
+  std::int64_t handed_ = 0;   // tickets that next() returned
+  std::int64_t free_ = 0;     // number of free slots
   int idle_ = 0;              // workers that wait for slot_free_
   bool stop_ = false;
   std::chrono::duration<double> waited_{0};

@@ -19,7 +19,7 @@ constexpr std::int64_t kWidenedElements = std::int64_t{4} << 20;
 
 bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsigned>(n)); }
 
-View f32_view(float* data, std::int64_t count) { return {data, count, DType::f32, Device{}}; }
+View f32_view(float* data, std::int64_t count) { return {data, count, DType::f32}; }
 
 void all_reduce_in_type(Exchange& exchange, Scratch& scratch, const View& data, ReduceOp op) {
   if (!is_power_of_two(exchange.size()) && exchange.label().order == SumOrder::any) {

@@ -30,7 +30,7 @@ OperationQueue::Body after(const StreamEvent& ready, OperationQueue::Body body) 
 // Returns the operation's buffer. A body that captures only its address fits into std::function
 // without an allocation.
 View view_at(void* data, const OperationLabel& label) {
-  return {data, label.bytes / size_of(label.dtype), label.dtype, Device{}};
+  return {data, label.bytes / size_of(label.dtype), label.dtype};
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ std::unique_ptr<Communicator> QueuedCommunicator::split(int color, int key, std:
   // i32 [size, 2]: all ranks' colors and keys.
   std::vector<std::array<std::int32_t, 2>> choices(static_cast<std::size_t>(size()));
   choices[static_cast<std::size_t>(rank())] = {color, key};
-  all_gather({choices.data(), 2 * std::int64_t{size()}, DType::i32, Device{}}).wait();
+  all_gather({choices.data(), 2 * std::int64_t{size()}, DType::i32}).wait();
   const auto key_of = [&](int r) { return choices[static_cast<std::size_t>(r)][1]; };
   std::vector<int> members;
   for (int r = 0; r < size(); ++r) {

@@ -95,7 +95,7 @@ void HierarchicalAlgorithms::reduce_aside(Exchange& exchange, View data, ReduceO
   const bool widens = data.dtype == DType::bf16;
   const DType dtype = widens ? DType::f32 : data.dtype;
   const Buffer buffer = pool_.allocate(data.count * size_of(dtype));
-  const View aside = {buffer.data(), data.count, dtype, Device{}};
+  const View aside = {buffer.data(), data.count, dtype};
   if (widens) {
     widen(static_cast<const bf16*>(data.data), static_cast<float*>(aside.data), data.count);
   } else {
@@ -138,7 +138,7 @@ void HierarchicalAlgorithms::all_reduce(Exchange& exchange, View data, ReduceOp 
     auto* const wide = static_cast<float*>(buffer.data());
     auto* const narrowed = static_cast<bf16*>(data.data) + first;
     widen(narrowed, wide, n);
-    all_reduce_in_type(exchange, {wide, n, DType::f32, Device{}}, op);
+    all_reduce_in_type(exchange, {wide, n, DType::f32}, op);
     narrow(wide, narrowed, n);
   }
 }
@@ -152,7 +152,7 @@ void HierarchicalAlgorithms::reduce_scatter(Exchange& exchange, View data, Reduc
   const std::int64_t count = data.count / exchange.size();
   const std::int64_t host_count = count * layout_.per_host();
   const Buffer buffer = pool_.allocate(layout_.hosts() * count * size_of(data.dtype));
-  const View blocks = {buffer.data(), layout_.hosts() * count, data.dtype, Device{}};
+  const View blocks = {buffer.data(), layout_.hosts() * count, data.dtype};
   for (int host = 0; host < layout_.hosts(); ++host) {
     const View of_host = data.slice(host * host_count, host_count);
     in_host(exchange, [&](Exchange& own) { local_->reduce_scatter(own, of_host, op); });
@@ -169,7 +169,7 @@ void HierarchicalAlgorithms::all_gather(Exchange& exchange, View data) {
   const std::int64_t host_count = count * layout_.per_host();
   const int own_host = exchange.rank() / layout_.per_host();
   const Buffer buffer = pool_.allocate(layout_.hosts() * count * size_of(data.dtype));
-  const View blocks = {buffer.data(), layout_.hosts() * count, data.dtype, Device{}};
+  const View blocks = {buffer.data(), layout_.hosts() * count, data.dtype};
   copy_block(block(data, own_host, count), blocks.slice(own_host * count, count));
   across_hosts(exchange, [&](Exchange& own) { across_->all_gather(own, blocks); });
   for (int host = 0; host < layout_.hosts(); ++host) {

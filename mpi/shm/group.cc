@@ -46,7 +46,7 @@ std::unique_ptr<ShmGroup> ShmGroup::of_node(std::shared_ptr<ShmNode> node,
   std::unique_ptr<ShmGroup> group(new ShmGroup(std::move(node), std::move(members), own));
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(group->size()));
   offsets[static_cast<std::size_t>(own)] = group->own_offset();
-  host_group.all_gather({offsets.data(), group->size(), DType::i64, Device{}}).wait();
+  host_group.all_gather({offsets.data(), group->size(), DType::i64}).wait();
   group->find_blocks(offsets);
   return group;
 }

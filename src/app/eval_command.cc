@@ -81,16 +81,13 @@ void check_tokenizer(const EvalOptions& options, const LoadedModel& loaded,
 void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
   context.status.phase = "load";
-  Pool pool{Device{}};
-  Stream stream({}, compute_threads(session.place().threads()));
-  const LoadedModel loaded = load_model(step_for_all(options.checkpoint, session.world()), pool,
+  DeviceContext device(default_device(), compute_threads(session.place().threads()));
+  const LoadedModel loaded = load_model(step_for_all(options.checkpoint, session.world()), device,
                                         asked_precision(options.precision),
                                         options.ema ? Weights::average : Weights::latest);
   const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world());
   check_tokenizer(options, loaded, dataset);
-  Run run{.kernels = kernels_for({}),
-          .stream = stream,
-          .pool = pool,
+  Run run{.context = device,
           .parameters = *loaded.parameters,
           .dropout = {}};
   context.status.phase = "evaluate";

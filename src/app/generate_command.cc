@@ -38,10 +38,10 @@ struct GenerateOptions {
 // cache is filled again with the last half of it.
 class Generator {
  public:
-  Generator(const LoadedModel& loaded, Pool& pool, Run& run)
+  Generator(const LoadedModel& loaded, Run& run)
       : loaded_(loaded),
         run_(run),
-        cache_(pool, loaded.config, loaded.config.context, loaded.compute) {}
+        cache_(run.context, loaded.config, loaded.config.context, loaded.compute) {}
 
   // Discards the sequence.
   void restart() {
@@ -59,7 +59,7 @@ class Generator {
     }
   }
   // Appends ids to the sequence and returns the logits of the next token.
-  Tensor append(const std::vector<std::int32_t>& ids) {
+  std::vector<float> append(const std::vector<std::int32_t>& ids) {
     sequence_.insert(sequence_.end(), ids.begin(), ids.end());
     auto count = static_cast<std::int64_t>(ids.size());
     if (count > cache_.capacity()) {
@@ -73,7 +73,8 @@ class Generator {
       count = std::min(kept(), length());
     }
     const std::int32_t* from = sequence_.data() + length() - count;
-    return loaded_.model->decode({from, count, DType::i32}, cache_, run_);
+    const Tensor logits = loaded_.model->decode({from, count, DType::i32}, cache_, run_);
+    return run_.context.read<float>(logits.view());
   }
   // Returns how many tokens are kept when the context is full.
   std::int64_t kept() const { return std::max(cache_.capacity() / 2, std::int64_t{1}); }
@@ -119,9 +120,9 @@ class Sampling {
     StopStrings stop(options_.stop);
     Sample sample;
     while (sample.tokens < options_.tokens && !stop.stopped()) {
-      const Tensor logits = generator_.append(ids);
-      const std::int32_t token =
-          sample_token(logits.view().slice(0, known_), sampling, generator_.length());
+      const std::vector<float> logits = generator_.append(ids);
+      const std::int32_t token = sample_token(
+          std::span(logits).first(static_cast<std::size_t>(known_)), sampling, generator_.length());
       ++sample.tokens;
       if (token == tokenizer_.end_of_document()) {
         sample.finish = "end";
@@ -193,11 +194,11 @@ void generate(const GenerateOptions& options, AppContext& context) {
   const std::vector<std::string> prompts = prompts_of(options);
   (void)StopStrings(options.stop);
   context.status.phase = "load";
-  Pool pool{Device{}};
-  Stream stream({},
-                compute_threads(options.threads > 0 ? options.threads : current_binding().cores));
+  DeviceContext device(
+      default_device(),
+      compute_threads(options.threads > 0 ? options.threads : current_binding().cores));
   const LoadedModel loaded =
-      load_model(options.checkpoint, pool, asked_precision(options.precision),
+      load_model(options.checkpoint, device, asked_precision(options.precision),
                  options.ema ? Weights::average : Weights::latest);
   for (const std::string& why : loaded.skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
@@ -207,13 +208,11 @@ void generate(const GenerateOptions& options, AppContext& context) {
   for (const std::string& prompt : prompts) {
     tokenizer->encode(prompt, ids);  // so that a bad prompt is refused before any text is printed
   }
-  Run run{.kernels = kernels_for({}),
-          .stream = stream,
-          .pool = pool,
+  Run run{.context = device,
           .parameters = *loaded.parameters,
           .dropout = {}};
   context.status.phase = "generate";
-  Generator generator(loaded, pool, run);
+  Generator generator(loaded, run);
   Sampling sampling(options, *tokenizer, generator, loaded.config.vocab);
   const auto count = static_cast<std::int64_t>(prompts.size());
   const bool several = count * options.samples > 1;

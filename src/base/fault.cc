@@ -39,12 +39,17 @@ Plan& plan() {
   return the_plan;
 }
 
+thread_local int pauses = 0;
+
 // Writes directly to the descriptor, because the process may end right after.
 void say(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
 
 // Returns the rule that applies to this passage, or null.
 const FaultRule* next_fault(std::string_view site) {
   check(find_fault_site(site) != nullptr, "every fault point is listed in the table");
+  if (pauses > 0) {
+    return nullptr;
+  }
   if (plan().watch) {
     plan().watch(site);
   }
@@ -155,6 +160,9 @@ FaultyCall meet_faulty_call(std::string_view site, std::int64_t bytes) {
   }
   return {0, rule->action.kind == Kind::shorten ? shortened(bytes) : bytes};
 }
+
+FaultsPaused::FaultsPaused() { ++pauses; }
+FaultsPaused::~FaultsPaused() { --pauses; }
 
 void watch_faults(std::function<void(std::string_view)> act) {
   plan().rules.clear();

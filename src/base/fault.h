@@ -57,6 +57,16 @@ inline FaultyCall fault_call(std::string_view site, std::int64_t bytes = 0) {
 // passes. nullptr disarms all points.
 void watch_faults(std::function<void(std::string_view site)> act);
 
+// While one exists, its thread passes fault points without effect, and they are not counted: for
+// steps that predict memory and compute nothing.
+class FaultsPaused {
+ public:
+  FaultsPaused();
+  ~FaultsPaused();
+  FaultsPaused(const FaultsPaused&) = delete;
+  FaultsPaused& operator=(const FaultsPaused&) = delete;
+};
+
 // Puts the rules for this rank and attempt into force and resets all counts of passages. An empty
 // list disarms all points. Reports the rules on stderr.
 void arm_faults(const std::vector<FaultRule>& rules, int rank, int generation);

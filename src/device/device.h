@@ -1,4 +1,5 @@
-// Device: where memory lives and work runs; View: elements in its memory.
+// Device: where memory lives and work runs; View: elements in its memory. Only as<T>() makes a
+// pointer to elements, and it refuses memory that the host can't read.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +9,21 @@
 
 namespace trireme {
 
-enum class DeviceKind : std::uint8_t { cpu, cuda };
+enum class DeviceKind : std::uint8_t {
+  cpu,
+  cuda,
+  counting,  // has sizes but no bytes: predicts how much memory a step takes
+};
 
 struct Device {
   DeviceKind kind = DeviceKind::cpu;
   int index = 0;
+  // Whether the host can dereference pointers into the device's memory.
+  bool is_host() const { return kind == DeviceKind::cpu; }
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-// Elements of one type on one device, owned by somebody else.
+// Elements of one type on one device, owned by somebody else. Without a device it is the host's.
 struct View {
   void* data = nullptr;
   std::int64_t count = 0;
@@ -49,7 +56,7 @@ struct ConstView {
   }
 };
 
-// Typed access; the caller has to know the type, and is held to it.
+// The element type that a C++ type stands for.
 template <class T>
 constexpr DType dtype_of();
 template <>
@@ -85,14 +92,18 @@ constexpr DType dtype_of<std::uint32_t>() {
   return DType::u32;
 }
 
+// Returns the elements of a view of the host's memory, whose type must be T.
+
 template <class T>
 T* as(const View& view) {
   check(view.empty() || view.dtype == dtype_of<T>(), "a view is read as the type it has");
+  check(view.empty() || view.device.is_host(), "the host reads only its own memory");
   return static_cast<T*>(view.data);
 }
 template <class T>
 const T* as(const ConstView& view) {
   check(view.empty() || view.dtype == dtype_of<T>(), "a view is read as the type it has");
+  check(view.empty() || view.device.is_host(), "the host reads only its own memory");
   return static_cast<const T*>(view.data);
 }
 

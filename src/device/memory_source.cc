@@ -35,11 +35,33 @@ void* HostMemory::take(std::int64_t bytes) {
   return data;
 }
 
+class CountingMemory : public MemorySource {
+ public:
+  void* take(std::int64_t) override { return &address_; }
+  void give_back(void*, std::int64_t) noexcept override {}
+
+ private:
+  alignas(kSmallAlignment) char address_ = 0;
+};
+
 }  // namespace
 
 MemorySource& host_memory() {
   static HostMemory memory;
   return memory;
+}
+
+MemorySource& memory_of(Device device) {
+  static CountingMemory counting;
+  switch (device.kind) {
+    case DeviceKind::cpu:
+      return host_memory();
+    case DeviceKind::counting:
+      return counting;
+    case DeviceKind::cuda:
+      break;
+  }
+  throw DeviceError("this program was built without CUDA: configure with the preset 'cuda'");
 }
 
 }  // namespace trireme

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "src/device/device.h"
+
 namespace trireme {
 
 class MemorySource {
@@ -17,5 +19,9 @@ class MemorySource {
 
 // The host's ordinary memory, large pieces with huge pages where the system grants them.
 MemorySource& host_memory();
+// The device's ordinary memory: host_memory() for the CPU; for DeviceKind::counting one address for
+// everybody, which nobody dereferences. Throws DeviceError if this program is built without a back
+// end for the device.
+MemorySource& memory_of(Device device);
 
 }  // namespace trireme

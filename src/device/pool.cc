@@ -61,11 +61,7 @@ void Buffer::give_back() {
 }
 
 Pool::Pool(Device device, MemorySource& source)
-    : device_(device), source_(source), state_(std::make_unique<State>()) {
-  if (device.kind != DeviceKind::cpu) {
-    throw DeviceError("this program was built without CUDA: configure with the preset 'cuda'");
-  }
-}
+    : device_(device), source_(source), state_(std::make_unique<State>()) {}
 
 Pool::~Pool() {
   for (auto& [capacity, blocks] : state_->free) {

@@ -43,7 +43,9 @@ class Buffer {
 
 class Pool {
  public:
-  explicit Pool(Device device, MemorySource& source = host_memory());
+  explicit Pool(Device device) : Pool(device, memory_of(device)) {}
+  // source: memory of the device.
+  Pool(Device device, MemorySource& source);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;

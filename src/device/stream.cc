@@ -1,6 +1,7 @@
 #include "src/device/stream.h"
 
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -105,5 +106,22 @@ class WorkerQueue : public StreamQueue {
 }  // namespace
 
 std::shared_ptr<StreamQueue> make_worker_queue() { return std::make_shared<WorkerQueue>(); }
+
+void Stream::copy(const View& to, const ConstView& from) {
+  check(to.dtype == from.dtype && to.count == from.count, "a copy is as large as its source");
+  if (device_.kind == DeviceKind::counting || to.count == 0) {
+    return;
+  }
+  check(to.device.is_host() && from.device.is_host(), "this device copies within the host");
+  run([to, from] { std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes())); });
+}
+
+void Stream::clear(const View& view) {
+  if (device_.kind == DeviceKind::counting || view.count == 0) {
+    return;
+  }
+  check(view.device.is_host(), "this device writes to the host's memory");
+  run([view] { std::memset(view.data, 0, static_cast<std::size_t>(view.bytes())); });
+}
 
 }  // namespace trireme

@@ -1,6 +1,6 @@
 // Stream: ordered work on one device, and StreamEvent: a point in that order. On the CPU a stream
 // either runs its work at once on the caller's thread, as kernels do, or on a worker thread of its
-// own. Owned by whoever trains; a stream is used by one thread at a time, an event by any.
+// own. Owned by a DeviceContext or a test. One thread at a time uses a stream, any thread an event.
 #pragma once
 
 #include <functional>
@@ -70,6 +70,12 @@ class Stream {
       queue_->run(std::move(work));
     }
   }
+  // Copies elements in the stream's order; the views have equal types and counts and lie on the
+  // stream's device or the host, which must keep its memory unchanged until the copy has finished.
+  void copy(const View& to, const ConstView& from);
+  // Sets all bytes to zero, in the stream's order.
+  void clear(const View& view);
+
   // Returns when all work so far has finished.
   void synchronize() { record().wait(); }
   // The point after all work so far.

@@ -264,6 +264,15 @@ struct Sgd {
   float gradient_scale = 1;  // from gradient clipping and loss scaling
 };
 
+// result = a x + b y, all f32 [n]. The result may be x or y; without y it is a x.
+struct Combine {
+  View result;
+  float a = 0;
+  ConstView x;
+  float b = 0;
+  ConstView y = {};
+};
+
 // average += (1 - decay) * (value - average), both f32 [n].
 struct MovingAverage {
   View average;

@@ -1,6 +1,7 @@
 // The kernel table: function pointers for every operation that a layer or an optimizer runs on a
 // device. Each implementation has one table: reference (plain loops, in double where it matters),
-// cpu (oneDNN and fused kernels, per instruction set), cuda. kernels_for() chooses the table once.
+// cpu (oneDNN and fused kernels, per instruction set), cuda, and none, which does nothing.
+// src/compute/kernel_choice.h chooses the table.
 //
 // Rules for every entry:
 // - Work is ordered on the stream; on the CPU it has finished when the call returns.
@@ -54,9 +55,18 @@ struct Kernels {
   void (*adamw)(Stream&, const AdamW&);
   void (*sgd)(Stream&, const Sgd&);
   void (*moving_average)(Stream&, const MovingAverage&);
-  // Sets sums[b] (doubles on the host, [ceil(n / kSumBlock)]) to the sum of x[i]^2 over block b of
-  // an f32 view, added in double and in a fixed order.
-  void (*sums_of_squares)(Stream&, double* sums, ConstView x);
+  void (*combine)(Stream&, const Combine&);
+  // Multiplies x (f32) by 1 / (sqrt(sum of sums) + epsilon); sums: f64, as from sums_of_squares.
+  void (*normalize)(Stream&, View x, ConstView sums, float epsilon);
+
+  // Sets sums[b] (f64 [ceil(n / kSumBlock)]) to the sum of x[i]^2 over block b of an f32 view,
+  // added in double and in a fixed order.
+  void (*sums_of_squares)(Stream&, View sums, ConstView x);
+  // Sets total (f64 [1]) to the sum of x (f32), added in double from the first to the last.
+  void (*sum)(Stream&, View total, ConstView x);
+  // Sets digest (i64 [1]) to a digest of the bytes of x, of any type. Digests can be compared if
+  // one table computed them.
+  void (*digest)(Stream&, View digest, ConstView x);
   // y += x, both f32 or both bf16.
   void (*add)(Stream&, View y, ConstView x);
   // y += x[0] + (x[1] + (... + x[n-1])), all f32, for n from 1 to kMaxAddends. Has the bits of
@@ -69,12 +79,5 @@ struct Kernels {
 
 inline constexpr std::int64_t kSumBlock = 4096;
 inline constexpr int kMaxAddends = 8;
-
-// Returns the best table for the device. On the CPU, the environment variable TRIREME_KERNELS =
-// reference|baseline|avx2|avx512 overrides the choice. Throws ConfigError for another word, or for
-// an instruction set that this processor lacks.
-const Kernels& kernels_for(Device device);
-// Returns the table of one of these names; for tests and benchmarks.
-const Kernels& kernels_named(std::string_view name);
 
 }  // namespace trireme

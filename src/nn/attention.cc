@@ -24,13 +24,14 @@ double stretched(double frequency, const RopeScaling& s) {
 
 }  // namespace
 
-Tensor rope_frequencies(const ModelConfig& config, Pool& pool) {
-  Tensor frequencies(pool, {config.head_dim / 2}, DType::f32);
-  auto* f = as<float>(frequencies.view());
+Tensor rope_frequencies(const ModelConfig& config, DeviceContext& context) {
+  Tensor frequencies(context.state(), {config.head_dim / 2}, DType::f32);
+  context.write<float>(frequencies.view(), [&](float* f) {
   for (std::int64_t j = 0; j < config.head_dim / 2; ++j) {
     const double power = -2.0 * static_cast<double>(j) / static_cast<double>(config.head_dim);
     f[j] = static_cast<float>(stretched(std::pow(config.rope_theta, power), config.rope_scaling));
   }
+  });
   return frequencies;
 }
 
@@ -89,7 +90,7 @@ void Attention::rotate(const Span& span, const View& rows, bool backward, Run& r
   rope.x = rows;
   rope.inverse_frequency = frequencies_.view();
   rope.backward = backward;
-  run.kernels.rope(run.stream, rope);
+  run.kernels().rope(run.stream(), rope);
 }
 
 namespace {
@@ -129,11 +130,11 @@ AttentionForward Attention::arguments(const Span& span, const View& out, const V
 Attention::Output Attention::attend(const Span& span, DType dtype, bool for_backward,
                                     Run& run) const {
   Output output;
-  output.heads = Tensor(run.pool, {span.batch, span.time, shape_.heads * shape_.head_dim}, dtype);
+  output.heads = Tensor(run.pool(), {span.batch, span.time, shape_.heads * shape_.head_dim}, dtype);
   if (for_backward) {
-    output.lse = Tensor(run.pool, {span.batch, shape_.heads, span.time}, DType::f32);
+    output.lse = Tensor(run.pool(), {span.batch, shape_.heads, span.time}, DType::f32);
   }
-  run.kernels.attention_forward(run.stream,
+  run.kernels().attention_forward(run.stream(),
                                 arguments(span, output.heads.view(), output.lse.view(), run));
   return output;
 }
@@ -143,7 +144,7 @@ Tensor Attention::forward(const Tensor& x, Saved& saved, Run& run) const {
   const std::int64_t time = x.shape()[1];
   Tensor packed;
   if (run.cache == nullptr) {
-    packed = Tensor(run.pool, {batch, time, shape_.width()}, x.dtype());
+    packed = Tensor(run.pool(), {batch, time, shape_.width()}, x.dtype());
   }
   const Span span = run.cache == nullptr ? training_span(packed) : cached_span(x, run);
   project_in_.forward(x.view(), span.fresh, run);
@@ -185,10 +186,10 @@ BranchGradient Attention::backward(const Tensor& dy, const GatheredRows& x, Save
 // Through the output's projection, attention itself and the rotation.
 Tensor Attention::packed_gradient(const Tensor& dy, const Tensor& packed, const Output& output,
                                   Run& run) const {
-  Tensor dpacked(run.pool, packed.shape(), packed.dtype());
+  Tensor dpacked(run.pool(), packed.shape(), packed.dtype());
   const Span span = training_span(packed);
   {
-    const Tensor dout(run.pool, output.heads.shape(), output.heads.dtype());
+    const Tensor dout(run.pool(), output.heads.shape(), output.heads.dtype());
     project_out_.backward_input(dy.view(), dout.view(), run);
     AttentionBackward call;
     call.forward = arguments(span, output.heads.view(), output.lse.view(), run);
@@ -196,7 +197,7 @@ Tensor Attention::packed_gradient(const Tensor& dy, const Tensor& packed, const 
     call.dq = dpacked.view();
     call.dk = tail(dpacked.view(), shape_.heads * shape_.head_dim);
     call.dv = tail(dpacked.view(), (shape_.heads + shape_.kv_heads) * shape_.head_dim);
-    run.kernels.attention_backward(run.stream, call);
+    run.kernels().attention_backward(run.stream(), call);
   }
   rotate(span, dpacked.view(), true, run);
   return dpacked;
@@ -210,10 +211,10 @@ void sum_copies(const View& gradient, int copies, Run& run) {
   const std::int64_t slots = run.group->size() / copies;
   const Tensor all(run.group->pool(), {slots, gradient.count}, DType::f32);
   const View own = all.view().slice(run.group->rank() / copies * gradient.count, gradient.count);
-  run.kernels.fill(run.stream, all.view(), 0);
-  run.kernels.cast(run.stream, own, gradient);
+  run.kernels().fill(run.stream(), all.view(), 0);
+  run.kernels().cast(run.stream(), own, gradient);
   run.group->sum(all.view());
-  run.kernels.cast(run.stream, gradient, own);
+  run.kernels().cast(run.stream(), gradient, own);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace trireme {
 
 // Angles a position of rotary embedding: theta^(-2j/D) for j < D/2 (Su et al., 2021), stretched as
 // Llama 3 does where the config says so. f32 [D/2].
-Tensor rope_frequencies(const ModelConfig& config, Pool& pool);
+Tensor rope_frequencies(const ModelConfig& config, DeviceContext& context);
 
 // The heads of one rank, of all ranks that compute the layer together.
 struct AttentionHeads {

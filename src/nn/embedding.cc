@@ -22,7 +22,7 @@ Residual Embedding::forward(const MicroBatch& micro_batch, Run& run) const {
   if (position != kNoParameter) {
     call.position = store.compute(position);
   }
-  run.kernels.embedding_forward(run.stream, call);
+  run.kernels().embedding_forward(run.stream(), call);
   // Every row is zero on all ranks but one: the sum is exact.
   out = sum_rows(out, run);
   const ResidualDropout drop{dropout, 0};
@@ -62,7 +62,7 @@ void Embedding::backward_positions(const MicroBatch& micro_batch, const Gathered
   run.weight_gradient([this, micro_batch, d](Run& then) {
     EmbeddingBackward call = arguments(micro_batch, d.whole(then));
     call.dposition = then.gradients->gradient(position);
-    then.kernels.embedding_backward(then.stream, call);
+    then.kernels().embedding_backward(then.stream(), call);
     then.gradients->ready(position);
   });
 }
@@ -76,9 +76,9 @@ void Embedding::backward_tokens(const MicroBatch& micro_batch, const GatheredRow
     call.partial = !then.alone();
     call.first_id = vocabulary.first;
     if (first) {
-      then.kernels.fill(then.stream, call.dtoken, 0);
+      then.kernels().fill(then.stream(), call.dtoken, 0);
     }
-    then.kernels.embedding_backward(then.stream, call);
+    then.kernels().embedding_backward(then.stream(), call);
     then.gradients->ready(token);
   });
 }

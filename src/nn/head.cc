@@ -5,20 +5,6 @@
 #include "src/nn/shared_rows.h"
 
 namespace trireme {
-namespace {
-
-// f32 [R] on the host: added in order, in double.
-double sum_of(const ConstView& losses) {
-  const auto* loss = as<float>(losses);
-  double sum = 0;
-  for (std::int64_t i = 0; i < losses.count; ++i) {
-    sum += static_cast<double>(loss[i]);
-  }
-  return sum;
-}
-
-}  // namespace
-
 // A run of rows and the workspace that all chunks share.
 struct Head::Chunks {
   std::int64_t rows = 0;     // of the micro-batch
@@ -32,8 +18,8 @@ struct Head::Chunks {
       : channels(head.output.in), vocabulary(head.output.out) {
     rows = normalized.elements() / channels;
     at_once = std::min(head.rows_at_once, rows);
-    logits = Tensor(run.pool, {at_once, vocabulary}, normalized.dtype());
-    losses = Tensor(run.pool, {rows}, DType::f32);
+    logits = Tensor(run.pool(), {at_once, vocabulary}, normalized.dtype());
+    losses = Tensor(run.pool(), {rows}, DType::f32);
   }
   std::int64_t count(std::int64_t first) const { return std::min(at_once, rows - first); }
   View rows_of(const Tensor& tensor, std::int64_t first) const {
@@ -52,7 +38,7 @@ void Head::entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, 
   call.targets = call.targets.slice(first, call.rows);
   call.losses = chunks.losses.view().slice(first, call.rows);
   if (run.alone()) {
-    run.kernels.cross_entropy(run.stream, call);
+    run.kernels().cross_entropy(run.stream(), call);
     return;
   }
   const std::int64_t parts = run.group->size();
@@ -66,19 +52,18 @@ void Head::entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, 
   const std::int64_t own = kRowStatistics * call.rows;
   part.statistics = statistics.view().slice(run.group->rank() * own, own);
   part.sum_logits = call.terms.label_smoothing > 0;
-  run.kernels.softmax_part(run.stream, part);
+  run.kernels().softmax_part(run.stream(), part);
   run.group->gather(statistics.view());
-  run.kernels.cross_entropy_of_parts(
-      run.stream, {call, vocabulary.first, parts, statistics.view(), whole_vocabulary});
+  run.kernels().cross_entropy_of_parts(
+      run.stream(), {call, vocabulary.first, parts, statistics.view(), whole_vocabulary});
 }
 
-Head::Result Head::forward_backward(Residual stream, const ConstView& targets, float scale,
-                                    Run& run) const {
+Tensor Head::forward_backward(Residual stream, const ConstView& targets, float scale,
+                              Run& run) const {
   Norm::Result normalized = norm.forward(stream, run);
   const Tensor y = gather_rows(normalized.y, run);
   // Alone, rows that have served their last purpose give their place to their gradient.
   const Tensor dy = run.alone() ? y : Tensor(run.group->pool(), y.shape(), y.dtype());
-  double loss = 0;
   TensorGroup::Exchange sum = 0;
   {
     const Chunks chunks(*this, y, run);
@@ -100,7 +85,7 @@ Head::Result Head::forward_backward(Residual stream, const ConstView& targets, f
         output.backward_weight(logits, rows, run, first > 0);
       }
     }
-    loss = sum_of(chunks.losses.view());
+    run.kernels().sum(run.stream(), run.loss, chunks.losses.view());
   }
   if (!tied) {
     output.announce(run);
@@ -108,10 +93,10 @@ Head::Result Head::forward_backward(Residual stream, const ConstView& targets, f
   // At once, as the rest of the head: its bucket of gradients need not stay open.
   Run now = run;
   now.later = nullptr;
-  return {loss, norm.backward(finish_row_sum(dy, sum, run), {}, normalized.kept, now)};
+  return norm.backward(finish_row_sum(dy, sum, run), {}, normalized.kept, now);
 }
 
-double Head::loss(Residual stream, const ConstView& targets, Run& run) const {
+void Head::loss(Residual stream, const ConstView& targets, Run& run) const {
   const Tensor y = gather_rows(norm.forward(stream, run).y, run);
   const Chunks chunks(*this, y, run);
   CrossEntropy call;
@@ -121,13 +106,13 @@ double Head::loss(Residual stream, const ConstView& targets, Run& run) const {
     output.forward(chunks.rows_of(y, first), chunks.logits_of(first), run);
     entropy(chunks, first, call, run);
   }
-  return sum_of(chunks.losses.view());
+  run.kernels().sum(run.stream(), run.loss, chunks.losses.view());
 }
 
 Tensor Head::last_logits(Residual stream, Run& run) const {
   check(run.alone(), "logits of a group are never gathered");
   const Tensor y = norm.forward(stream, run).y;
-  Tensor logits(run.pool, {output.out}, DType::f32);
+  Tensor logits(run.pool(), {output.out}, DType::f32);
   output.forward(y.view().slice(y.elements() - output.in, output.in), logits.view(), run);
   return logits;
 }

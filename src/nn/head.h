@@ -20,14 +20,11 @@ struct Head {
   std::int64_t whole_vocabulary = 0;  // ids of all ranks of the group
   std::int64_t rows_at_once = 1;      // see logits_rows
 
-  struct Result {
-    double loss = 0;  // the sum over all tokens, with the terms of Run::loss_terms
-    Tensor d;         // [B,T,C]: gradient of the stream
-  };
-  // targets i32 [B,T]; the gradients are those of scale x loss.
-  Result forward_backward(Residual stream, const ConstView& targets, float scale, Run& run) const;
-  // The plain cross entropy, for evaluation.
-  double loss(Residual stream, const ConstView& targets, Run& run) const;
+  // targets: i32 [B,T]. Writes the sum of the token losses, with the terms of run.loss_terms, to
+  // run.loss, and returns the gradient of scale x loss with respect to the stream, [B,T,C].
+  Tensor forward_backward(Residual stream, const ConstView& targets, float scale, Run& run) const;
+  // Writes the plain cross entropy, which evaluation reports, to run.loss.
+  void loss(Residual stream, const ConstView& targets, Run& run) const;
   // f32 [V] of the last token of a stream [1,T,C]. Not in a group.
   Tensor last_logits(Residual stream, Run& run) const;
 

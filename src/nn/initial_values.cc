@@ -13,8 +13,9 @@ namespace {
 // Elements [first, first + n) of a logical tensor, to x [n]. Two normal numbers from two uniform
 // ones (Box and Muller, 1958), in double: the same on every machine whose libm rounds log, cos and
 // sin alike, which checkpoints make moot after step 0.
-void fill_normal(float* x, std::int64_t first, std::int64_t n, PhiloxKey key, float deviation) {
-#pragma omp parallel for schedule(static)
+void fill_normal(float* x, std::int64_t first, std::int64_t n, PhiloxKey key, float deviation,
+                 int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads)
   for (std::int64_t block = first / 4; block < (first + n + 3) / 4; ++block) {
     const PhiloxCounter bits = philox(
         {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0}, key);
@@ -36,20 +37,22 @@ void fill_normal(float* x, std::int64_t first, std::int64_t n, PhiloxKey key, fl
 
 }  // namespace
 
-void fill_initial_values(const Parameter& parameter, std::uint64_t seed, std::int64_t first,
-                         const View& x) {
-  auto* const to = as<float>(x);
+void set_initial_values(const Parameter& parameter, std::uint64_t seed, std::int64_t first,
+                        const View& x, DeviceContext& context) {
   if (parameter.initializer.kind != Initializer::Kind::normal) {
-    std::fill_n(to, x.count, parameter.initializer.kind == Initializer::Kind::ones ? 1.0F : 0.0F);
+    const bool ones = parameter.initializer.kind == Initializer::Kind::ones;
+    context.kernels().fill(context.stream(), x, ones ? 1.0F : 0.0F);
     return;
   }
   const std::uint64_t name =
       xxh3(parameter.name.data(), static_cast<std::int64_t>(parameter.name.size()));
   const PhiloxKey key = philox_key(mix64(seed) ^ name);
-  for (const HeldRun& run : runs_of(parameter.place, first, x.count)) {
-    fill_normal(to + run.held_first - first, run.whole_first, run.elements, key,
-                parameter.initializer.deviation);
-  }
+  context.write<float>(x, [&](float* to) {
+    for (const HeldRun& run : runs_of(parameter.place, first, x.count)) {
+      fill_normal(to + run.held_first - first, run.whole_first, run.elements, key,
+                  parameter.initializer.deviation, context.threads());
+    }
+  });
 }
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
-// The values that parameters start with: from a counter-based RNG keyed by (seed, name, element of
-// the logical tensor), so that every rank can make any part of them. Pure function.
+// The values that parameters start with. They come from a counter-based random number generator
+// keyed by seed, name and element of the logical tensor, so that every rank can compute any part.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace trireme {
 
-// x: f32, the held elements [first, first + x.count) of the parameter; to be overwritten.
-void fill_initial_values(const Parameter& parameter, std::uint64_t seed, std::int64_t first,
-                         const View& x);
+// Overwrites x, f32: the held elements [first, first + x.count) of the parameter. The host computes
+// them.
+void set_initial_values(const Parameter& parameter, std::uint64_t seed, std::int64_t first,
+                        const View& x, DeviceContext& context);
 
 }  // namespace trireme

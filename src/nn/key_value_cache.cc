@@ -4,7 +4,7 @@
 
 namespace trireme {
 
-KeyValueCache::KeyValueCache(Pool& pool, const ModelConfig& config, std::int64_t capacity,
+KeyValueCache::KeyValueCache(DeviceContext& context, const ModelConfig& config, std::int64_t capacity,
                              DType compute)
     : capacity_(capacity) {
   if (capacity < 1 || capacity > config.context) {
@@ -14,7 +14,7 @@ KeyValueCache::KeyValueCache(Pool& pool, const ModelConfig& config, std::int64_t
                     capacity, config.context));
   }
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    layers_.emplace_back(pool, Shape{capacity, config.qkv_width()}, compute);
+    layers_.emplace_back(context.activations(), Shape{capacity, config.qkv_width()}, compute);
   }
 }
 

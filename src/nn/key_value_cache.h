@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "src/compute/device_context.h"
 #include "src/nn/model_config.h"
 #include "src/tensor/tensor.h"
 
@@ -14,7 +15,7 @@ namespace trireme {
 class KeyValueCache {
  public:
   // Room for `capacity` tokens (at most config.context).
-  KeyValueCache(Pool& pool, const ModelConfig& config, std::int64_t capacity, DType compute);
+  KeyValueCache(DeviceContext& context, const ModelConfig& config, std::int64_t capacity, DType compute);
 
   std::int64_t capacity() const { return capacity_; }
   // Tokens held.

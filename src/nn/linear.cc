@@ -24,7 +24,7 @@ void Linear::forward(const ConstView& x, const View& y, Run& run, const View& be
     product.aux = before;
     product.epilogue = Epilogue::gelu;
   }
-  run.kernels.matmul(run.stream, product);
+  run.kernels().matmul(run.stream(), product);
 }
 
 void Linear::backward_weight(const ConstView& dy, const ConstView& x, Run& run,
@@ -38,9 +38,9 @@ void Linear::backward_weight(const ConstView& dy, const ConstView& x, Run& run,
   product.transpose_a = true;
   product.c = run.gradients->gradient(weight, weights);
   product.accumulate = accumulate;
-  run.kernels.matmul(run.stream, product);
+  run.kernels().matmul(run.stream(), product);
   if (bias != kNoParameter) {
-    run.kernels.column_sum(run.stream, {product.k, out, dy, run.gradients->gradient(bias)});
+    run.kernels().column_sum(run.stream(), {product.k, out, dy, run.gradients->gradient(bias)});
   }
 }
 
@@ -69,13 +69,13 @@ void Linear::backward_input(const ConstView& dy, const View& dx, Run& run,
     product.aux = before;
     product.epilogue = Epilogue::gelu_backward;
   }
-  run.kernels.matmul(run.stream, product);
+  run.kernels().matmul(run.stream(), product);
 }
 
 void Linear::backward_input_add(const ConstView& dy, const View& dx, Run& run) const {
   Matmul product = input_product(*this, dy, product_weight(run.parameters), dx);
   product.accumulate = true;
-  run.kernels.matmul(run.stream, product);
+  run.kernels().matmul(run.stream(), product);
 }
 
 void Linear::announce(Run& run) const {

@@ -24,7 +24,7 @@ class LlamaBuilder : public FamilyBuilder {
   LlamaBuilder(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
       : c_(config),
         declare_(config, slice, store),
-        frequencies_(rope_frequencies(config, store.pool())),
+        frequencies_(rope_frequencies(config, store.context())),
         lean_(slice.recompute.kind == Recompute::Kind::selective) {}
 
   std::string token_name() const override { return "model.embed_tokens.weight"; }

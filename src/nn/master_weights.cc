@@ -1,7 +1,6 @@
 #include "src/nn/master_weights.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "src/nn/initial_values.h"
 
@@ -15,8 +14,8 @@ MasterWeights::MasterWeights(const ParameterStore& store, std::vector<HeldRange>
     at += range.computes.count;
   }
   if (store.compute_dtype() != DType::f32) {
-    own_ = Tensor(store.pool(), {at}, DType::f32);
-    std::memset(own_.view().data, 0, static_cast<std::size_t>(own_.view().bytes()));
+    own_ = Tensor(store.context().state(), {at}, DType::f32);
+    store.context().stream().clear(own_.view());
   }
 }
 
@@ -50,8 +49,8 @@ void MasterWeights::initialize(std::uint64_t seed) {
       const std::int64_t from = std::max(begin, parameter.offset);
       const std::int64_t to = std::min(end, parameter.offset + parameter.elements());
       if (from < to) {
-        fill_initial_values(parameter, seed, from - parameter.offset,
-                            values(range).slice(from - begin, to - from));
+        set_initial_values(parameter, seed, from - parameter.offset,
+                           values(range).slice(from - begin, to - from), store_.context());
       }
     }
   }
@@ -63,13 +62,8 @@ void MasterWeights::refresh_computes() {
     return;
   }
   for (int range = 0; range < ranges(); ++range) {
-    const auto* from = as<float>(values(range));
-    auto* to = as<bf16>(held(range).computes);
-    const std::int64_t count = held(range).computes.count;
-#pragma omp parallel for schedule(static)
-    for (std::int64_t i = 0; i < count; ++i) {
-      to[i] = to_bf16(from[i]);
-    }
+    DeviceContext& context = store_.context();
+    context.kernels().cast(context.stream(), held(range).computes, values(range));
   }
 }
 

@@ -5,7 +5,7 @@ namespace {
 
 // [B,T,channels] beside x [B,T,...].
 Tensor like(const Tensor& x, std::int64_t channels, Run& run) {
-  return {run.pool, {x.shape()[0], x.shape()[1], channels}, x.dtype()};
+  return {run.pool(), {x.shape()[0], x.shape()[1], channels}, x.dtype()};
 }
 Tensor shared_like(const Tensor& x, std::int64_t channels, Run& run) {
   return {run.shared_pool(), {x.shape()[0], x.shape()[1], channels}, x.dtype()};
@@ -33,7 +33,7 @@ BranchGradient GeluMlp::backward(const Tensor& dy, const GatheredRows& x, Saved&
   const Tensor before = saved.pop();
   if (lean_) {
     after = like(dy, expand_.out, run);
-    run.kernels.gelu_forward(run.stream, after.view(), before.view());
+    run.kernels().gelu_forward(run.stream(), after.view(), before.view());
   }
   run.weight_gradient([this, dy, after](Run& then) {
     project_.backward_weight(dy.view(), after.view(), then);
@@ -50,7 +50,7 @@ Tensor SwigluMlp::forward(const Tensor& x, Saved& saved, Run& run) const {
   const Tensor product = like(x, gate_.out, run);
   gate_.forward(x.view(), gate.view(), run);
   up_.forward(x.view(), up.view(), run);
-  run.kernels.swiglu_forward(run.stream, product.view(), gate.view(), up.view());
+  run.kernels().swiglu_forward(run.stream(), product.view(), gate.view(), up.view());
   Tensor y = shared_like(x, down_.out, run);
   down_.forward(product.view(), y.view(), run);
   saved.push(gate);
@@ -68,7 +68,7 @@ BranchGradient SwigluMlp::backward(const Tensor& dy, const GatheredRows& x, Save
   const Tensor gate = saved.pop();
   if (lean_) {
     product = like(dy, gate_.out, run);
-    run.kernels.swiglu_forward(run.stream, product.view(), gate.view(), up.view());
+    run.kernels().swiglu_forward(run.stream(), product.view(), gate.view(), up.view());
   }
   run.weight_gradient([this, dy, product](Run& then) {
     down_.backward_weight(dy.view(), product.view(), then);
@@ -79,7 +79,7 @@ BranchGradient SwigluMlp::backward(const Tensor& dy, const GatheredRows& x, Save
 
   const Tensor dgate = like(dy, gate_.out, run);
   const Tensor dup = like(dy, up_.out, run);
-  run.kernels.swiglu_backward(run.stream, dgate.view(), dup.view(), dproduct.view(), gate.view(),
+  run.kernels().swiglu_backward(run.stream(), dgate.view(), dup.view(), dproduct.view(), gate.view(),
                               up.view());
   BranchGradient result;
   const bool in_place = run.alone() && !run.puts_off_weights();
@@ -105,11 +105,11 @@ BranchGradient SwigluMlp::backward(const Tensor& dy, const GatheredRows& x, Save
 Tensor SwigluMlp::input_gradient(const Tensor& dgate, const Tensor& dup, const Tensor& place,
                                  Run& run) const {
   const bool narrow = place.dtype() != DType::f32;
-  const Tensor sum = narrow ? Tensor(run.pool, place.shape(), DType::f32) : place;
+  const Tensor sum = narrow ? Tensor(run.pool(), place.shape(), DType::f32) : place;
   gate_.backward_input(dgate.view(), sum.view(), run);
   up_.backward_input_add(dup.view(), sum.view(), run);
   if (narrow) {
-    run.kernels.cast(run.stream, place.view(), sum.view());
+    run.kernels().cast(run.stream(), place.view(), sum.view());
   }
   return place;
 }

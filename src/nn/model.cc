@@ -1,6 +1,9 @@
 #include "src/nn/model.h"
 
+#include <utility>
+
 #include "src/base/error.h"
+#include "src/nn/device_tokens.h"
 
 namespace trireme {
 
@@ -47,19 +50,6 @@ std::vector<ParameterId> Model::parameter_borders() const {
   return borders;
 }
 
-// An id beyond the vocabulary would read beyond the embedding.
-void Model::check_ids(const ConstView& ids) const {
-  const auto* id = as<std::int32_t>(ids);
-  for (std::int64_t i = 0; i < ids.count; ++i) {
-    if (id[i] < 0 || id[i] >= config_.vocab) {
-      throw DataError(fmt::format(
-          "token {} of the micro-batch is {}, but model.vocab is {}: the data was packed with a "
-          "larger vocabulary than the model has",
-          i, id[i], config_.vocab));
-    }
-  }
-}
-
 void Model::check_context(const MicroBatch& micro_batch) const {
   if (micro_batch.time > config_.context) {
     throw ConfigError(fmt::format(
@@ -75,7 +65,7 @@ Tensor summed(Residual stream, Run& run) {
   if (stream.delta.empty()) {
     return stream.x;
   }
-  run.kernels.add(run.stream, stream.delta.view(), stream.x.view());
+  run.kernels().add(run.stream(), stream.delta.view(), stream.x.view());
   return stream.delta;
 }
 
@@ -91,12 +81,8 @@ Residual Model::stream_of(const MicroBatch& micro_batch, Tensor input, Saved& sa
   Residual stream{std::move(input), {}};
   if (parts_.embedding) {
     check(micro_batch.ids.count == micro_batch.batch * micro_batch.time, "ids are [B,T]");
-    check_ids(micro_batch.ids);
     const InMemory part(run, parts_.embedding_parameters, &parts_.layer_parameters.front());
     stream = parts_.embedding->forward(micro_batch, run);
-  }
-  if (parts_.head && !micro_batch.targets.empty()) {
-    check_ids(micro_batch.targets);
   }
   const std::size_t count = parts_.layers.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -118,8 +104,8 @@ Tensor Model::forward(const MicroBatch& micro_batch, Tensor input, Saved& saved,
   return {};
 }
 
-Head::Result Model::head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
-                                  Run& run) const {
+Tensor Model::head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
+                            Run& run) const {
   Residual stream;
   stream.delta = saved.pop();
   stream.x = saved.pop();
@@ -128,38 +114,36 @@ Head::Result Model::head_backward(const MicroBatch& micro_batch, float gradient_
   return parts_.head->forward_backward(std::move(stream), micro_batch.targets, gradient_scale, run);
 }
 
-Model::Backward Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale,
-                                Saved& saved, Run& run) const {
+Tensor Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale, Saved& saved,
+                       Run& run) const {
   check(parts_.head.has_value() == d.empty(), "a slice takes the gradient of the one behind");
   run.batch = micro_batch.batch;
   run.time = micro_batch.time;
   // Ranks that share the rows exchange them between any two branches.
   WeightGradients waiting;
   run.waiting = run.shares_rows() && run.later == nullptr ? &waiting : nullptr;
-  Backward result{0, std::move(d)};
   if (parts_.head) {
-    Head::Result head = head_backward(micro_batch, gradient_scale, saved, run);
-    result = {head.loss, std::move(head.d)};
+    d = head_backward(micro_batch, gradient_scale, saved, run);
   }
   for (std::size_t i = parts_.layers.size(); i-- > 0;) {
     const PartParameters* const next = i > 0 ? &parts_.layer_parameters[i - 1] : nullptr;
     const InMemory part(run, parts_.layer_parameters[i], next);
-    result.d = parts_.layers[i]->backward(std::move(result.d), saved, run);
+    d = parts_.layers[i]->backward(std::move(d), saved, run);
   }
   check(saved.empty(), "backward pops all that forward pushed");
   if (parts_.embedding) {
-    parts_.embedding->backward_dropout(result.d, run);
-    const GatheredRows rows(result.d, run);
+    parts_.embedding->backward_dropout(d, run);
+    const GatheredRows rows(d, run);
     parts_.embedding->backward_positions(micro_batch, rows, run);
     if (!parts_.embedding_is_copy) {
       const bool joins_head = parts_.head && parts_.head->tied;
       parts_.embedding->backward_tokens(micro_batch, rows, !joins_head, run);
-      result.d = {};
+      d = {};
     }
   }
   run.work_off();
   run.waiting = nullptr;
-  return result;
+  return d;
 }
 
 ParameterId Model::tied_matrix() const {
@@ -171,26 +155,45 @@ void Model::add_tied_gradient(const MicroBatch& micro_batch, const Tensor& d, Ru
   check(is_tied_last(), "the output matrix is the embedding of another slice");
   run.batch = micro_batch.batch;
   run.time = micro_batch.time;
-  check_ids(micro_batch.ids);
   parts_.tied_gradient->backward_tokens(micro_batch, GatheredRows(d, run), false, run);
 }
 
-Model::Evaluated Model::evaluate(const MicroBatch& micro_batch, Tensor input, Run& run) const {
+Tensor Model::evaluate(const MicroBatch& micro_batch, Tensor input, Run& run) const {
   Saved nothing = Saved::nothing();
   Residual stream = stream_of(micro_batch, std::move(input), nothing, run);
   if (!parts_.head) {
-    return {0, summed(std::move(stream), run)};
+    return summed(std::move(stream), run);
   }
   const InMemory tied(run, parts_.head->tied ? parts_.embedding_parameters : PartParameters{});
   const InMemory part(run, parts_.head_parameters);
-  return {parts_.head->loss(std::move(stream), micro_batch.targets, run), {}};
+  parts_.head->loss(std::move(stream), micro_batch.targets, run);
+  return {};
 }
+
+namespace {
+
+// Runs `pass`, which writes a loss, and returns it.
+double loss_of(Run& run, const std::function<void()>& pass) {
+  const Tensor loss(run.context.state(), {1}, DType::f64);
+  const View before = std::exchange(run.loss, loss.view());
+  pass();
+  run.loss = before;
+  return run.context.read<double>(loss.view()).front();
+}
+
+}  // namespace
 
 double Model::forward_backward(const MicroBatch& micro_batch, float gradient_scale,
                                Run& run) const {
-  Saved saved;
-  forward(micro_batch, {}, saved, run);
-  return backward(micro_batch, {}, gradient_scale, saved, run).loss;
+  return loss_of(run, [&] {
+    Saved saved;
+    forward(micro_batch, {}, saved, run);
+    backward(micro_batch, {}, gradient_scale, saved, run);
+  });
+}
+
+double Model::evaluate(const MicroBatch& micro_batch, Run& run) const {
+  return loss_of(run, [&] { evaluate(micro_batch, {}, run); });
 }
 
 Tensor Model::decode(const ConstView& ids, KeyValueCache& cache, Run& run) const {
@@ -202,12 +205,9 @@ Tensor Model::decode(const ConstView& ids, KeyValueCache& cache, Run& run) const
   Run decoding = run;
   decoding.training = false;
   decoding.cache = &cache;
-  MicroBatch tokens;
-  tokens.batch = 1;
-  tokens.time = ids.count;
-  tokens.ids = ids;
+  const DeviceTokens tokens(run.context, {1, ids.count, ids, {}}, config_.vocab);
   Saved nothing = Saved::nothing();
-  Tensor logits = parts_.head->last_logits(stream_of(tokens, {}, nothing, decoding), decoding);
+  Tensor logits = parts_.head->last_logits(stream_of(tokens.micro_batch(), {}, nothing, decoding), decoding);
   cache.advance(ids.count);
   return logits;
 }

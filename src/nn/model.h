@@ -34,13 +34,11 @@ class Model {
   // the slice behind; the last one keeps it for backward and returns nothing. The micro-batch's
   // data stays alive until its backward is done. ConfigError if time is longer than the context.
   Tensor forward(const MicroBatch& micro_batch, Tensor input, Saved& saved, Run& run) const;
-  struct Backward {
-    double loss = 0;  // of the last slice: the sum over all tokens, in double, in their order
-    Tensor d;         // for the slice before; of the first, if tied: for add_tied_gradient
-  };
-  // d: of the stream that forward returned; empty at the last slice, whose gradients are those of
-  // gradient_scale x loss (1 / tokens of the global batch). Overwrites every gradient of the slice.
-  Backward backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale, Saved& saved,
+  // d: the gradient of the stream that forward returned; empty at the last slice, whose gradients
+  // are those of gradient_scale x loss (1 / tokens of the global batch) and which writes the loss
+  // to run.loss. Overwrites every gradient of the slice. Returns the gradient for the slice before;
+  // at the first slice, if its embedding is tied, that for add_tied_gradient; else nothing.
+  Tensor backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale, Saved& saved,
                     Run& run) const;
   // Whether embedding and head are one matrix on two slices, of which this is one.
   bool is_tied_first() const { return parts_.embedding_is_copy; }
@@ -50,27 +48,23 @@ class Model {
   // Of the last slice, after its backward: completes the gradient of the output matrix.
   void add_tied_gradient(const MicroBatch& micro_batch, const Tensor& d, Run& run) const;
 
-  struct Evaluated {
-    double loss = 0;  // of the last slice, as above
-    Tensor stream;    // of the others
-  };
-  // Keeps nothing for backward.
-  Evaluated evaluate(const MicroBatch& micro_batch, Tensor input, Run& run) const;
+  // Keeps nothing for backward. The last slice writes the loss to run.loss and returns nothing, the
+  // others return the stream.
+  Tensor evaluate(const MicroBatch& micro_batch, Tensor input, Run& run) const;
 
-  // Of a whole model: forward and backward, or the loss alone.
+  // For a whole model: forward and backward, or forward alone. Returns the sum of the token losses,
+  // for which it waits.
   double forward_backward(const MicroBatch& micro_batch, float gradient_scale, Run& run) const;
-  double evaluate(const MicroBatch& micro_batch, Run& run) const {
-    return evaluate(micro_batch, {}, run).loss;
-  }
-  // Of a whole model: appends ids, i32 [T], to the sequence in the cache and returns the logits of
-  // the token that follows them: f32 [V]. ConfigError if the cache has no room for T more.
+  double evaluate(const MicroBatch& micro_batch, Run& run) const;
+  // For a whole model: appends ids, i32 [T] in the host's memory, to the sequence in the cache and
+  // returns the logits of the token that follows them: f32 [V]. Throws ConfigError if the cache has
+  // no room for T more, and DataError for ids outside the vocabulary.
   Tensor decode(const ConstView& ids, KeyValueCache& cache, Run& run) const;
 
  private:
-  Head::Result head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
+  Tensor head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
                              Run& run) const;
   Residual stream_of(const MicroBatch& micro_batch, Tensor input, Saved& saved, Run& run) const;
-  void check_ids(const ConstView& ids) const;
   void check_context(const MicroBatch& micro_batch) const;
 
   ModelConfig config_;

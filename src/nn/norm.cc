@@ -37,19 +37,19 @@ NormForward Norm::arguments(const ConstView& x, const View& y, const Run& run) c
 namespace {
 
 void normalize(const NormForward& norm, bool layer_norm, Run& run) {
-  (layer_norm ? run.kernels.layer_norm_forward : run.kernels.rms_norm_forward)(run.stream, norm);
+  (layer_norm ? run.kernels().layer_norm_forward : run.kernels().rms_norm_forward)(run.stream(), norm);
 }
 
 }  // namespace
 
 Norm::Result Norm::forward(Residual& stream, Run& run) const {
   Result result;
-  result.y = Tensor(run.pool, stream.x.shape(), stream.x.dtype());
+  result.y = Tensor(run.pool(), stream.x.shape(), stream.x.dtype());
   NormForward norm = arguments(stream.x.view(), result.y.view(), run);
   if (bias != kNoParameter) {
-    result.kept.mean = Tensor(run.pool, {norm.rows}, DType::f32);
+    result.kept.mean = Tensor(run.pool(), {norm.rows}, DType::f32);
   }
-  result.kept.rstd = Tensor(run.pool, {norm.rows}, DType::f32);
+  result.kept.rstd = Tensor(run.pool(), {norm.rows}, DType::f32);
   norm.mean = result.kept.mean.view();
   norm.rstd = result.kept.rstd.view();
   if (!stream.delta.empty()) {
@@ -66,7 +66,7 @@ Norm::Result Norm::forward(Residual& stream, Run& run) const {
 }
 
 Tensor Norm::again(const Kept& kept, Run& run) const {
-  Tensor y(run.pool, kept.x.shape(), kept.x.dtype());
+  Tensor y(run.pool(), kept.x.shape(), kept.x.dtype());
   NormForward norm = arguments(kept.x.view(), y.view(), run);
   norm.mean = kept.mean.view();
   norm.rstd = kept.rstd.view();
@@ -109,21 +109,21 @@ Tensor Norm::backward(const Tensor& dy, const Tensor& dresidual, const Kept& kep
     norm.dweight = run.gradients->gradient(weight);
     norm.dbias = layer_norm ? run.gradients->gradient(bias) : View{};
   } else {
-    dx = Tensor(run.pool, dy.shape(), dy.dtype());
-    dweight = Tensor(run.pool, {norm.channels}, DType::f32);
-    dbias = layer_norm ? Tensor(run.pool, {norm.channels}, DType::f32) : Tensor();
+    dx = Tensor(run.pool(), dy.shape(), dy.dtype());
+    dweight = Tensor(run.pool(), {norm.channels}, DType::f32);
+    dbias = layer_norm ? Tensor(run.pool(), {norm.channels}, DType::f32) : Tensor();
     norm.dweight = dweight.view();
     norm.dbias = dbias.view();
   }
   norm.dx = dx.view();
-  (layer_norm ? run.kernels.layer_norm_backward : run.kernels.rms_norm_backward)(run.stream, norm);
+  (layer_norm ? run.kernels().layer_norm_backward : run.kernels().rms_norm_backward)(run.stream(), norm);
   TensorGroup::Exchange sums = dweight.empty() ? start_sums(run) : 0;
   run.weight_gradient([this, dweight, dbias, sums](Run& then) mutable {
     if (!dbias.empty()) {
-      then.kernels.cast(then.stream, then.gradients->gradient(bias), dbias.view());
+      then.kernels().cast(then.stream(), then.gradients->gradient(bias), dbias.view());
     }
     if (!dweight.empty()) {
-      then.kernels.cast(then.stream, then.gradients->gradient(weight), dweight.view());
+      then.kernels().cast(then.stream(), then.gradients->gradient(weight), dweight.view());
       sums = start_sums(then);
     }
     if (sums != 0) {

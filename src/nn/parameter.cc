@@ -1,10 +1,7 @@
 #include "src/nn/parameter.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
-
-#include "src/kernels/kernels.h"
 
 namespace trireme {
 namespace {
@@ -26,8 +23,8 @@ ParameterId ParameterStore::add(Parameter parameter) {
 }
 
 void ParameterStore::allocate() {
-  computes_ = Tensor(pool_, {flat_elements_}, compute_dtype_);
-  std::memset(computes_.view().data, 0, static_cast<std::size_t>(computes_.view().bytes()));
+  computes_ = Tensor(context_.state(), {flat_elements_}, compute_dtype_);
+  context_.stream().clear(computes_.view());
   place(0, count(), computes_.view());
 }
 
@@ -48,7 +45,7 @@ View ParameterStore::compute(ParameterId first, int count) const {
   const auto index = static_cast<std::size_t>(first);
   const bool present = index < where_.size() && where_[index] != nullptr;
   check(present, "the working copy of a parameter is in memory while it is used");
-  return {where_[index], joined_elements(first, count), compute_dtype_, pool_.device()};
+  return {where_[index], joined_elements(first, count), compute_dtype_, context_.device()};
 }
 
 std::vector<ParameterId> ParameterStore::ids_by_name() const {

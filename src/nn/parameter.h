@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/compute/device_context.h"
 #include "src/tensor/place.h"
 #include "src/tensor/tensor.h"
 
@@ -38,7 +39,8 @@ using ParameterId = int;
 
 class ParameterStore {
  public:
-  ParameterStore(Pool& pool, DType compute) : pool_(pool), compute_dtype_(compute) {}
+  ParameterStore(DeviceContext& context, DType compute)
+      : context_(context), compute_dtype_(compute) {}
 
   // Before the computes have a place: declares one more parameter.
   ParameterId add(Parameter parameter);
@@ -61,7 +63,7 @@ class ParameterStore {
   // Of `count` parameters joined from `first` on.
   std::int64_t joined_elements(ParameterId first, int count) const;
 
-  Pool& pool() const { return pool_; }
+  DeviceContext& context() const { return context_; }
   DType compute_dtype() const { return compute_dtype_; }
   // Of all, [flat_elements]; after allocate().
   View computes() const { return computes_.view(); }
@@ -71,7 +73,7 @@ class ParameterStore {
   View compute(ParameterId first, int count) const;
 
  private:
-  Pool& pool_;
+  DeviceContext& context_;
   DType compute_dtype_;
   std::vector<Parameter> parameters_;
   std::int64_t flat_elements_ = 0;

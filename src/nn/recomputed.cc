@@ -5,7 +5,7 @@ namespace trireme {
 // The stream is kept as one tensor: its sum, which the first norm would have stored alike.
 Residual RecomputedLayers::forward(Residual stream, Saved& saved, Run& run) const {
   if (!stream.delta.empty()) {
-    run.kernels.add(run.stream, stream.delta.view(), stream.x.view());
+    run.kernels().add(run.stream(), stream.delta.view(), stream.x.view());
     stream = {std::move(stream.delta), {}};
   }
   saved.push(stream.x);

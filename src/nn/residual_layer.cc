@@ -14,7 +14,7 @@ void apply_dropout(const ResidualDropout& dropout, const Tensor& x, const Tensor
   call.probability = dropout.probability;
   call.x = x.view();
   call.y = y.view();
-  run.kernels.dropout(run.stream, call);
+  run.kernels().dropout(run.stream(), call);
 }
 
 Residual ResidualLayer::forward(Residual stream, Saved& saved, Run& run) const {
@@ -36,7 +36,7 @@ Residual ResidualLayer::forward(Residual stream, Saved& saved, Run& run) const {
 Tensor ResidualLayer::backward(Tensor d, Saved& saved, Run& run) const {
   Tensor dy = d;
   if (drops(dropout_, run)) {
-    dy = Tensor(run.pool, d.shape(), d.dtype());
+    dy = Tensor(run.pool(), d.shape(), d.dtype());
     apply_dropout(dropout_, d, dy, run);
   }
   const Norm::Kept kept = norm_.pop(saved);

@@ -4,7 +4,7 @@
 #include <deque>
 #include <functional>
 
-#include "src/kernels/kernels.h"
+#include "src/compute/device_context.h"
 #include "src/nn/gradient_sink.h"
 #include "src/nn/parameter.h"
 #include "src/nn/parameter_residence.h"
@@ -24,15 +24,15 @@ struct DropoutKey {
 using WeightGradients = std::deque<std::function<void(Run&)>>;
 
 struct Run {
-  const Kernels& kernels;
-  Stream& stream;
-  Pool& pool;
+  DeviceContext& context;
   ParameterStore& parameters;
   // Training only. Dropout is off without it.
   bool training = false;
   DropoutKey dropout{};
   std::int64_t first_sample = 0;  // of this micro-batch, within the step's global batch
   LossTerms loss_terms{};         // of training losses; evaluation takes the plain cross entropy
+  // f64 [1]: where the last slice leaves the sum of the micro-batch's token losses.
+  View loss{};
   // Where backward leaves gradients.
   GradientSink* gradients = nullptr;
   // If given, backward computes the gradients of activations alone, and puts those of weights off
@@ -54,11 +54,14 @@ struct Run {
   // Decoding only: the tokens before this pass.
   KeyValueCache* cache = nullptr;
 
+  const Kernels& kernels() const { return context.kernels(); }
+  Stream& stream() const { return context.stream(); }
+  Pool& pool() const { return context.activations(); }
   bool alone() const { return group == nullptr || group->size() == 1; }
   // Whether the stream here is a share of the rows: [1, B T / ranks, C].
   bool shares_rows() const { return sequence_parallel && !alone(); }
   // For a tensor that the group sums or gathers.
-  Pool& shared_pool() { return alone() ? pool : group->pool(); }
+  Pool& shared_pool() { return alone() ? pool() : group->pool(); }
 
   bool puts_off_weights() const { return later != nullptr || waiting != nullptr; }
   // Runs `work`, which makes gradients of weights: now, or later.
@@ -80,7 +83,7 @@ struct Run {
   }
 };
 
-// One micro-batch of token sequences. Pointers are borrowed for the call.
+// One micro-batch of token sequences, in memory that kernels can read. Borrowed for the call.
 struct MicroBatch {
   std::int64_t batch = 0;
   std::int64_t time = 0;

@@ -24,12 +24,11 @@ double uniform(std::uint64_t seed, std::int64_t position) {
 }
 
 // The most likely first.
-std::vector<Candidate> ordered(const ConstView& logits, std::int64_t most) {
-  const auto* x = as<float>(logits);
+std::vector<Candidate> ordered(std::span<const float> logits, std::int64_t most) {
   std::vector<Candidate> all;
-  for (std::int64_t i = 0; i < logits.count; ++i) {
-    if (!std::isnan(x[i])) {
-      all.push_back({static_cast<std::int32_t>(i), static_cast<double>(x[i])});
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (!std::isnan(logits[i])) {
+      all.push_back({static_cast<std::int32_t>(i), static_cast<double>(logits[i])});
     }
   }
   if (all.empty()) {
@@ -72,7 +71,7 @@ void SamplingOptions::validate() const {
   }
 }
 
-std::int32_t sample_token(const ConstView& logits, const SamplingOptions& options,
+std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options,
                           std::int64_t position) {
   std::vector<Candidate> candidates = ordered(logits, options.temperature == 0 ? 1 : options.top_k);
   if (candidates.size() == 1) {

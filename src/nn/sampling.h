@@ -3,8 +3,7 @@
 #pragma once
 
 #include <cstdint>
-
-#include "src/device/device.h"
+#include <span>
 
 namespace trireme {
 
@@ -17,9 +16,9 @@ struct SamplingOptions {
   void validate() const;
 };
 
-// logits: f32 [V] on the CPU; position: of the token to be drawn within its sequence. Equal logits
-// are ordered by id. DataError if no logit is a number.
-std::int32_t sample_token(const ConstView& logits, const SamplingOptions& options,
+// logits: [V]; position: that of the token to be drawn within its sequence. Equal logits are ordered
+// by id. Throws DataError if no logit is a number.
+std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options,
                           std::int64_t position);
 
 }  // namespace trireme

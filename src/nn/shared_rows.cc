@@ -22,7 +22,7 @@ void GatheredRows::start(Run& run) const {
     return;
   }
   s.all = Tensor(run.group->pool(), s.shape, s.own.dtype());
-  run.kernels.cast(run.stream, own_block(s.all, run), s.own.view());
+  run.kernels().cast(run.stream(), own_block(s.all, run), s.own.view());
   s.own = {};
   s.exchange = run.group->start_gather(s.all.view());
 }
@@ -65,8 +65,8 @@ Tensor finish_row_sum(const Tensor& part, TensorGroup::Exchange sum, Run& run) {
     return part;
   }
   const View block = own_block(part, run);
-  Tensor own(run.pool, {1, block.count / part.shape()[2], part.shape()[2]}, part.dtype());
-  run.kernels.cast(run.stream, own.view(), block);
+  Tensor own(run.pool(), {1, block.count / part.shape()[2], part.shape()[2]}, part.dtype());
+  run.kernels().cast(run.stream(), own.view(), block);
   return own;
 }
 

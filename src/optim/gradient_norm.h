@@ -1,24 +1,36 @@
 // Computes the global gradient norm and the factor that clips it. Squares are summed in double over
 // fixed blocks of kSumBlock elements of each parameter, and the blocks' sums are added exactly
 // (ExactSum). The bits therefore do not depend on how parameters are divided among ranks, stages
-// and stores.
+// and stores. The device computes the blocks' sums; the host reads them all at once.
 #pragma once
 
 #include "src/base/exact_sum.h"
-#include "src/kernels/kernels.h"
 #include "src/nn/parameter.h"
+#include "src/tensor/tensor.h"
 
 namespace trireme {
 
-// Adds the squares of gradients, f32, which are the store's flat elements from `first` on, a
-// multiple of kSumBlock. Skips parameters that are not trained, and copies whose primary another
-// rank holds.
-void add_squares(const ParameterStore& store, std::int64_t first, const ConstView& gradients,
-                 const Kernels& kernels, Stream& stream, ExactSum& sum);
+// Collects the squares of gradients on the device. One thread; used once per step.
+class SquareSums {
+ public:
+  explicit SquareSums(DeviceContext& context) : context_(context) {}
+
+  // Adds the squares of gradients, f32, which are the store's flat elements from `first` on, a
+  // multiple of kSumBlock. Skips parameters that are not trained, and copies whose primary another
+  // rank holds.
+  void add(const ParameterStore& store, std::int64_t first, const ConstView& gradients);
+  // Waits for the device and returns the sum of all squares added.
+  ExactSum read();
+
+ private:
+  void add_blocks(std::int64_t at, const ConstView& x);
+
+  DeviceContext& context_;
+  std::vector<Tensor> sums_;  // f64, one number per block
+};
 
 // Returns sqrt(sum of squares) of gradients, f32 [flat_elements], laid out like the store.
-double gradient_norm(const ParameterStore& store, const ConstView& gradients,
-                     const Kernels& kernels, Stream& stream);
+double gradient_norm(const ParameterStore& store, const ConstView& gradients);
 
 // Returns the factor that limits the gradients' norm to max_norm, min(1, max_norm / (norm + 1e-6))
 // as in PyTorch, or 1 if max_norm is 0, which means no clipping.

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+
+#include "src/tensor/tensor.h"
 
 namespace trireme {
 namespace {
@@ -11,25 +12,6 @@ constexpr int kIterations = 5;
 constexpr float kA = 3.4445F;
 constexpr float kB = -4.7750F;
 constexpr float kC = 2.0315F;
-
-// Calls f(i) for all i < n on the stream's threads. The calls must be independent.
-template <class F>
-void each(const Stream& stream, std::int64_t n, F f) {
-#pragma omp parallel for schedule(static) num_threads(stream.threads())
-  for (std::int64_t i = 0; i < n; ++i) {
-    f(i);
-  }
-}
-
-double norm_of(const ConstView& x, const Kernels& kernels, Stream& stream) {
-  std::vector<double> sums(static_cast<std::size_t>((x.count + kSumBlock - 1) / kSumBlock));
-  kernels.sums_of_squares(stream, sums.data(), x);
-  double sum = 0;
-  for (const double block : sums) {
-    sum += block;
-  }
-  return std::sqrt(sum);
-}
 
 // Views of the workspace.
 struct Work {
@@ -40,28 +22,27 @@ struct Work {
 };
 
 // Updates the momentum buffer b and writes d (see muon.h) to work.x.
-void accumulate(const Muon& p, const Work& work, Stream& stream) {
-  const float* gradient = as<float>(p.gradient);
-  float* buffer = as<float>(p.buffer);
-  float* x = as<float>(work.x);
-  each(stream, work.x.count, [&p, gradient, buffer, x](std::int64_t i) {
-    const float g = gradient[i] * p.gradient_scale;
-    const float b = p.momentum * buffer[i] + g;
-    buffer[i] = b;
-    x[i] = p.nesterov ? g + p.momentum * b : b;
-  });
+void accumulate(const Muon& p, const Work& work, const Kernels& kernels, Stream& stream) {
+  kernels.combine(stream, {p.buffer, p.momentum, p.buffer, p.gradient_scale, p.gradient});
+  if (p.nesterov) {
+    kernels.combine(stream, {work.x, p.gradient_scale, p.gradient, p.momentum, p.buffer});
+  } else {
+    kernels.combine(stream, {work.x, 1, p.buffer});
+  }
+}
+
+// Divides x by its Frobenius norm.
+void divide_by_norm(const View& x, DeviceContext& context) {
+  const Kernels& kernels = context.kernels();
+  const Tensor sums(context.activations(), {(x.count + kSumBlock - 1) / kSumBlock}, DType::f64);
+  kernels.sums_of_squares(context.stream(), sums.view(), x);
+  kernels.normalize(context.stream(), x, sums.view(), 1e-7F);
 }
 
 // Replaces work.x by a nearly orthogonal matrix.
 void orthogonalize(const Muon& p, const Work& work, const Kernels& kernels, Stream& stream) {
   const bool wide = p.rows <= p.columns;
   const std::int64_t side = std::min(p.rows, p.columns);
-  float* x = as<float>(work.x);
-  float* a = as<float>(work.a);
-  float* aa = as<float>(work.aa);
-  const float* product = as<float>(work.product);
-  const auto inverse = static_cast<float>(1 / (norm_of(work.x, kernels, stream) + 1e-7));
-  each(stream, work.x.count, [=](std::int64_t i) { x[i] *= inverse; });
   for (int iteration = 0; iteration < kIterations; ++iteration) {
     kernels.matmul(stream, {.m = side,
                             .n = side,
@@ -73,14 +54,14 @@ void orthogonalize(const Muon& p, const Work& work, const Kernels& kernels, Stre
                             .transpose_b = wide});
     kernels.matmul(stream,
                    {.m = side, .n = side, .k = side, .a = work.a, .b = work.a, .c = work.aa});
-    each(stream, side * side, [=](std::int64_t i) { a[i] = kB * a[i] + kC * aa[i]; });
+    kernels.combine(stream, {work.a, kB, work.a, kC, work.aa});
     kernels.matmul(stream, {.m = p.rows,
                             .n = p.columns,
                             .k = side,
                             .a = wide ? work.a : work.x,
                             .b = wide ? work.x : work.a,
                             .c = work.product});
-    each(stream, work.x.count, [=](std::int64_t i) { x[i] = kA * x[i] + product[i]; });
+    kernels.combine(stream, {work.x, kA, work.x, 1, work.product});
   }
 }
 
@@ -91,22 +72,23 @@ std::int64_t muon_workspace(std::int64_t rows, std::int64_t columns) {
   return 2 * rows * columns + 2 * side * side;
 }
 
-void muon_step(const Muon& p, const Kernels& kernels, Stream& stream) {
+void muon_step(const Muon& p, DeviceContext& context) {
+  const Kernels& kernels = context.kernels();
+  Stream& stream = context.stream();
   const std::int64_t elements = p.rows * p.columns;
   const std::int64_t square = std::min(p.rows, p.columns) * std::min(p.rows, p.columns);
   check(p.workspace.count >= muon_workspace(p.rows, p.columns), "Muon's workspace is large enough");
   const Work work{p.workspace.slice(0, elements), p.workspace.slice(elements, elements),
                   p.workspace.slice(2 * elements, square),
                   p.workspace.slice(2 * elements + square, square)};
-  accumulate(p, work, stream);
+  accumulate(p, work, kernels, stream);
+  divide_by_norm(work.x, context);
   orthogonalize(p, work, kernels, stream);
   const double size = 0.2 * std::sqrt(static_cast<double>(std::max(p.rows, p.columns)));
   const auto keep =
       static_cast<float>(1 - static_cast<double>(p.lr) * static_cast<double>(p.weight_decay));
   const auto rate = static_cast<float>(static_cast<double>(p.lr) * size);
-  const float* x = as<float>(work.x);
-  float* value = as<float>(p.value);
-  each(stream, elements, [=](std::int64_t i) { value[i] = keep * value[i] - rate * x[i]; });
+  kernels.combine(stream, {p.value, keep, p.value, -rate, work.x});
 }
 
 }  // namespace trireme

@@ -10,10 +10,10 @@
 // The factor 0.2 sqrt(max(rows, columns)) gives updates the size of AdamW's, so that one learning
 // rate serves both (Liu et al., Muon is Scalable for LLM Training, 2025, section 2.2). All
 // arithmetic is in f32; the result does not depend on the number of threads. Stateless; called by
-// the optimizer's thread.
+// the optimizer's thread. Takes f64 [rows * columns / kSumBlock] of activation memory.
 #pragma once
 
-#include "src/kernels/kernels.h"
+#include "src/compute/device_context.h"
 
 namespace trireme {
 
@@ -33,6 +33,6 @@ struct Muon {
 
 // Returns the number of f32 elements in the workspace of one step.
 std::int64_t muon_workspace(std::int64_t rows, std::int64_t columns);
-void muon_step(const Muon& call, const Kernels& kernels, Stream& stream);
+void muon_step(const Muon& call, DeviceContext& context);
 
 }  // namespace trireme

@@ -88,11 +88,12 @@ Optimizer::Optimizer(MasterWeights& masters, const OptimizerOptions& options)
       starts_.back().push_back(at);
       at += count - unused_before(state, range, count);
     }
-    states_.emplace_back(masters.store().pool(), Shape{at}, DType::f32);
-    std::fill_n(as<float>(states_.back().view()), at, 0.0F);
+    DeviceContext& context = masters.store().context();
+    states_.emplace_back(context.state(), Shape{at}, DType::f32);
+    context.stream().clear(states_.back().view());
   }
   if (const std::int64_t elements = options.workspace(masters.store()); elements > 0) {
-    workspace_ = Tensor(masters.store().pool(), {elements}, DType::f32);
+    workspace_ = Tensor(masters.store().context().state(), {elements}, DType::f32);
   }
 }
 
@@ -143,8 +144,8 @@ std::int64_t Optimizer::state_elements() const {
 
 void Optimizer::start_average() {
   for (int range = 0; options_.ema > 0 && range < masters_.ranges(); ++range) {
-    const View values = masters_.values(range);
-    std::copy_n(as<float>(values), values.count, as<float>(state(options_.states() - 1, range)));
+    masters_.store().context().stream().copy(state(options_.states() - 1, range),
+                                             masters_.values(range));
   }
 }
 
@@ -203,15 +204,16 @@ void run_sgd(const Stretch& at, const View& buffer, const OptimizerOptions& opti
 
 }  // namespace
 
-void Optimizer::step(int range, const ConstView& gradients, const OptimizerUpdate& update,
-                     const Kernels& kernels, Stream& stream) {
+void Optimizer::step(int range, const ConstView& gradients, const OptimizerUpdate& update) {
   const ParameterStore& store = masters_.store();
+  const Kernels& kernels = store.context().kernels();
+  Stream& stream = store.context().stream();
   const HeldRange& held = masters_.held(range);
   check(gradients.count == held.computes.count, "gradients are laid out like their range");
   const bool muon = options_.kind == OptimizerKind::muon;
   for (ParameterId id = 0; id < store.count();) {
     if (muon && store[id].hidden) {
-      step_of_muon(range, id++, gradients, update, kernels, stream);
+      step_of_muon(range, id++, gradients, update);
       continue;
     }
     const ParameterId next = end_of_alike(store, id, muon);
@@ -233,12 +235,11 @@ void Optimizer::step(int range, const ConstView& gradients, const OptimizerUpdat
       run_sgd(at, state(0, range, from, n), options_, update, kernels, stream);
     }
   }
-  average(range, update, kernels, stream);
+  average(range, update);
 }
 
 void Optimizer::step_of_muon(int range, ParameterId id, const ConstView& gradients,
-                             const OptimizerUpdate& update, const Kernels& kernels,
-                             Stream& stream) {
+                             const OptimizerUpdate& update) {
   const Parameter& parameter = masters_.store()[id];
   const HeldRange& held = masters_.held(range);
   const std::int64_t from = parameter.offset - held.first;
@@ -259,18 +260,19 @@ void Optimizer::step_of_muon(int range, ParameterId id, const ConstView& gradien
   call.nesterov = options_.nesterov;
   call.weight_decay = parameter.decays ? options_.weight_decay : 0;
   call.gradient_scale = update.gradient_scale;
-  muon_step(call, kernels, stream);
+  DeviceContext& context = masters_.store().context();
+  muon_step(call, context);
   if (masters_.store().compute_dtype() != DType::f32) {
-    kernels.cast(stream, held.computes.slice(from, n), call.value);
+    context.kernels().cast(context.stream(), held.computes.slice(from, n), call.value);
   }
 }
 
-void Optimizer::average(int range, const OptimizerUpdate& update, const Kernels& kernels,
-                        Stream& stream) const {
+void Optimizer::average(int range, const OptimizerUpdate& update) const {
   if (options_.ema > 0) {
     const auto t = static_cast<double>(update.step);
     const double decay = std::min(static_cast<double>(options_.ema), (1 + t) / (10 + t));
-    kernels.moving_average(stream, {state(options_.states() - 1, range), masters_.values(range),
+    DeviceContext& context = masters_.store().context();
+    context.kernels().moving_average(context.stream(), {state(options_.states() - 1, range), masters_.values(range),
                                     static_cast<float>(decay)});
   }
 }

@@ -18,7 +18,6 @@
 #include <string>
 #include <string_view>
 
-#include "src/kernels/kernels.h"
 #include "src/nn/master_weights.h"
 
 namespace trireme {
@@ -67,8 +66,7 @@ class Optimizer {
   void start_average();
   // Updates one range of the master weights, its working copies and its state. gradients: f32
   // [elements of the range].
-  void step(int range, const ConstView& gradients, const OptimizerUpdate& update,
-            const Kernels& kernels, Stream& stream);
+  void step(int range, const ConstView& gradients, const OptimizerUpdate& update);
 
   const OptimizerOptions& options() const { return options_; }
   MasterWeights& masters() const { return masters_; }
@@ -86,10 +84,9 @@ class Optimizer {
 
  private:
   void step_of_muon(int range, ParameterId id, const ConstView& gradients,
-                    const OptimizerUpdate& update, const Kernels& kernels, Stream& stream);
+                    const OptimizerUpdate& update);
   std::int64_t unused_before(int state, int range, std::int64_t first) const;
-  void average(int range, const OptimizerUpdate& update, const Kernels& kernels,
-               Stream& stream) const;
+  void average(int range, const OptimizerUpdate& update) const;
 
   MasterWeights& masters_;
   OptimizerOptions options_;

@@ -33,17 +33,17 @@ GradientMemory::GradientMemory(const ZeroLayout& layout, const ZeroTools& tools)
 }
 
 Buffer GradientMemory::take_whole(int bucket) {
-  Buffer buffer = counted(tools_.shared_pool.allocate(layout_.padded(bucket) * size_of(DType::f32)),
+  Buffer buffer = counted(tools_.context.exchange_state().allocate(layout_.padded(bucket) * size_of(DType::f32)),
                           Kind::whole);
   const View whole = buffer.view(DType::f32);
   for (const IndexRange& gap : gaps_[static_cast<std::size_t>(bucket)]) {
-    tools_.kernels.fill(tools_.stream, whole.slice(gap.first, gap.count), 0);
+    tools_.context.kernels().fill(tools_.context.stream(), whole.slice(gap.first, gap.count), 0);
   }
   return buffer;
 }
 
 Buffer GradientMemory::take_block(int bucket) {
-  return counted(tools_.pool.allocate(layout_.block(bucket) * size_of(DType::f32)), Kind::block);
+  return counted(tools_.context.state().allocate(layout_.block(bucket) * size_of(DType::f32)), Kind::block);
 }
 
 Buffer GradientMemory::counted(Buffer buffer, Kind kind) {

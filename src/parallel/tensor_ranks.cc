@@ -17,15 +17,15 @@ TensorGroup::Exchange TensorRanks::add(Pending pending) {
 }
 
 TensorGroup::Exchange TensorRanks::start_sum(View data) {
-  return add(tp_.all_reduce(data, ReduceOp::sum, &stream_));
+  return add(tp_.all_reduce(data, ReduceOp::sum, &context_.stream()));
 }
 
 TensorGroup::Exchange TensorRanks::start_scatter_sum(View data) {
-  return add(tp_.reduce_scatter(data, ReduceOp::sum, &stream_));
+  return add(tp_.reduce_scatter(data, ReduceOp::sum, &context_.stream()));
 }
 
 TensorGroup::Exchange TensorRanks::start_gather(View data) {
-  return add(tp_.all_gather(data, &stream_));
+  return add(tp_.all_gather(data, &context_.stream()));
 }
 
 void TensorRanks::finish(Exchange exchange) {
@@ -36,7 +36,7 @@ void TensorRanks::finish(Exchange exchange) {
   const Stopwatch watch;
   const SpanTimer span(spans_, SpanKind::tensor, "tensor-parallel");
   while (ended() < exchange) {
-    under_way_.front().wait(stream_);
+    under_way_.front().wait(context_.stream());
     under_way_.pop_front();
   }
   waited_seconds_ += watch.seconds();

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "mpi/communicator.h"
-#include "src/kernels/kernels.h"
+#include "src/compute/device_context.h"
 #include "src/parallel/gradient_buckets.h"
 #include "src/tensor/place.h"
 #include "src/trace/span_log.h"
@@ -27,10 +27,7 @@ inline constexpr std::int64_t kDefaultBucketBytes = std::int64_t{25} << 20;
 // What data parallelism works with; all outlive it.
 struct ZeroTools {
   Communicator& dp;  // the ranks that share the global batch
-  const Kernels& kernels;
-  Stream& stream;
-  Pool& pool;
-  Pool& shared_pool;         // of what `dp` moves: its memory(), for speed
+  DeviceContext& context;    // its exchange memory is that of `dp`, for speed
   SpanLog* spans = nullptr;  // where waiting for `dp` is noted; null: nowhere
 };
 

@@ -1,20 +1,10 @@
 #include "src/parallel/zero_parameters.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "src/base/stopwatch.h"
 
 namespace trireme {
-namespace {
-
-Buffer zeroed(Buffer buffer) {
-  std::memset(buffer.data(), 0, static_cast<std::size_t>(buffer.bytes()));
-  return buffer;
-}
-
-}  // namespace
-
 ZeroParameters::ZeroParameters(ParameterStore& store, const ZeroLayout& layout,
                                const ZeroTools& tools)
     : store_(store),
@@ -28,16 +18,16 @@ ZeroParameters::ZeroParameters(ParameterStore& store, const ZeroLayout& layout,
   }
   for (int b = 0; b < layout.buckets(); ++b) {
     if (layout.level() == 3) {
-      home(b).own = zeroed(take(tools.pool, layout.block(b)));
+      home(b).own = zeroed(take(tools.context.state(), layout.block(b)));
     } else {
-      home(b).whole = zeroed(take(tools.shared_pool, layout.padded(b)));
+      home(b).whole = zeroed(take(tools.context.exchange_state(), layout.padded(b)));
       store.place(layout.bucket(b).begin, layout.bucket(b).end,
                   home(b).whole.view(store.compute_dtype()));
     }
   }
   for (ParameterId id = 0; id < store.count(); ++id) {
     if (layout.bucket_of(id) < 0) {
-      others_.push_back(zeroed(take(tools.pool, store[id].elements())));
+      others_.push_back(zeroed(take(tools.context.state(), store[id].elements())));
       store.place(id, id + 1, others_.back().view(store.compute_dtype()));
     }
   }
@@ -54,6 +44,11 @@ Buffer ZeroParameters::take(Pool& pool, std::int64_t elements) {
   Buffer buffer = pool.allocate(elements * size_of(store_.compute_dtype()));
   bytes_ += buffer.bytes();
   peak_bytes_ = std::max(peak_bytes_, bytes_);
+  return buffer;
+}
+
+Buffer ZeroParameters::zeroed(Buffer buffer) const {
+  tools_.context.stream().clear(buffer.view(store_.compute_dtype()));
   return buffer;
 }
 
@@ -88,7 +83,7 @@ void ZeroParameters::publish(int bucket) {
   } else if (layout_.level() > 0) {
     wait(changed);
     changed.gather =
-        tools_.dp.all_gather(changed.whole.view(store_.compute_dtype()), &tools_.stream);
+        tools_.dp.all_gather(changed.whole.view(store_.compute_dtype()), &tools_.context.stream());
   }
 }
 
@@ -102,7 +97,7 @@ void ZeroParameters::wait(Home& home) {
   const Stopwatch watch;
   const SpanTimer span(home.gather.done() ? nullptr : tools_.spans, SpanKind::replicas,
                        "parameters");
-  home.gather.wait(tools_.stream);
+  home.gather.wait(tools_.context.stream());
   home.gather = {};
   exposed_seconds_ += watch.seconds();
 }
@@ -113,12 +108,11 @@ void ZeroParameters::bring(int bucket) {
   if (layout_.level() != 3 || absent.whole.data() != nullptr) {
     return;
   }
-  absent.whole = take(tools_.shared_pool, layout_.padded(bucket));
+  absent.whole = take(tools_.context.exchange_state(), layout_.padded(bucket));
   const View whole = absent.whole.view(store_.compute_dtype());
   const View own = absent.own.view(store_.compute_dtype());
-  std::memcpy(whole.slice(own.count * layout_.rank(), own.count).data, own.data,
-              static_cast<std::size_t>(own.bytes()));
-  absent.gather = tools_.dp.all_gather(whole, &tools_.stream);
+  tools_.context.stream().copy(whole.slice(own.count * layout_.rank(), own.count), own);
+  absent.gather = tools_.dp.all_gather(whole, &tools_.context.stream());
 }
 
 void ZeroParameters::drop(int bucket) {

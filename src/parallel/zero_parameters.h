@@ -55,6 +55,7 @@ class ZeroParameters : public ParameterResidence {
 
   Home& home(int bucket) { return homes_[static_cast<std::size_t>(bucket)]; }
   Buffer take(Pool& pool, std::int64_t elements);
+  Buffer zeroed(Buffer buffer) const;
   View own_block(int bucket) const;
   void bring(int bucket);
   void wait(Home& home);

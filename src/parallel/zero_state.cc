@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "src/nn/initial_values.h"
-#include "src/optim/gradient_norm.h"
 
 namespace trireme {
 
@@ -20,12 +19,12 @@ ZeroState::ZeroState(ParameterStore& store, const ZeroTools& tools, const Option
 void ZeroState::initialize(std::uint64_t seed) {
   masters_.initialize(seed);
   optimizer_.start_average();
-  Pool passing(tools_.pool.device());  // its memory goes back to the system
+  Pool passing(tools_.context.device());  // its memory goes back to the system
   for (ParameterId id = 0; id < store_.count(); ++id) {
     if (layout_.bucket_of(id) < 0) {
       const Tensor values(passing, store_[id].shape(), DType::f32);
-      fill_initial_values(store_[id], seed, 0, values.view());
-      tools_.kernels.cast(tools_.stream, store_.compute(id), values.view());
+      set_initial_values(store_[id], seed, 0, values.view(), tools_.context);
+      tools_.context.kernels().cast(tools_.context.stream(), store_.compute(id), values.view());
     }
   }
   masters_changed();
@@ -45,10 +44,9 @@ std::vector<StatePiece> ZeroState::pieces_to_save() const {
                        same ? layout_.ranks() : 1);
 }
 
-void ZeroState::add_squares(ExactSum& sum) {
+void ZeroState::add_squares(SquareSums& squares) {
   for (int b = 0; b < layout_.buckets(); ++b) {
-    trireme::add_squares(store_, layout_.owned(b).first, reducer_.sum(b), tools_.kernels,
-                         tools_.stream, sum);
+    squares.add(store_, layout_.owned(b).first, reducer_.sum(b));
   }
 }
 
@@ -56,7 +54,7 @@ void ZeroState::add_squares(ExactSum& sum) {
 void ZeroState::start_update(const OptimizerUpdate& update) {
   for (int b = layout_.buckets() - 1; b >= 0; --b) {
     parameters_.settle(b);
-    optimizer_.step(b, reducer_.sum(b), update, tools_.kernels, tools_.stream);
+    optimizer_.step(b, reducer_.sum(b), update);
     parameters_.publish(b);
   }
 }
@@ -66,10 +64,10 @@ void ZeroState::update(const OptimizerUpdate& update) {
   parameters_.settle();
 }
 
-double gradient_norm(ExactSum& squares, Communicator& group) {
+double gradient_norm(ExactSum squares, Communicator& group) {
   const auto words = squares.words();
   group
-      .all_reduce({words.data(), static_cast<std::int64_t>(words.size()), DType::i64, {}},
+      .all_reduce({words.data(), static_cast<std::int64_t>(words.size()), DType::i64},
                   ReduceOp::sum)
       .wait();
   return std::sqrt(squares.value());

@@ -4,11 +4,11 @@
 // of ranks. All ranks of the group make the same calls. Owned by the training loop; one thread.
 //
 //   one step:  reducer().begin_step(n), open(m) ..., finish_step()
-//              add_squares(sum); norm = gradient_norm(sum, group)
+//              add_squares(squares); norm = gradient_norm(squares.read(), group)
 //              update(...)
 #pragma once
 
-#include "src/base/exact_sum.h"
+#include "src/optim/gradient_norm.h"
 #include "src/optim/optimizer.h"
 #include "src/optim/optimizer_state.h"
 #include "src/parallel/gradient_reducer.h"
@@ -43,7 +43,7 @@ class ZeroState {
 
   // After reducer().finish_step(): the squares of the gradients that this rank owns. At level 0
   // every rank of the group owns all of them.
-  void add_squares(ExactSum& sum);
+  void add_squares(SquareSums& squares);
   // The optimizer's step on all that this rank owns, and on the way to the other ranks: their
   // computes are there after parameters().need() or settle(). update() waits for them.
   void start_update(const OptimizerUpdate& update);
@@ -60,6 +60,6 @@ class ZeroState {
 };
 
 // sqrt of what the ranks of the group have added to their sums, each square on one rank of it.
-double gradient_norm(ExactSum& squares, Communicator& group);
+double gradient_norm(ExactSum squares, Communicator& group);
 
 }  // namespace trireme

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/base/stopwatch.h"
+#include "src/tensor/tensor.h"
 
 namespace trireme {
 namespace {
@@ -12,8 +13,10 @@ constexpr int kLeastRounds = 3;
 
 }  // namespace
 
-ProductRate measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, DType dtype,
+ProductRate measure_product_rate(DeviceContext& context, Pool& pool, DType dtype,
                                  std::int64_t size, int rounds, double enough) {
+  const Kernels& kernels = context.kernels();
+  Stream& stream = context.stream();
   const Tensor a(pool, {size, size}, dtype);
   const Tensor b(pool, {size, size}, dtype);
   const Tensor c(pool, {size, size}, dtype);
@@ -26,11 +29,13 @@ ProductRate measure_product_rate(const Kernels& kernels, Stream& stream, Pool& p
   product.c = c.view();
 
   kernels.matmul(stream, product);
+  stream.synchronize();
   std::vector<double> seconds;
   const Stopwatch all;
   for (int round = 0; round < rounds && (round < kLeastRounds || all.seconds() < enough); ++round) {
     const Stopwatch watch;
     kernels.matmul(stream, product);
+    stream.synchronize();
     seconds.push_back(watch.seconds());
   }
   std::sort(seconds.begin(), seconds.end());

@@ -3,8 +3,7 @@
 
 #include <limits>
 
-#include "src/kernels/kernels.h"
-#include "src/tensor/tensor.h"
+#include "src/compute/device_context.h"
 
 namespace trireme {
 
@@ -15,8 +14,8 @@ struct ProductRate {
 };
 
 // Times `rounds` calls after one that warms up, or three or more that together take `enough`
-// seconds.
-ProductRate measure_product_rate(const Kernels& kernels, Stream& stream, Pool& pool, DType dtype,
+// seconds. pool: memory of the context's device.
+ProductRate measure_product_rate(DeviceContext& context, Pool& pool, DType dtype,
                                  std::int64_t size, int rounds,
                                  double enough = std::numeric_limits<double>::infinity());
 

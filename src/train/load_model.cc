@@ -48,7 +48,7 @@ void check_shapes(const Manifest& manifest, const ParameterStore& store) {
   for (const Parameter& p : store.all()) {
     const Shape& shape = p.place.whole;
     blocks.push_back(
-        {p.name, shape, Extent::whole(shape), {nullptr, shape.elements(), DType::f32, {}}});
+        {p.name, shape, Extent::whole(shape), {nullptr, shape.elements(), DType::f32}});
   }
   if (const auto wrong = mismatches(manifest, blocks); !wrong.empty()) {
     throw DataError(
@@ -62,7 +62,7 @@ std::optional<DType> asked_precision(std::string_view word) {
   return word.empty() ? std::nullopt : std::optional(word == "bf16" ? DType::bf16 : DType::f32);
 }
 
-LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
+LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
                        std::optional<DType> compute, Weights weights) {
   LoadedModel loaded;
   const StepFolder step = find_step(directory, loaded.skipped);
@@ -77,7 +77,7 @@ LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
     read_meta(manifest.meta, loaded);
     check_count(manifest, loaded.config);
     loaded.compute = compute.value_or(loaded.compute);
-    loaded.parameters = std::make_unique<ParameterStore>(pool, loaded.compute);
+    loaded.parameters = std::make_unique<ParameterStore>(context, loaded.compute);
     loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
     check_shapes(manifest, *loaded.parameters);
   } catch (const DataError& error) {

@@ -31,7 +31,7 @@ std::optional<DType> asked_precision(std::string_view word);
 // directory: a step's folder, or a checkpoint folder, which means its newest valid step. NotFound
 // if there is none, DataError if none is valid; ConfigError if the average of the weights is asked
 // for where the run kept none. compute: bf16 or f32; nothing: as it was trained.
-LoadedModel load_model(const std::filesystem::path& directory, Pool& pool,
+LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
                        std::optional<DType> compute, Weights weights = Weights::latest);
 
 }  // namespace trireme

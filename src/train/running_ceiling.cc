@@ -15,9 +15,8 @@ constexpr double kShareOfTime = 1e-3;
 
 }  // namespace
 
-RunningCeiling::RunningCeiling(const Kernels& kernels, Stream& stream, DType dtype,
-                               Communicator& world)
-    : kernels_(kernels), stream_(stream), dtype_(dtype), world_(world) {
+RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator& world)
+    : context_(context), dtype_(dtype), world_(world) {
   sample(kFirstRounds);
   flops_ = all_reduce_value(world_, own_, ReduceOp::sum);
 }
@@ -33,10 +32,10 @@ double RunningCeiling::at_least(double flops) {
 // The best of several: right after the start memory is still being handed out.
 void RunningCeiling::sample(int rounds) {
   const Stopwatch watch;
-  Pool passing{Device{}};
+  Pool passing(context_.device());  // its memory goes back to the system
   own_ = std::max(
       own_,
-      measure_product_rate(kernels_, stream_, passing, dtype_, kSize, rounds, kFirstSeconds).best);
+      measure_product_rate(context_, passing, dtype_, kSize, rounds, kFirstSeconds).best);
   sample_seconds_ = watch.seconds();
   since_ = Stopwatch();
 }

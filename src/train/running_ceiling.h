@@ -13,7 +13,7 @@ namespace trireme {
 class RunningCeiling {
  public:
   // Samples for up to 50 ms.
-  RunningCeiling(const Kernels& kernels, Stream& stream, DType dtype, Communicator& world);
+  RunningCeiling(DeviceContext& context, DType dtype, Communicator& world);
 
   // FLOP/s of all ranks together, at least `flops`, which they have just reached. Samples again
   // where the last sample took less than a thousandth of the time since.
@@ -23,8 +23,7 @@ class RunningCeiling {
  private:
   void sample(int rounds);
 
-  const Kernels& kernels_;
-  Stream& stream_;
+  DeviceContext& context_;
   DType dtype_;
   Communicator& world_;
   double own_ = 0;             // this rank's best sample

@@ -90,16 +90,15 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
     : config(usable_config(the_config, the_host)),
       host(the_host),
       world(host.world),
-      kernels(kernels_for({})),
-      stream({},
-             threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())), host.log)),
-      shared_pool({}, host.data.memory()),
+      context(default_device(),
+              threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())), host.log),
+              host.data.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
       memory(config, make_layout(config, world.size(), ranks_a_host(host.places)), host.places,
              world),
       trace(make_trace()),
       engine(config, make_layout(config, world.size(), ranks_a_host(host.places)),
-             {world, host.data, host.recorder, kernels, stream, pool, shared_pool,
+             {world, host.data, host.recorder, context,
               trace == nullptr ? nullptr : trace->spans()}),
       stragglers(world, engine.layout().grid.pp_rank(world.rank()), config.train.straggler_every) {
   host.recorder.set_dump_folder(config.run_dir / "logs");
@@ -107,7 +106,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   if (!start) {
     say_what_starts();
     if (config.self_check) {
-      check_kernels(kernels, stream, kernel_shapes(config, engine.layout().grid.tp()));
+      check_kernels(context, kernel_shapes(config, engine.layout().grid.tp()));
     }
   }
   make_checkpoints();
@@ -123,7 +122,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   if (start && start->is_replay()) {
     return;
   }
-  ceiling.emplace(kernels, stream, config.compute_dtype(), world);
+  ceiling.emplace(context, config.compute_dtype(), world);
   if (world.rank() == 0) {
     make_metrics();
   }
@@ -149,10 +148,10 @@ std::unique_ptr<StepTrace> TrainingParts::make_trace() const {
 }
 
 void TrainingParts::say_what_starts() {
-  check_same_kernels(world, kernels_text(kernels.name), config.reproducibility);
-  log_ranks(host.places, world, stream.threads(), kernels.name, host.log);
+  check_same_kernels(world, kernels_text(context.kernels().name), config.reproducibility);
+  log_ranks(host.places, world, context.threads(), context.kernels().name, host.log);
   if (world.rank() == 0) {
-    warn_of_lesser_instructions(kernels.name, host.log);
+    warn_of_lesser_instructions(context.kernels().name, host.log);
     log_layout();
   }
   memory.log_predicted(host.log);
@@ -205,7 +204,7 @@ void TrainingParts::make_checkpoints() {
   const TokenizerIdentity tokenizer = tokenizer_of(dataset.manifest());
   fingerprints = {
       JsonValue(config_fingerprint(config, dataset.manifest().digest(), describe(tokenizer))),
-      JsonValue(numerics_fingerprint(config, kernels.name, engine.layout().grid.dp(),
+      JsonValue(numerics_fingerprint(config, context.kernels().name, engine.layout().grid.dp(),
                                      engine.layout().grid.tp(), engine.layout().sequence_parallel)),
       JsonValue(nlohmann::json::object())};
   put_tokenizer(tokenizer, *fingerprints.extra);
@@ -313,7 +312,7 @@ std::optional<double> TrainingParts::logged_validation_loss() const {
                .value_or(kNone);
     return std::string();
   });
-  world.broadcast({&loss, 1, DType::f64, {}}, 0).wait();
+  world.broadcast({&loss, 1, DType::f64}, 0).wait();
   return loss == kNone ? std::nullopt : std::optional(loss);
 }
 

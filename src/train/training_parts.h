@@ -55,10 +55,7 @@ struct TrainingParts {
   RunConfig config;
   TrainingHost host;
   Communicator& world;  // for messages of the host
-  const Kernels& kernels;
-  Stream stream;
-  Pool pool{Device{}};
-  Pool shared_pool;  // of buffers that the communicators move without a copy
+  DeviceContext context;
   Dataset dataset;
   std::optional<Dataset> validation;  // none: not asked for, or unusable since the run began
   MemoryReport memory;

@@ -16,8 +16,8 @@ constexpr std::int64_t kElements = 3 * 4 * 4096;  // longer than the period of t
 struct Arrays {
   explicit Arrays(DType dtype)
       : bytes(static_cast<std::size_t>(2 * kElements * size_of(dtype))),
-        from{bytes.data(), kElements, dtype, {}},
-        to{bytes.data() + kElements * size_of(dtype), kElements, dtype, {}} {}
+        from{bytes.data(), kElements, dtype},
+        to{bytes.data() + kElements * size_of(dtype), kElements, dtype} {}
   std::vector<char> bytes;
   View from, to;
 };

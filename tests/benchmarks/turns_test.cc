@@ -48,7 +48,7 @@ TEST(PointToPoint, MeasuresOnTheFirstSender) {
   ThreadWorld world(2);
   world.run([](Communicator& comm) {
     std::vector<std::uint8_t> bytes(1000, static_cast<std::uint8_t>(comm.rank() + 1));
-    const View data{bytes.data(), 1000, DType::u8, {}};
+    const View data{bytes.data(), 1000, DType::u8};
     const bool sends = comm.rank() == 1;
     const PointToPoint how{1 - comm.rank(), sends, 2, 5};
     const auto latency = latency_seconds(comm, data, how);

@@ -7,7 +7,7 @@ namespace {
 
 TEST(View, SlicesStayWithin) {
   float data[6] = {0, 1, 2, 3, 4, 5};
-  const View view{data, 6, DType::f32, {}};
+  const View view{data, 6, DType::f32};
   const View part = view.slice(2, 3);
   EXPECT_EQ(as<float>(part)[0], 2);
   EXPECT_EQ(part.count, 3);
@@ -23,7 +23,7 @@ TEST(View, SlicesStayWithin) {
 
 TEST(View, IsReadAsWhatItIs) {
   std::int32_t data[2] = {1, 2};
-  const View view{data, 2, DType::i32, {}};
+  const View view{data, 2, DType::i32};
   EXPECT_EQ(as<std::int32_t>(view)[1], 2);
   EXPECT_THROW(as<float>(view), InternalError);
   EXPECT_THROW(as<std::uint32_t>(ConstView(view)), InternalError);

@@ -74,14 +74,13 @@ TEST_P(GoldenTest, TenStepsOfAdamWWithClippingAndDecay) {
   const json& o = golden_.at("optimizer");
   Optimizer optimizer(*tiny_.masters,
                       {o.at("beta1"), o.at("beta2"), o.at("eps"), o.at("weight_decay")});
-  const Kernels& kernels = tiny_.run.kernels;
   for (std::size_t step = 0; step < golden_.at("losses").size(); ++step) {
     const double expected = golden_.at("losses")[step];
     const double expected_norm = golden_.at("gradient_norms")[step];
     EXPECT_NEAR(forward_backward(static_cast<std::int64_t>(step)), expected,
                 golden_tolerance(compute()).loss * expected)
         << "step " << step;
-    const double norm = gradient_norm(tiny_.store, tiny_.gradients.view(), kernels, tiny_.stream);
+    const double norm = gradient_norm(tiny_.store, tiny_.gradients.view());
     // In bf16 the paths part slowly: Adam turns small gradients' rounding into whole steps.
     if (compute() == DType::f32 || step == 0) {
       EXPECT_NEAR(norm, expected_norm, golden_tolerance(compute()).gradient * expected_norm);
@@ -89,15 +88,14 @@ TEST_P(GoldenTest, TenStepsOfAdamWWithClippingAndDecay) {
     const double scale = clip_factor(norm, o.at("clip"));
     EXPECT_LT(scale, 1);
     optimizer.step(0, tiny_.gradients.view(),
-                   {static_cast<std::int64_t>(step) + 1, o.at("lr"), static_cast<float>(scale)},
-                   kernels, tiny_.stream);
+                   {static_cast<std::int64_t>(step) + 1, o.at("lr"), static_cast<float>(scale)});
   }
 }
 
 TEST_P(GoldenTest, LogitsOfADecodedSequence) {
   const std::int64_t time = golden_.at("time");
   const Tokens tokens(1, time, tiny_.model.config().vocab, 0);
-  KeyValueCache cache(tiny_.pool, tiny_.model.config(), time, compute());
+  KeyValueCache cache(tiny_.context, tiny_.model.config(), time, compute());
   // A prompt at once, then token by token.
   const std::int64_t prompt = 5;
   Tensor logits = tiny_.model.decode(tokens.micro_batch.ids.slice(0, prompt), cache, tiny_.run);

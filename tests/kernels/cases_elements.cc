@@ -119,10 +119,27 @@ Results run_add_chain(std::int64_t n, int addends, const Kernels& kernels, Strea
   return {{"sum", sum}};
 }
 
+// With y, and without; the result may take the place of x.
+Results run_combine(std::int64_t n, const Kernels& kernels, Stream& stream) {
+  Array x = Array::random(n, DType::f32, 1);
+  const Array y = Array::random(n, DType::f32, 2);
+  Array sum(n, DType::f32);
+  kernels.combine(stream, {.result = sum, .a = 0.5F, .x = x, .b = -1.25F, .y = y});
+  kernels.combine(stream, {.result = x, .a = 3, .x = x});
+  return {{"sum", sum}, {"product", x}};
+}
+
+Results run_normalize(std::int64_t n, const Kernels& kernels, Stream& stream) {
+  Array x = Array::random(n, DType::f32, 1);
+  const std::vector<double> sums = {2.5, 0.25, 13.5};
+  kernels.normalize(stream, x, {sums.data(), std::ssize(sums), DType::f64}, 1e-7F);
+  return {{"x", x}};
+}
+
 Results run_sums_of_squares(std::int64_t n, const Kernels& kernels, Stream& stream) {
   const Array x = Array::random(n, DType::f32, 1);
   std::vector<double> sums(static_cast<std::size_t>((n + kSumBlock - 1) / kSumBlock), -1);
-  kernels.sums_of_squares(stream, sums.data(), x);
+  kernels.sums_of_squares(stream, {sums.data(), std::ssize(sums), DType::f64}, x);
   // The result holds both halves of each double, so that its bits can be compared.
   Array result(2 * static_cast<std::int64_t>(sums.size()), DType::f32);
   for (std::size_t b = 0; b < sums.size(); ++b) {
@@ -278,6 +295,16 @@ std::vector<Case> element_cases() {
                        },
                        kExact, kExact});
     }
+  }
+  for (const std::int64_t n : {1, 100, 65537}) {
+    cases.push_back(
+        {fmt::format("combine_{}", n),
+         [=](const Kernels& kernels, Stream& stream) { return run_combine(n, kernels, stream); },
+         {1e-6, 1e-7}});
+    cases.push_back(
+        {fmt::format("normalize_{}", n),
+         [=](const Kernels& kernels, Stream& stream) { return run_normalize(n, kernels, stream); },
+         {1e-6, 1e-7}});
   }
   for (const std::int64_t n : {1, 100, 65536, 300001}) {
     cases.push_back({fmt::format("sums_of_squares_{}", n),

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "src/kernels/cpu/product.h"
-#include "src/kernels/kernels.h"
+#include "src/compute/kernel_choice.h"
 #include "tests/support/message_of.h"
 
 namespace trireme {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/kernels/kernels.h"
+#include "src/compute/kernel_choice.h"
 #include "tests/kernels/array.h"
 
 namespace trireme::testing {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/philox.h"
-#include "src/kernels/kernels.h"
+#include "src/compute/kernel_choice.h"
 #include "tests/kernels/array.h"
 
 namespace trireme::testing {
@@ -216,13 +216,45 @@ TEST_P(EachTable, SumsOfSquaresAreTakenInDouble) {
   kernels().fill(stream_, x, 3);
   x.set(0, 1e7);
   std::vector<double> sums(200000 / kSumBlock + 2, -1);
-  kernels().sums_of_squares(stream_, sums.data(), ConstView(x).slice(0, 0));
+  const View view{sums.data(), std::ssize(sums), DType::f64};
+  kernels().sums_of_squares(stream_, view, ConstView(x).slice(0, 0));
   EXPECT_EQ(sums.front(), -1) << "there is no block";
-  kernels().sums_of_squares(stream_, sums.data(), x);
+  kernels().sums_of_squares(stream_, view, x);
   EXPECT_EQ(sums.front(), 1e14 + 9.0 * (kSumBlock - 1));
   EXPECT_EQ(sums[1], 9.0 * kSumBlock);
   EXPECT_EQ(sums[200000 / kSumBlock], 9.0 * (200000 % kSumBlock));
   EXPECT_EQ(sums.back(), -1) << "behind the last block";
+}
+
+// In the order of the elements, so that every table has the same bits.
+TEST_P(EachTable, ASumIsTakenInDoubleInOrder) {
+  Array x(1000, DType::f32);
+  kernels().fill(stream_, x, 0.1F);
+  x.set(0, 1e9);
+  double expected = 0;
+  for (std::int64_t i = 0; i < x.view().count; ++i) {
+    expected += static_cast<double>(as<float>(x.view())[i]);
+  }
+  double total = -1;
+  kernels().sum(stream_, {&total, 1, DType::f64}, x);
+  EXPECT_EQ(total, expected);
+  kernels().sum(stream_, {&total, 1, DType::f64}, ConstView(x).slice(0, 0));
+  EXPECT_EQ(total, 0);
+}
+
+TEST_P(EachTable, ADigestDependsOnEveryByte) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Array x(777, dtype);
+    kernels().fill(stream_, x, 1);
+    std::int64_t first = 0;
+    std::int64_t second = 0;
+    kernels().digest(stream_, {&first, 1, DType::i64}, x);
+    kernels().digest(stream_, {&second, 1, DType::i64}, x);
+    EXPECT_EQ(first, second);
+    x.set(776, 2);
+    kernels().digest(stream_, {&second, 1, DType::i64}, x);
+    EXPECT_NE(first, second);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, EachTable,

@@ -10,7 +10,7 @@ import sources
 DEVICE = ["src/base", "src/device"]
 MPI = DEVICE + ["mpi"]
 TRANSPORT = MPI + ["mpi/watch", "mpi/collective"]
-NN = DEVICE + ["src/kernels", "src/tensor"]
+NN = DEVICE + ["src/kernels", "src/compute", "src/tensor"]
 PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
 DATA = DEVICE + ["src/tensor", "io/h5"]
 CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
@@ -28,6 +28,7 @@ ROOMS = {
     "src/trace": ["src/base"],
     "src/device": ["src/base"],
     "src/kernels": DEVICE,
+    "src/compute": DEVICE + ["src/kernels"],
     "src/tensor": DEVICE,
     "mpi": DEVICE,
     "mpi/watch": MPI,

@@ -29,7 +29,7 @@ std::ostream& operator<<(std::ostream& out, const CollectiveCase& test);
 // A view of a vector's elements.
 template <class T>
 View view_of(std::vector<T>& values) {
-  return {values.data(), static_cast<std::int64_t>(values.size()), dtype_of<T>(), Device{}};
+  return {values.data(), static_cast<std::int64_t>(values.size()), dtype_of<T>()};
 }
 
 // Number i of rank r: signs and magnitudes mixed, so that sums depend on their order.

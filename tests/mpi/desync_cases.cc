@@ -64,7 +64,7 @@ class Meeting {
   }
 
   void start() {
-    const View data{data_.data(), step_.count, step_.dtype, Device{}};
+    const View data{data_.data(), step_.count, step_.dtype};
     const std::vector<std::int64_t> counts(static_cast<std::size_t>(group_->size()),
                                            step_.count / group_->size());
     using enum OperationKind;
@@ -80,7 +80,7 @@ class Meeting {
         break;
       case all_to_all:
         pending_ = group_->all_to_all(
-            data, counts, {data_.data() + step_.count, step_.count, step_.dtype, Device{}}, counts);
+            data, counts, {data_.data() + step_.count, step_.count, step_.dtype}, counts);
         break;
       case broadcast:
         pending_ = group_->broadcast(data, step_.root);
@@ -104,7 +104,7 @@ class Meeting {
       EXPECT_EQ(std::count(data_.begin(), data_.end(), 1 + own_), size)
           << "data was touched: " << text;
     }
-    group_->recv({&own_, 1, DType::i32, Device{}}, (group_->rank() + 1) % group_->size(), 9)
+    group_->recv({&own_, 1, DType::i32}, (group_->rank() + 1) % group_->size(), 9)
         .abandon();
     return text;
   }

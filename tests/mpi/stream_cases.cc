@@ -64,8 +64,8 @@ void order_sends_too(Communicator& comm) {
   stream.run([&] { given = comm.rank(); });
   const int next = (comm.rank() + 1) % comm.size();
   const int previous = (comm.rank() + comm.size() - 1) % comm.size();
-  Pending receive = comm.recv({&got, 1, DType::i64, {}}, previous, 3);
-  Pending send = comm.send({&given, 1, DType::i64, {}}, next, 3, &stream);
+  Pending receive = comm.recv({&got, 1, DType::i64}, previous, 3);
+  Pending send = comm.send({&given, 1, DType::i64}, next, 3, &stream);
   receive.wait(stream);
   send.wait(stream);
   stream.record().wait();
@@ -77,7 +77,7 @@ void start_at_once_on_the_host(Communicator& comm) {
   Stream stream(Device{}, 1);
   std::int64_t value = 0;
   stream.run([&] { value = comm.rank() + 1; });
-  comm.all_reduce({&value, 1, DType::i64, {}}, ReduceOp::max, &stream).wait(stream);
+  comm.all_reduce({&value, 1, DType::i64}, ReduceOp::max, &stream).wait(stream);
   EXPECT_EQ(value, comm.size());
 }
 

@@ -9,8 +9,8 @@ namespace trireme {
 namespace {
 
 // Vectors and a matrix of which rows, or columns of rows, are held.
-ParameterStore declare(Pool& pool, DType compute) {
-  ParameterStore store(pool, compute);
+ParameterStore declare(DeviceContext& context, DType compute) {
+  ParameterStore store(context, compute);
   const auto add = [&](const Place& place, Initializer::Kind kind) {
     Parameter parameter;
     parameter.name = fmt::format("p{}", store.count());
@@ -28,9 +28,9 @@ ParameterStore declare(Pool& pool, DType compute) {
 class MasterWeightsTest : public testing::TestWithParam<DType> {};
 
 TEST_P(MasterWeightsTest, EveryRangeStartsAsTheWholeDoes) {
-  Pool pool{Device{}};
-  ParameterStore whole = declare(pool, GetParam());
-  ParameterStore cut = declare(pool, GetParam());
+  DeviceContext context(default_device(), 1);
+  ParameterStore whole = declare(context, GetParam());
+  ParameterStore cut = declare(context, GetParam());
   whole.allocate();
   cut.allocate();
   MasterWeights expected(whole);
@@ -64,11 +64,11 @@ INSTANTIATE_TEST_SUITE_P(Types, MasterWeightsTest, testing::Values(DType::f32, D
                          });
 
 TEST(ParameterStore, SomebodyElseMaySayWhereComputesLie) {
-  Pool pool{Device{}};
-  ParameterStore store = declare(pool, DType::f32);
+  DeviceContext context(default_device(), 1);
+  ParameterStore store = declare(context, DType::f32);
   EXPECT_THROW((void)store.compute(0), InternalError) << "nowhere yet";
   std::vector<float> home(static_cast<std::size_t>(store.flat_elements()));
-  const View view{home.data(), store.flat_elements(), DType::f32, {}};
+  const View view{home.data(), store.flat_elements(), DType::f32};
   store.place(1, 3, view.slice(store[1].offset, 2 * kSumBlock));
   EXPECT_EQ(store.compute(2).data, home.data() + store[2].offset);
   EXPECT_THROW((void)store.compute(0), InternalError);

@@ -51,8 +51,8 @@ TEST(ModelSize, CountsWhatTheModelDeclares) {
     for (const bool tied : {true, false}) {
       ModelConfig config = base;
       config.tie_embeddings = tied;
-      Pool pool{Device{}};
-      ParameterStore store(pool, DType::f32);
+      DeviceContext context(default_device(), 1);
+      ParameterStore store(context, DType::f32);
       const Model model(config, store);
       EXPECT_EQ(parameter_count(config), store.parameter_elements());
     }
@@ -98,12 +98,12 @@ TEST_P(ActivationBytes, IsThePeakOfThePool) {
   const Tokens tokens(2, 32, vocab, 0);
   for (int step = 0; step < 2; ++step) {
     tiny.model.forward_backward(tokens.micro_batch, 1, tiny.run);
-    EXPECT_EQ(tiny.pool.peak_bytes(), activation_bytes(config, 2, 32, compute));
+    EXPECT_EQ(tiny.context.activations().peak_bytes(), activation_bytes(config, 2, 32, compute));
   }
   // A second step takes nothing from the system.
-  const std::int64_t reserved = tiny.pool.reserved_bytes();
+  const std::int64_t reserved = tiny.context.activations().reserved_bytes();
   tiny.model.forward_backward(tokens.micro_batch, 1, tiny.run);
-  EXPECT_EQ(tiny.pool.reserved_bytes(), reserved);
+  EXPECT_EQ(tiny.context.activations().reserved_bytes(), reserved);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ActivationBytes,

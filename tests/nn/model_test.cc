@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "src/nn/device_tokens.h"
 #include "tests/nn/tiny_model.h"
 #include "tests/support/message_of.h"
 
@@ -136,9 +137,9 @@ TEST_P(ModelTest, EvaluationGivesTheSameLossAndKeepsNothing) {
   TinyModel tiny(config(), DType::f32, kernels());
   const Tokens tokens(2, 11, config().vocab, 3);
   const double evaluated = tiny.model.evaluate(tokens.micro_batch, tiny.run);
-  const std::int64_t evaluation_peak = tiny.pool.peak_bytes();
+  const std::int64_t evaluation_peak = tiny.context.activations().peak_bytes();
   EXPECT_EQ(evaluated, tiny.model.forward_backward(tokens.micro_batch, 1, tiny.run));
-  EXPECT_LT(evaluation_peak, tiny.pool.peak_bytes());
+  EXPECT_LT(evaluation_peak, tiny.context.activations().peak_bytes());
 }
 
 // Sample by sample, on its own, every sample has the loss that it has within the batch.
@@ -185,9 +186,9 @@ TEST_P(ModelTest, DecodingInPiecesGivesTheLogitsOfTheWhole) {
   TinyModel tiny(config(), DType::f32, kernels());
   const Tokens tokens(1, 12, config().vocab, 4);
   const ConstView& ids = tokens.micro_batch.ids;
-  KeyValueCache whole(tiny.pool, config(), 12, DType::f32);
+  KeyValueCache whole(tiny.context, config(), 12, DType::f32);
   const Tensor expected = tiny.model.decode(ids, whole, tiny.run);
-  KeyValueCache cache(tiny.pool, config(), 13, DType::f32);
+  KeyValueCache cache(tiny.context, config(), 13, DType::f32);
   tiny.model.decode(ids.slice(0, 7), cache, tiny.run);
   // A wrong turn, taken back.
   tiny.model.decode(ids.slice(0, 2), cache, tiny.run);
@@ -206,11 +207,13 @@ TEST_P(ModelTest, DecodingInPiecesGivesTheLogitsOfTheWhole) {
 TEST_P(ModelTest, TokensBeyondTheVocabularyAreRefused) {
   TinyModel tiny(config(), DType::f32, kernels());
   Tokens tokens(1, 8, config().vocab, 4);
+  const auto move = [&] { DeviceTokens(tiny.context, tokens.micro_batch, config().vocab); };
+  EXPECT_NO_THROW(move());
   tokens.ids[5] = static_cast<std::int32_t>(config().vocab);
-  EXPECT_THROW(tiny.model.evaluate(tokens.micro_batch, tiny.run), DataError);
+  EXPECT_THROW(move(), DataError);
   tokens.ids[5] = 0;
   tokens.targets[7] = -1;
-  EXPECT_THROW(tiny.model.forward_backward(tokens.micro_batch, 1, tiny.run), DataError);
+  EXPECT_THROW(move(), DataError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelTest,
@@ -240,7 +243,7 @@ TEST(HeadTest, ChunksOfLogitsAddUp) {
   std::vector<double> losses;
   for (const std::int64_t rows : {100, 22, 7, 1}) {
     head.rows_at_once = rows;
-    Tensor x(whole.pool, {2, 11, config.hidden}, DType::f32);
+    Tensor x(whole.context.activations(), {2, 11, config.hidden}, DType::f32);
     const std::vector<float> values = direction(1, x.elements());
     std::copy(values.begin(), values.end(), as<float>(x.view()));
     const Head::Result result =

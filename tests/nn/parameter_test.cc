@@ -22,8 +22,8 @@ Parameter named(const std::string& name, const Shape& shape,
 }
 
 TEST(ParameterStore, LaysParametersOutInOrderWithZeroGaps) {
-  Pool pool{Device{}};
-  ParameterStore store(pool, DType::bf16);
+  DeviceContext context(default_device(), 1);
+  ParameterStore store(context, DType::bf16);
   const ParameterId b = store.add(named("b", {3, 5}, Initializer::Kind::ones));
   const ParameterId joined = store.add(named("j", {2, 5}, Initializer::Kind::ones, true));
   const ParameterId a = store.add(named("a", {70}, Initializer::Kind::normal));
@@ -50,8 +50,8 @@ TEST(ParameterStore, LaysParametersOutInOrderWithZeroGaps) {
 
 TEST(ParameterStore, InitialValuesDependOnSeedAndNameAlone) {
   const auto draw = [](std::uint64_t seed, const std::string& name, bool behind_another) {
-    Pool pool{Device{}};
-    ParameterStore store(pool, DType::f32);
+    DeviceContext context(default_device(), 1);
+    ParameterStore store(context, DType::f32);
     if (behind_another) {
       store.add(named("x", {11}));
     }

@@ -12,9 +12,7 @@
 namespace trireme {
 namespace {
 
-ConstView view(const std::vector<float>& logits) {
-  return {logits.data(), static_cast<std::int64_t>(logits.size()), DType::f32};
-}
+std::span<const float> view(const std::vector<float>& logits) { return logits; }
 
 std::vector<double> frequencies(const std::vector<float>& logits, const SamplingOptions& options,
                                 int draws) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/philox.h"
+#include "src/compute/kernel_choice.h"
 #include "src/nn/master_weights.h"
 #include "src/nn/model.h"
 
@@ -55,28 +56,29 @@ struct Tokens {
   Tokens& operator=(const Tokens&) = delete;
 };
 
-// Owns a model with hashed weights, its gradients and a Run. `pool` serves activations alone.
+// Owns a model with hashed weights, its gradients and a Run.
 struct TinyModel {
-  Pool parameter_pool{Device{}};
-  Pool pool{Device{}};
+  DeviceContext context;
   ParameterStore store;
   Model model;
   std::unique_ptr<MasterWeights> masters;
   Tensor gradients;
   FlatGradients sink;
-  Stream stream;
+  Tensor loss;  // of the last backward pass or evaluation of a slice
   Run run;
 
   TinyModel(const ModelConfig& config, DType compute, const Kernels& kernels, int threads = 1)
       : TinyModel(config, ModelSlice::whole(config), compute, kernels, threads) {}
   TinyModel(const ModelConfig& config, const ModelSlice& slice, DType compute,
             const Kernels& kernels, int threads = 1)
-      : store(parameter_pool, compute),
+      : context(kernels, threads),
+        store(context, compute),
         model(config, slice, store),
-        gradients(parameter_pool, {store.flat_elements()}, DType::f32),
+        gradients(context.state(), {store.flat_elements()}, DType::f32),
         sink(store, gradients.view()),
-        stream(Device{}, threads),
-        run{kernels, stream, pool, store} {
+        loss(context.state(), {1}, DType::f64),
+        run{context, store} {
+    run.loss = loss.view();
     run.gradients = &sink;
     store.allocate();
     masters = std::make_unique<MasterWeights>(store);

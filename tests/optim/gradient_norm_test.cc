@@ -11,8 +11,8 @@ namespace trireme {
 namespace {
 
 // The parameters have odd sizes. The third is joined to the second, and the fourth is a copy.
-ParameterStore declare(Pool& pool, bool primary = true, bool trained = true) {
-  ParameterStore store(pool, DType::f32);
+ParameterStore declare(DeviceContext& context, bool primary = true, bool trained = true) {
+  ParameterStore store(context, DType::f32);
   for (const std::int64_t elements : {5000, 300, 9001, 4097, 12000}) {
     Parameter parameter;
     parameter.name = fmt::format("p{}", store.count());
@@ -49,34 +49,32 @@ class GradientNormTest : public testing::Test {
  protected:
   double sum_of_ranges(const ParameterStore& store, const std::vector<float>& flat,
                        std::int64_t blocks) {
-    ExactSum sum;
+    SquareSums sums(context_);
     const std::int64_t step = blocks * kSumBlock;
     for (std::int64_t first = 0; first < store.flat_elements(); first += step) {
       const std::int64_t n = std::min(step, store.flat_elements() - first);
-      add_squares(store, first, view(flat).slice(first, n), kernels_, stream_, sum);
+      sums.add(store, first, view(flat).slice(first, n));
     }
-    return sum.value();
+    return sums.read().value();
   }
 
-  Pool pool_{Device{}};
-  Stream stream_{Device{}, 1};
-  const Kernels& kernels_ = kernels_for({});
+  DeviceContext context_{default_device(), 1};
 };
 
 TEST_F(GradientNormTest, IsTheRootOfTheSumOfSquares) {
-  const ParameterStore store = declare(pool_);
+  const ParameterStore store = declare(context_);
   long double sum = 0;
   for (ParameterId id = 0; id < store.count(); ++id) {
     for (std::int64_t i = 0; i < store[id].elements(); ++i) {
       sum += static_cast<long double>(value(id, i)) * static_cast<long double>(value(id, i));
     }
   }
-  const double norm = gradient_norm(store, view(gradients_of(store)), kernels_, stream_);
+  const double norm = gradient_norm(store, view(gradients_of(store)));
   EXPECT_NEAR(norm, static_cast<double>(std::sqrt(sum)), 1e-13 * norm);
 }
 
 TEST_F(GradientNormTest, RangesGiveTheBitsOfTheWhole) {
-  const ParameterStore store = declare(pool_);
+  const ParameterStore store = declare(context_);
   const std::vector<float> flat = gradients_of(store);
   const double whole = sum_of_ranges(store, flat, 1 << 20);
   for (const std::int64_t blocks : {1, 2, 3, 5}) {
@@ -86,10 +84,10 @@ TEST_F(GradientNormTest, RangesGiveTheBitsOfTheWhole) {
 
 // Each stage holds its parameters in a store of its own.
 TEST_F(GradientNormTest, StoresGiveTheBitsOfOne) {
-  const ParameterStore store = declare(pool_);
-  ExactSum parts;
+  const ParameterStore store = declare(context_);
+  SquareSums parts(context_);
   for (const auto& [begin, end] : {std::pair{3, 5}, {0, 1}, {1, 3}}) {
-    ParameterStore stage(pool_, DType::f32);
+    ParameterStore stage(context_, DType::f32);
     for (ParameterId id = begin; id < end; ++id) {
       stage.add(store[id]);
     }
@@ -99,29 +97,29 @@ TEST_F(GradientNormTest, StoresGiveTheBitsOfOne) {
         flat[static_cast<std::size_t>(stage[id].offset + i)] = value(begin + id, i);
       }
     }
-    add_squares(stage, 0, view(flat), kernels_, stream_, parts);
+    parts.add(stage, 0, view(flat));
   }
-  EXPECT_EQ(parts.value(), sum_of_ranges(store, gradients_of(store), 1 << 20));
+  EXPECT_EQ(parts.read().value(), sum_of_ranges(store, gradients_of(store), 1 << 20));
 }
 
 TEST_F(GradientNormTest, LeavesOutCopies) {
-  const ParameterStore store = declare(pool_);
+  const ParameterStore store = declare(context_);
   const std::vector<float> flat = gradients_of(store);
   std::vector<float> without = flat;
   std::fill_n(without.begin() + store[3].offset, store[3].elements(), 0.0F);
-  const double expected = gradient_norm(store, view(without), kernels_, stream_);
-  EXPECT_NE(expected, gradient_norm(store, view(flat), kernels_, stream_));
-  EXPECT_EQ(gradient_norm(declare(pool_, false), view(flat), kernels_, stream_), expected);
-  EXPECT_EQ(gradient_norm(declare(pool_, true, false), view(flat), kernels_, stream_), expected);
+  const double expected = gradient_norm(store, view(without));
+  EXPECT_NE(expected, gradient_norm(store, view(flat)));
+  EXPECT_EQ(gradient_norm(declare(context_, false), view(flat)), expected);
+  EXPECT_EQ(gradient_norm(declare(context_, true, false), view(flat)), expected);
 }
 
 TEST_F(GradientNormTest, WhatIsNotFiniteShows) {
-  const ParameterStore store = declare(pool_);
+  const ParameterStore store = declare(context_);
   std::vector<float> flat = gradients_of(store);
   flat[static_cast<std::size_t>(store[4].offset)] = INFINITY;
-  EXPECT_EQ(gradient_norm(store, view(flat), kernels_, stream_), INFINITY);
+  EXPECT_EQ(gradient_norm(store, view(flat)), INFINITY);
   flat[7] = NAN;
-  EXPECT_TRUE(std::isnan(gradient_norm(store, view(flat), kernels_, stream_)));
+  EXPECT_TRUE(std::isnan(gradient_norm(store, view(flat))));
 }
 
 }  // namespace

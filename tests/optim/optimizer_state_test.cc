@@ -19,8 +19,8 @@ class OptimizerStateTest : public testing::Test {
     store_.allocate();
   }
 
-  Pool pool_{Device{}};
-  ParameterStore store_{pool_, DType::f32};
+  DeviceContext context_{default_device(), 1};
+  ParameterStore store_{context_, DType::f32};
 };
 
 TEST_F(OptimizerStateTest, PiecesAreThePartsOfParametersThatAreHeld) {

@@ -39,7 +39,7 @@ TEST_P(OptimizerTest, FollowsTheFormulaAndDecaysMatricesAlone) {
   const std::vector<float> before = contents(tiny.masters->values(0));
   const std::vector<float> g = contents(tiny.gradients.view());
   Optimizer optimizer(*tiny.masters, {0.9F, 0.95F, 1e-8F, 0.1F});
-  optimizer.step(0, tiny.gradients.view(), {1, 0.01F, 0.5F}, kernels(), tiny.stream);
+  optimizer.step(0, tiny.gradients.view(), {1, 0.01F, 0.5F});
   const std::vector<float> after = contents(tiny.masters->values(0));
   for (ParameterId id = 0; id < tiny.store.count(); ++id) {
     const Parameter& p = tiny.store[id];
@@ -62,7 +62,7 @@ TEST_P(OptimizerTest, GapsStayZero) {
   TinyModel tiny(tiny_llama(), DType::bf16, kernels());
   fill_gradients(tiny);
   Optimizer optimizer(*tiny.masters, {});
-  optimizer.step(0, tiny.gradients.view(), {1, 0.01F, 1}, kernels(), tiny.stream);
+  optimizer.step(0, tiny.gradients.view(), {1, 0.01F, 1});
   std::vector<float> values = contents(tiny.masters->values(0));
   for (const Parameter& p : tiny.store.all()) {
     std::fill_n(values.begin() + p.offset, p.elements(), 0.0F);
@@ -96,11 +96,11 @@ void check_ranges(const OptimizerOptions& options, const Kernels& kernels) {
     optimize_cut.start_average();
     for (std::int64_t step = 1; step <= 3; ++step) {
       const OptimizerUpdate update{step, 0.01F, 1};
-      optimize_whole.step(0, whole.gradients.view(), update, kernels, whole.stream);
+      optimize_whole.step(0, whole.gradients.view(), update);
       for (int range = 0; range < parts.ranges(); ++range) {
         const HeldRange& held = parts.held(range);
         optimize_cut.step(range, cut.gradients.view().slice(held.first, held.computes.count),
-                          update, kernels, cut.stream);
+                          update);
       }
     }
     for (int range = 0; range < parts.ranges(); ++range) {
@@ -140,7 +140,7 @@ TEST_P(OptimizerTest, SgdFollowsItsFormula) {
     EXPECT_EQ(optimizer.options().states(), 1);
     EXPECT_EQ(optimizer.state_name(0, tiny.store[0]), "optimizer.momentum");
     for (std::int64_t step = 1; step <= 3; ++step) {
-      optimizer.step(0, tiny.gradients.view(), {step, 0.01F, 0.5F}, kernels(), tiny.stream);
+      optimizer.step(0, tiny.gradients.view(), {step, 0.01F, 0.5F});
     }
     const std::vector<float> after = contents(tiny.masters->values(0));
     for (const Parameter& p : tiny.store.all()) {
@@ -179,8 +179,8 @@ TEST_P(OptimizerTest, MuonKeepsNoSecondMomentOfItsMatrices) {
   EXPECT_EQ(of_muon.state_elements(), of_adamw.state_elements() - matrices);
   EXPECT_EQ(of_muon.state_elements(), options.state_elements(muon.store, muon.masters->elements()));
   for (std::int64_t step = 1; step <= 2; ++step) {
-    of_muon.step(0, muon.gradients.view(), {step, 0.01F, 1}, kernels(), muon.stream);
-    of_adamw.step(0, adamw.gradients.view(), {step, 0.01F, 1}, kernels(), adamw.stream);
+    of_muon.step(0, muon.gradients.view(), {step, 0.01F, 1});
+    of_adamw.step(0, adamw.gradients.view(), {step, 0.01F, 1});
   }
   for (const Parameter& p : muon.store.all()) {
     EXPECT_EQ(of_muon.state_name(1, p).empty(), p.hidden);
@@ -204,7 +204,7 @@ TEST_P(OptimizerTest, TheAverageFollowsTheWeights) {
   std::vector<float> average = contents(tiny.masters->values(0));
   EXPECT_EQ(contents(optimizer.state(2, 0)), average);
   for (std::int64_t step = 1; step <= 4; ++step) {
-    optimizer.step(0, tiny.gradients.view(), {step, 0.01F, 1}, kernels(), tiny.stream);
+    optimizer.step(0, tiny.gradients.view(), {step, 0.01F, 1});
     const std::vector<float> now = contents(tiny.masters->values(0));
     // The decay is 2/11, then 3/12, and 0.25 from then on.
     const double decay =
@@ -224,7 +224,7 @@ TEST_P(OptimizerTest, GradientNormIsThatOfAllParameters) {
   for (const float g : contents(tiny.gradients.view())) {
     squares += std::pow(g, 2);
   }
-  EXPECT_NEAR(gradient_norm(tiny.store, tiny.gradients.view(), kernels(), tiny.stream),
+  EXPECT_NEAR(gradient_norm(tiny.store, tiny.gradients.view()),
               std::sqrt(squares), 1e-9);
 }
 

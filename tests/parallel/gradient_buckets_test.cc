@@ -35,8 +35,8 @@ void expect_cover(const ParameterStore& store, const std::vector<GradientBucket>
 }
 
 TEST(GradientBuckets, CoverEverythingOnce) {
-  Pool pool{Device{}};
-  const auto store = declare_parameters(pool, {100000, 10, 64, 65, 5000, 1, 3000, 700, 9});
+  DeviceContext context(default_device(), 1);
+  const auto store = declare_parameters(context, {100000, 10, 64, 65, 5000, 1, 3000, 700, 9});
   for (const std::int64_t bytes : {1, 256, 1000, 20000, 1 << 20, 1 << 30}) {
     expect_cover(*store, cut_into_buckets(*store, bytes));
     expect_cover(*store, cut_into_buckets(*store, bytes, {0, 3, 8}));
@@ -46,25 +46,25 @@ TEST(GradientBuckets, CoverEverythingOnce) {
 }
 
 TEST(GradientBuckets, LargeParametersStandAlone) {
-  Pool pool{Device{}};
-  const auto store = declare_parameters(pool, {kSumBlock, 100000, kSumBlock, kSumBlock});
+  DeviceContext context(default_device(), 1);
+  const auto store = declare_parameters(context, {kSumBlock, 100000, kSumBlock, kSumBlock});
   EXPECT_EQ(ranges(cut_into_buckets(*store, kSumBlock * 4 * 3)),
             (std::vector<Range>{{2, 4}, {1, 2}, {0, 1}}));
 }
 
 TEST(GradientBuckets, CloseWhenFull) {
-  Pool pool{Device{}};
+  DeviceContext context(default_device(), 1);
   const auto store =
-      declare_parameters(pool, {kSumBlock, kSumBlock, kSumBlock, kSumBlock, kSumBlock});
+      declare_parameters(context, {kSumBlock, kSumBlock, kSumBlock, kSumBlock, kSumBlock});
   EXPECT_EQ(ranges(cut_into_buckets(*store, kSumBlock * 4 * 2)),
             (std::vector<Range>{{3, 5}, {1, 3}, {0, 1}}));
 }
 
 // Whole layers, as long as they hold no more than twice the size that was asked for.
 TEST(GradientBuckets, BeginAtBordersWherePossible) {
-  Pool pool{Device{}};
+  DeviceContext context(default_device(), 1);
   const std::vector<std::int64_t> sizes(9, kSumBlock);
-  const auto store = declare_parameters(pool, sizes);
+  const auto store = declare_parameters(context, sizes);
   const std::vector<ParameterId> layers = {3, 6};
   EXPECT_EQ(ranges(cut_into_buckets(*store, kSumBlock * 4 * 2, layers)),
             (std::vector<Range>{{6, 9}, {3, 6}, {0, 3}}));
@@ -75,8 +75,8 @@ TEST(GradientBuckets, BeginAtBordersWherePossible) {
       (std::vector<Range>{{8, 9}, {7, 8}, {6, 7}, {5, 6}, {4, 5}, {3, 4}, {2, 3}, {1, 2}, {0, 1}}));
 }
 
-ParameterStore with_odd_ones(Pool& pool) {
-  ParameterStore store(pool, DType::f32);
+ParameterStore with_odd_ones(DeviceContext& context) {
+  ParameterStore store(context, DType::f32);
   for (int i = 0; i < 6; ++i) {
     Parameter parameter;
     parameter.name = fmt::format("p{}", i);
@@ -89,8 +89,8 @@ ParameterStore with_odd_ones(Pool& pool) {
 }
 
 TEST(GradientBuckets, KeepWhatIsJoinedAndLeaveOutWhatIsNotTrained) {
-  Pool pool{Device{}};
-  const ParameterStore store = with_odd_ones(pool);
+  DeviceContext context(default_device(), 1);
+  const ParameterStore store = with_odd_ones(context);
   EXPECT_EQ(ranges(cut_into_buckets(store, 1)), (std::vector<Range>{{5, 6}, {1, 4}, {0, 1}}));
   EXPECT_EQ(ranges(cut_into_buckets(store, 1 << 30)), (std::vector<Range>{{5, 6}, {0, 4}}));
   EXPECT_EQ(ranges(cut_into_buckets(store, 1 << 30, {0})), (std::vector<Range>{{5, 6}, {0, 4}}));

@@ -40,8 +40,8 @@ void run_rank(Communicator& comm, const Plan& plan, std::vector<float>& all) {
 // What all ranks have together. At level 0 each has all, and they have to be the same.
 std::vector<float> run_world(int ranks, const Plan& plan) {
   ThreadWorld world(ranks);
-  Pool pool{Device{}};
-  const auto elements = static_cast<std::size_t>(declare_parameters(pool, kSizes)->flat_elements());
+  DeviceContext context(default_device(), 1);
+  const auto elements = static_cast<std::size_t>(declare_parameters(context, kSizes)->flat_elements());
   std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks),
                                           std::vector<float>(elements, 0.0F));
   world.run([&](Communicator& comm) {
@@ -67,8 +67,8 @@ float tree_sum(int step, ParameterId id, std::int64_t i, std::int64_t lo, std::i
 
 // The canonical tree over the micro-batches, element by element; gaps are zero.
 std::vector<float> canonical(const Plan& plan) {
-  Pool pool{Device{}};
-  const auto store = declare_parameters(pool, kSizes);
+  DeviceContext context(default_device(), 1);
+  const auto store = declare_parameters(context, kSizes);
   std::vector<float> sums(static_cast<std::size_t>(store->flat_elements()), 0.0F);
   for (ParameterId id = 0; id < store->count(); ++id) {
     for (std::int64_t i = 0; i < (*store)[id].elements(); ++i) {

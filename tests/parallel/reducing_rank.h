@@ -59,20 +59,18 @@ struct Plan {
 // What a rank reduces with.
 struct Rank {
   Communicator& comm;
-  Pool pool{Device{}};
-  Pool shared_pool{Device{}};
-  Stream stream{Device{}, 1};
   Kernels kernels = adding_kernels();
+  DeviceContext context{kernels, 1};
   std::unique_ptr<ParameterStore> store;
   ZeroLayout layout;
   GradientReducer reducer;
 
   Rank(Communicator& dp, const std::vector<std::int64_t>& sizes, const Plan& plan)
       : comm(dp),
-        store(declare_parameters(pool, sizes)),
+        store(declare_parameters(context, sizes)),
         layout(*store, plan.level, {dp.size(), dp.rank()},
                cut_into_buckets(*store, plan.bucket_bytes)),
-        reducer(layout, {dp, kernels, stream, pool, shared_pool}, plan.reproducibility) {}
+        reducer(layout, {dp, context}, plan.reproducibility) {}
 
   void give(GradientSink& sink, int step, std::int64_t m, ParameterId id) {
     const View part = sink.gradient(id);

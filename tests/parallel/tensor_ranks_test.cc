@@ -76,7 +76,8 @@ void run_rank(const Case& c, DType compute, TensorGroup* group, Outcome& outcome
   WeightGradients later;
   tiny.model.forward(tokens.micro_batch, {}, saved, tiny.run);
   tiny.run.later = c.later ? &later : nullptr;
-  const double loss = tiny.model.backward(tokens.micro_batch, {}, 0.125F, saved, tiny.run).loss;
+  tiny.model.backward(tokens.micro_batch, {}, 0.125F, saved, tiny.run);
+  const double loss = *as<double>(tiny.loss.view());
   // What is put off runs in a pass of its own.
   Run then = tiny.run;
   then.later = nullptr;
@@ -104,9 +105,8 @@ Outcome run_group(const Case& c, DType compute) {
   ThreadWorld world(c.ranks);
   world.run([&](Communicator& comm) {
     comm.set_deadline(std::chrono::seconds(60));
-    Pool pool({}, comm.memory());
-    Stream stream({}, 1);
-    TensorRanks group(comm, pool, stream);
+    DeviceContext context(default_device(), 1, comm.memory());
+    TensorRanks group(comm, context);
     run_rank(c, compute, &group, outcome, mutex);
   });
   return outcome;
@@ -248,9 +248,8 @@ std::vector<Exchanged> exchanges_of_backward(const ModelConfig& config, bool seq
   ThreadWorld world(2);
   world.run([&](Communicator& comm) {
     comm.set_deadline(std::chrono::seconds(60));
-    Pool pool({}, comm.memory());
-    Stream stream({}, 1);
-    WatchedRanks group(comm, pool, stream);
+    DeviceContext context(default_device(), 1, comm.memory());
+    WatchedRanks group(comm, context);
     ModelSlice slice = ModelSlice::whole(config);
     slice.tensor_rank = comm.rank();
     slice.tensor_ranks = comm.size();

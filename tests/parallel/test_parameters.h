@@ -9,10 +9,10 @@
 namespace trireme {
 
 // p0, p1, ...: vectors.
-inline std::unique_ptr<ParameterStore> declare_parameters(Pool& pool,
+inline std::unique_ptr<ParameterStore> declare_parameters(DeviceContext& context,
                                                           const std::vector<std::int64_t>& sizes,
                                                           DType compute = DType::f32) {
-  auto store = std::make_unique<ParameterStore>(pool, compute);
+  auto store = std::make_unique<ParameterStore>(context, compute);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     Parameter parameter;
     parameter.name = fmt::format("p{}", i);

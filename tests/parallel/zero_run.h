@@ -44,9 +44,9 @@ struct ZeroChunk {
     bool trained = true;
     bool primary = true;
   };
-  ZeroChunk(Pool& pool, DType compute, const std::string& name, const std::vector<Entry>& entries,
+  ZeroChunk(DeviceContext& context, DType compute, const std::string& name, const std::vector<Entry>& entries,
             std::vector<ParameterId> begins)
-      : store(pool, compute), layers(std::move(begins)) {
+      : store(context, compute), layers(std::move(begins)) {
     for (const Entry& entry : entries) {
       Parameter parameter;
       parameter.name = fmt::format("{}{}", name, store.count());
@@ -67,7 +67,7 @@ class ZeroRun {
  public:
   ZeroRun(Communicator& dp, const ZeroPlan& plan) : dp_(dp), plan_(plan) {
     chunks_.push_back(
-        std::make_unique<ZeroChunk>(pool_, plan.compute, "p",
+        std::make_unique<ZeroChunk>(context_, plan.compute, "p",
                                     std::vector<ZeroChunk::Entry>{{200, true, false, false},
                                                                   {5000, true},
                                                                   {300},
@@ -78,12 +78,12 @@ class ZeroRun {
                                                                   {9000, true}},
                                     std::vector<ParameterId>{0, 2, 6}));
     chunks_.push_back(std::make_unique<ZeroChunk>(
-        pool_, plan.compute, "q",
+        context_, plan.compute, "q",
         std::vector<ZeroChunk::Entry>{{5000, true}, {1}, {8192, true}, {640}},
         std::vector<ParameterId>{0, 1, 3}));
     for (const auto& chunk : chunks_) {
       chunk->state = std::make_unique<ZeroState>(
-          chunk->store, ZeroTools{dp, kernels_, stream_, pool_, shared_pool_},
+          chunk->store, ZeroTools{dp, context_},
           ZeroState::Options{.level = plan.level,
                              .reproducibility = plan.reproducibility,
                              .bucket_bytes = plan.bucket_bytes,
@@ -118,13 +118,14 @@ class ZeroRun {
         backward(**chunk, step, m);
       }
     }
-    ExactSum squares;
+    SquareSums sums(context_);
     for (const auto& chunk : chunks_) {
       chunk->state->reducer().finish_step();
-      chunk->state->add_squares(squares);
+      chunk->state->add_squares(sums);
       // Too early: the update has to see to it that nobody computes with what is gathered here.
       chunk->state->parameters().prefetch(0, chunk->layers[1]);
     }
+    const ExactSum squares = sums.read();
     const bool sharded = chunks_.front()->state->layout().level() > 0;
     const double norm = sharded ? gradient_norm(squares, dp_) : std::sqrt(squares.value());
     const auto clip = static_cast<float>(clip_factor(norm, norm / 2));
@@ -213,8 +214,8 @@ class ZeroRun {
     std::vector<float> least = values;
     std::vector<float> most = values;
     const auto count = static_cast<std::int64_t>(values.size());
-    dp_.all_reduce({least.data(), count, DType::f32, {}}, ReduceOp::min).wait();
-    dp_.all_reduce({most.data(), count, DType::f32, {}}, ReduceOp::max).wait();
+    dp_.all_reduce({least.data(), count, DType::f32}, ReduceOp::min).wait();
+    dp_.all_reduce({most.data(), count, DType::f32}, ReduceOp::max).wait();
     EXPECT_TRUE(least == most) << "ranks compute with different weights";
   }
 
@@ -234,7 +235,7 @@ class ZeroRun {
         bits[3 * n + at + static_cast<std::size_t>(i)] += 1;
       }
     }
-    dp_.all_reduce({bits.data(), static_cast<std::int64_t>(bits.size()), DType::i32, {}},
+    dp_.all_reduce({bits.data(), static_cast<std::int64_t>(bits.size()), DType::i32},
                    ReduceOp::sum)
         .wait();
     for (const Parameter& parameter : store.all()) {
@@ -249,10 +250,7 @@ class ZeroRun {
 
   Communicator& dp_;
   ZeroPlan plan_;
-  Pool pool_{Device{}};
-  Pool shared_pool_{Device{}};
-  Stream stream_{Device{}, 1};
-  const Kernels& kernels_ = kernels_for({});
+  DeviceContext context_{default_device(), 1};
   std::vector<std::unique_ptr<ZeroChunk>> chunks_;
 };
 

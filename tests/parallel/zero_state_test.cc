@@ -90,11 +90,10 @@ TEST(ZeroMemory, LevelsHoldWhatTheyPromise) {
   for (int level = 0; level <= 3; ++level) {
     ThreadWorld world(4);
     world.run([&](Communicator& dp) {
-      Pool pool{Device{}};
-      Stream stream(Device{}, 1);
+      DeviceContext context(default_device(), 1);
       const auto store =
-          declare_parameters(pool, std::vector<std::int64_t>(8, kLayer), DType::bf16);
-      ZeroState state(*store, {dp, kernels_for({}), stream, pool, pool},
+          declare_parameters(context, std::vector<std::int64_t>(8, kLayer), DType::bf16);
+      ZeroState state(*store, {dp, context},
                       {.level = level, .bucket_bytes = kLayer * 4, .borders = {}, .optimizer = {}});
       state.initialize(1);
       EXPECT_EQ(state.masters().elements(), level == 0 ? kAll : kAll / 4);
@@ -117,10 +116,9 @@ TEST(ZeroMemory, LevelsHoldWhatTheyPromise) {
 TEST(ZeroParameters, AreThereOnlyWhileNeeded) {
   ThreadWorld world(2);
   world.run([&](Communicator& dp) {
-    Pool pool{Device{}};
-    Stream stream(Device{}, 1);
-    const auto store = declare_parameters(pool, {5000, 10, 5000});
-    ZeroState state(*store, {dp, kernels_for({}), stream, pool, pool},
+    DeviceContext context(default_device(), 1);
+    const auto store = declare_parameters(context, {5000, 10, 5000});
+    ZeroState state(*store, {dp, context},
                     {.level = 3, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
     ZeroParameters& parameters = state.parameters();
     EXPECT_THROW((void)store->compute(0), InternalError);
@@ -151,10 +149,9 @@ TEST(ZeroState, ErrorsEndTheStepOnAllRanks) {
   for (const int level : {1, 2, 3}) {
     ThreadWorld world(2, {"alpha", "beta"});
     const auto life = [&](Communicator& dp) {
-      Pool pool{Device{}};
-      Stream stream(Device{}, 1);
-      const auto store = declare_parameters(pool, {50000, 10, 50000});
-      ZeroState state(*store, {dp, kernels_for({}), stream, pool, pool},
+      DeviceContext context(default_device(), 1);
+      const auto store = declare_parameters(context, {50000, 10, 50000});
+      ZeroState state(*store, {dp, context},
                       {.level = level, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
       state.initialize(1);
       state.parameters().prefetch(0, 1);
@@ -172,10 +169,9 @@ TEST(ZeroState, ErrorsEndTheStepOnAllRanks) {
 
 TEST(ZeroState, AloneThereIsNothingToShare) {
   SelfCommunicator alone;
-  Pool pool{Device{}};
-  Stream stream(Device{}, 1);
-  const auto store = declare_parameters(pool, {5000});
-  ZeroState state(*store, {alone, kernels_for({}), stream, pool, pool},
+  DeviceContext context(default_device(), 1);
+  const auto store = declare_parameters(context, {5000});
+  ZeroState state(*store, {alone, context},
                   {.level = 3, .borders = {}, .optimizer = {}});
   EXPECT_EQ(state.layout().level(), 0);
   EXPECT_EQ(store->compute(0).count, 5000);

@@ -52,7 +52,7 @@ std::string look_at(const fs::path& folder) {
   CheckpointWriter writer(comm, target);
   const std::string after = newest(folder);
   float value = 1;
-  const TensorBlock block{"x", {1}, Extent::whole({1}), {&value, 1, DType::f32, {}}, 0};
+  const TensorBlock block{"x", {1}, Extent::whole({1}), {&value, 1, DType::f32}, 0};
   CheckpointMeta meta;
   meta.step = kLaterStep;
   writer.save(meta, std::span(&block, 1));

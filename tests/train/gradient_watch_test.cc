@@ -16,17 +16,16 @@ Parameter vector_of_two(const char* name) {
 
 // Two parameters with gradients of `values`, in one order of backward or the other.
 std::uint64_t digest(std::vector<float> values, bool turned) {
-  Pool pool{Device{}};
-  ParameterStore store(pool, DType::f32);
+  DeviceContext context(default_device(), 1);
+  ParameterStore store(context, DType::f32);
   const ParameterId a = store.add(vector_of_two("a"));
   const ParameterId b = store.add(vector_of_two("b"));
   store.allocate();
   std::vector<float> flat(static_cast<std::size_t>(store.flat_elements()), 0);
   std::vector<ParameterId> announced;
-  FlatGradients to(store, {flat.data(), store.flat_elements(), DType::f32, {}},
+  FlatGradients to(store, {flat.data(), store.flat_elements(), DType::f32},
                    [&](ParameterId id) { announced.push_back(id); });
-  std::uint64_t digest = 0;
-  GradientWatch watch(store, to, &digest);
+  GradientWatch watch(store, to, true);
   for (const ParameterId id : turned ? std::vector{b, a} : std::vector{a, b}) {
     auto* const gradient = static_cast<float*>(watch.gradient(id, 1).data);
     gradient[0] = values[id == a ? 0 : 2];
@@ -34,7 +33,7 @@ std::uint64_t digest(std::vector<float> values, bool turned) {
     watch.ready(id);
   }
   EXPECT_EQ(announced, turned ? (std::vector{b, a}) : (std::vector{a, b}));
-  return digest;
+  return watch.digest();
 }
 
 TEST(GradientWatch, DigestsEachGradientWhateverTheirOrder) {

@@ -38,9 +38,9 @@ RunConfig small_run() {
 
 // One step of a run that has just begun; the step's manifest file.
 std::filesystem::path save(const TempFolder& folder) {
-  Pool pool{Device{}};
+  DeviceContext context(default_device(), 1);
   const RunConfig config = small_run();
-  ParameterStore store(pool, DType::f32);
+  ParameterStore store(context, DType::f32);
   const Model model(config.model, store);
   store.allocate();
   MasterWeights masters(store);
@@ -66,8 +66,8 @@ void edit(const std::filesystem::path& file, const std::function<void(Manifest&)
 TEST(LoadModel, LoadsWhatWasSaved) {
   const TempFolder folder;
   save(folder);
-  Pool pool{Device{}};
-  const LoadedModel loaded = load_model(folder.path(), pool, DType::f32);
+  DeviceContext context(default_device(), 1);
+  const LoadedModel loaded = load_model(folder.path(), context, DType::f32);
   EXPECT_EQ(loaded.config, small_run().model);
   EXPECT_EQ(loaded.sequence, 4);
 }
@@ -96,12 +96,12 @@ TEST(LoadModel, RefusesAModelThatIsNone) {
     const TempFolder folder;
     const std::filesystem::path file = save(folder);
     edit(file, [&](Manifest& manifest) { (*manifest.meta.config)[bad.key] = bad.value; });
-    Pool pool{Device{}};
+    DeviceContext context(default_device(), 1);
     const std::string what =
-        message_of<DataError>([&] { load_model(folder.path(), pool, DType::f32); });
+        message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); });
     EXPECT_THAT(what, StartsWith(file.string() + ": ")) << bad.key << bad.value;
     EXPECT_THAT(what, HasSubstr(bad.said)) << bad.key << bad.value;
-    EXPECT_EQ(pool.reserved_bytes(), 0) << bad.key << bad.value;
+    EXPECT_EQ(context.state().reserved_bytes(), 0) << bad.key << bad.value;
   }
 }
 
@@ -109,8 +109,8 @@ TEST(LoadModel, NamesTheFileThatLacksAField) {
   const TempFolder folder;
   const std::filesystem::path file = save(folder);
   edit(file, [](Manifest& manifest) { (*manifest.meta.config).erase("model.ffn"); });
-  Pool pool{Device{}};
-  EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), pool, DType::f32); }),
+  DeviceContext context(default_device(), 1);
+  EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); }),
               testing::AllOf(StartsWith(file.string()), HasSubstr("no field 'model.ffn'")));
 }
 

@@ -8,7 +8,7 @@
 
 #include "mpi/thread/thread_world.h"
 #include "src/train/engine/train_step.h"
-#include "src/train/memory/dry_step.h"
+#include "src/train/memory/step_memory.h"
 
 namespace trireme {
 namespace {
@@ -72,11 +72,9 @@ RunConfig config_of(const Choice& choice) {
 // What a rank has taken after two steps, or one of each stage of the ramp.
 StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConfig& config) {
   world.set_deadline(std::chrono::seconds(120));
-  Stream stream({}, 1);
-  Pool pool{Device{}};
-  Pool shared_pool({}, world.memory());
+  DeviceContext context(default_device(), 1, world.memory());
   Engine engine(config, make_layout(config, world.size(), world.size()),
-                {world, world, recorder, kernels_for({}), stream, pool, shared_pool});
+                {world, world, recorder, context});
   engine.initialize(1);
   const auto tokens = config.train.micro_batch * config.data.sequence;
   std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
@@ -95,7 +93,7 @@ StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConf
   // The account covers what the pools keep; they round sizes up by at most an eighth.
   const std::int64_t accounted =
       taken.computes + taken.masters + taken.states + taken.gradients + taken.gathered;
-  EXPECT_GE(accounted + accounted / 8 + 4096, pool.reserved_bytes() + shared_pool.reserved_bytes());
+  EXPECT_GE(accounted + accounted / 8 + 4096, context.state().reserved_bytes() + context.exchange_state().reserved_bytes());
   return taken;
 }
 

@@ -26,7 +26,7 @@ TrainingCounters at(std::int64_t step, std::vector<DataWindow> left_out = {}) {
 void save(const TempFolder& folder, const std::vector<TrainingCounters>& all) {
   ThreadWorld(1).run([&](Communicator& comm) {
     std::vector<float> values = {1, 2, 3};
-    const View view{values.data(), 3, DType::f32, {}};
+    const View view{values.data(), 3, DType::f32};
     DiskTarget target(comm, {.folder = folder.path(), .retention = {.keep = 100}});
     CheckpointWriter writer(comm, target);
     for (const TrainingCounters& counters : all) {

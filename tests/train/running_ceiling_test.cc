@@ -9,8 +9,8 @@ namespace {
 
 TEST(RunningCeiling, IsNeverBelowWhatWasReached) {
   ThreadWorld(2).run([](Communicator& world) {
-    Stream stream({}, 1);
-    RunningCeiling ceiling(kernels_for({}), stream, DType::f32, world);
+    DeviceContext context(default_device(), 1);
+    RunningCeiling ceiling(context, DType::f32, world);
     const double first = ceiling.flops();
     EXPECT_GT(first, 0);
     EXPECT_GE(ceiling.at_least(0), first);

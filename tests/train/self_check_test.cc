@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "src/compute/kernel_choice.h"
 #include "tests/support/message_of.h"
 
 namespace trireme {
@@ -59,13 +60,13 @@ TEST(SelfCheck, FindsNothingInAnyTable) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       for (KernelShapes shapes : {gpt2(dtype), llama(dtype)}) {
         for (const int threads : {1, 3}) {
-          Stream stream({}, threads);
-          EXPECT_NO_THROW(check_kernels(*table, stream, shapes)) << table->name;
+          DeviceContext context(*table, threads);
+          EXPECT_NO_THROW(check_kernels(context, shapes)) << table->name;
         }
         shapes.time = 1;
         shapes.batch = 1;
-        Stream stream({}, 2);
-        EXPECT_NO_THROW(check_kernels(*table, stream, shapes)) << table->name << " on one token";
+        DeviceContext context(*table, 2);
+        EXPECT_NO_THROW(check_kernels(context, shapes)) << table->name << " on one token";
       }
     }
   }
@@ -84,8 +85,8 @@ TEST(SelfCheck, FindsNothingInKernelsOfOptions) {
   for (const Kernels* table : tables()) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       for (const KernelShapes& shapes : {gpt2(dtype), llama(dtype)}) {
-        Stream stream({}, 2);
-        EXPECT_NO_THROW(check_kernels(*table, stream, with_options(shapes))) << table->name;
+        DeviceContext context(*table, 2);
+        EXPECT_NO_THROW(check_kernels(context, with_options(shapes))) << table->name;
       }
     }
   }
@@ -100,8 +101,8 @@ TEST(SelfCheck, TakesWideLayers) {
   shapes.ffn = 11008;
   shapes.vocabulary = 32000;
   shapes.time = 2048;
-  Stream stream({}, 2);
-  EXPECT_NO_THROW(check_kernels(*tables().back(), stream, shapes));
+  DeviceContext context(*tables().back(), 2);
+  EXPECT_NO_THROW(check_kernels(context, shapes));
 }
 
 // One kernel that errs, everywhere or in one element.
@@ -160,11 +161,11 @@ void loss_without_terms(Stream& stream, const CrossEntropy& p) {
 }
 
 TEST(SelfCheck, NamesTheKernelThatErrs) {
-  Stream stream({}, 2);
   const auto message = [&](auto Kernels::*entry, auto wrong) {
     Kernels kernels = right();
     kernels.*entry = wrong;
-    return message_of<DeviceError>([&] { check_kernels(kernels, stream, gpt2(DType::f32)); });
+    DeviceContext context(kernels, 2);
+    return message_of<DeviceError>([&] { check_kernels(context, gpt2(DType::f32)); });
   };
   EXPECT_THAT(message(&Kernels::matmul, wrong_matmul),
               AllOf(HasSubstr("matmul (attention input, weight gradient)"), HasSubstr("element 0"),
@@ -183,15 +184,15 @@ TEST(SelfCheck, NamesTheKernelThatErrs) {
 }
 
 TEST(SelfCheck, NamesTheKernelOfAnOptionThatErrs) {
-  Stream stream({}, 2);
   const auto expect_found = [&](auto Kernels::*entry, auto wrong, const std::string& name) {
     Kernels kernels = right();
     kernels.*entry = wrong;
+    DeviceContext context(kernels, 2);
     const KernelShapes plain = gpt2(DType::f32);
     EXPECT_THAT(
-        message_of<DeviceError>([&] { check_kernels(kernels, stream, with_options(plain)); }),
+        message_of<DeviceError>([&] { check_kernels(context, with_options(plain)); }),
         HasSubstr(name));
-    EXPECT_NO_THROW(check_kernels(kernels, stream, plain)) << name;
+    EXPECT_NO_THROW(check_kernels(context, plain)) << name;
   };
   expect_found(&Kernels::sgd, wrong_sgd, "sgd (momentum)");
   expect_found(&Kernels::moving_average, no_average, "moving_average");

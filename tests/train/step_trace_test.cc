@@ -112,7 +112,7 @@ class StepTraceTest : public testing::Test {
         trace.begin_step(step, end);
         SpanTimer span(trace.spans(), SpanKind::replicas, "sum");
         double value = 1;
-        comm.all_reduce({&value, 1, DType::f64, {}}, ReduceOp::sum).wait();
+        comm.all_reduce({&value, 1, DType::f64}, ReduceOp::sum).wait();
         span.end();
         trace.end_step();
       }

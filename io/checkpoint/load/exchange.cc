@@ -13,7 +13,7 @@ constexpr std::int64_t kWords = 4;  // words of a request in a message
 constexpr int kTag = 1;
 
 ConstView words_view(const std::vector<std::int64_t>& words) {
-  return {words.data(), static_cast<std::int64_t>(words.size()), DType::i64, {}};
+  return {words.data(), static_cast<std::int64_t>(words.size()), DType::i64};
 }
 
 // Sends this rank's requests to the ranks that serve them. Returns what every rank requests from
@@ -35,12 +35,12 @@ std::vector<std::vector<PieceRequest>> tell_servers(
   }
   std::vector<std::int64_t> asked(ranks, 0);
   comm.all_to_all(words_view(counts), ones,
-                  {asked.data(), static_cast<std::int64_t>(ranks), DType::i64, {}}, ones)
+                  {asked.data(), static_cast<std::int64_t>(ranks), DType::i64}, ones)
       .wait();
   std::vector<std::int64_t> theirs(
       static_cast<std::size_t>(std::accumulate(asked.begin(), asked.end(), std::int64_t{0})));
   comm.all_to_all(words_view(words), counts,
-                  {theirs.data(), static_cast<std::int64_t>(theirs.size()), DType::i64, {}}, asked)
+                  {theirs.data(), static_cast<std::int64_t>(theirs.size()), DType::i64}, asked)
       .wait();
   std::vector<std::vector<PieceRequest>> clients(ranks);
   const std::int64_t* at = theirs.data();
@@ -76,11 +76,11 @@ void exchange_pieces(Communicator& comm, const std::vector<PieceRequest>& reques
       Transfer sending;
       if (k < asks.size()) {
         receiving.start(
-            comm.recv({in.data(), hooks.bytes(requests[asks[k]]), DType::u8, {}}, server, kTag));
+            comm.recv({in.data(), hooks.bytes(requests[asks[k]]), DType::u8}, server, kTag));
       }
       if (k < serves.size()) {
         hooks.serve(serves[k], out.data());
-        sending.start(comm.send({out.data(), hooks.bytes(serves[k]), DType::u8, {}}, client, kTag));
+        sending.start(comm.send({out.data(), hooks.bytes(serves[k]), DType::u8}, client, kTag));
       }
       receiving.wait();
       if (k < asks.size()) {

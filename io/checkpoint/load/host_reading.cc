@@ -83,12 +83,12 @@ void hand_on(Communicator& host, const HostPlan& plan, std::size_t round,
     if (wants != nullptr) {
       const Piece& piece = theirs->piece;
       const Span span = span_of(wants->blocks, piece, hooks.shard_bytes(piece));
-      receiving.start(host.recv({in + span.first, span.bytes, DType::u8, {}}, from, kTag));
+      receiving.start(host.recv({in + span.first, span.bytes, DType::u8}, from, kTag));
     }
     if (client != nullptr) {
       const Piece& piece = mine->piece;
       const Span span = span_of(client->blocks, piece, hooks.shard_bytes(piece));
-      sending.start(host.send({own + span.first, span.bytes, DType::u8, {}}, to, kTag));
+      sending.start(host.send({own + span.first, span.bytes, DType::u8}, to, kTag));
     }
     receiving.wait();
     if (wants != nullptr) {

@@ -56,7 +56,7 @@ Resumed result_of(Communicator& comm, const StepCandidate& step, Manifest manife
   resumed.manifest = std::move(manifest);
   resumed.load = stats;
   resumed.bytes = stats.bytes;
-  comm.all_reduce({resumed.bytes.data(), kCopyKinds, DType::i64, {}}, ReduceOp::sum).wait();
+  comm.all_reduce({resumed.bytes.data(), kCopyKinds, DType::i64}, ReduceOp::sum).wait();
   resumed.from_memory =
       std::any_of(resumed.bytes.begin(), resumed.bytes.end() - 1, [](auto n) { return n > 0; });
   const std::string repairs =

@@ -100,7 +100,7 @@ void MemoryTarget::learn_copies() {
     copied.push_back(lacks ? 0 : 1);
   }
   comm_
-      .all_reduce({copied.data(), static_cast<std::int64_t>(copied.size()), DType::i64, {}},
+      .all_reduce({copied.data(), static_cast<std::int64_t>(copied.size()), DType::i64},
                   ReduceOp::min)
       .wait();
   for (std::size_t i = 0; i < held_.size(); ++i) {

@@ -12,9 +12,10 @@
 #include "src/app/command/version.h"
 #include "src/base/digest.h"
 #include "src/base/file.h"
+#include "src/compute/device_context.h"
+#include "src/compute/kernel_choice.h"
 #include "src/kernels/compute_threads.h"
 #include "src/kernels/instructions.h"
-#include "src/kernels/kernels.h"
 #include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
 #include "src/train/numerics/self_check.h"
@@ -114,9 +115,9 @@ std::vector<Finding> LaunchChecks::numbers() const {
       found.push_back(warning_of(warning, own().host, ""));
     }
     if (config_.self_check) {
-      Stream stream({}, threads.threads);
+      DeviceContext context(default_device(), threads.threads);
       // If the degree is impossible, another check reports it.
-      check_kernels(kernels_for({}), stream,
+      check_kernels(context,
                     kernel_shapes(config_, tensor_degree_works(config_.model, tp) ? tp : 1));
     }
   } catch (const Error& error) {
@@ -136,7 +137,7 @@ RankFacts LaunchChecks::facts(const std::string& mpi_version) const {
   facts.host = place.host;
   facts.build = build_text();
   facts.mpi = mpi_version;
-  facts.kernels = kernels_text(kernels_for({}).name);
+  facts.kernels = kernels_text(kernels_for(default_device()).name);
   // This is the distance of this host's wall clock from rank 0's steady clock. The comparison
   // subtracts the value of rank 0.
   facts.clock_ahead_seconds =

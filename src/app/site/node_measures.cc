@@ -8,6 +8,7 @@
 #include "slurm/health/node_rates.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/compute/kernel_choice.h"
 #include "src/kernels/compute_threads.h"
 #include "src/train/ceiling.h"
 
@@ -22,13 +23,13 @@ constexpr std::chrono::seconds kDiskLimit{8};
 
 // Returns the rates in GFLOP/s of all cores together.
 std::vector<double> product_rates(DType dtype) {
-  const Kernels& kernels = kernels_for({});
-  Stream stream({}, measure_compute_threads(current_binding().cores).threads);
-  Pool pool{Device{}};
+  DeviceContext context(default_device(),
+                        measure_compute_threads(current_binding().cores).threads);
   std::vector<double> rates;
   for (int sample = 0; sample < kSamples; ++sample) {
     rates.push_back(
-        measure_product_rate(kernels, stream, pool, dtype, kProductSize, kProductRounds).best /
+        measure_product_rate(context, context.activations(), dtype, kProductSize, kProductRounds)
+            .best /
         1e9);
   }
   return rates;
@@ -45,7 +46,7 @@ NodeExamination examine_node(const std::filesystem::path& folder,
   measures.facts = node_facts();
   measures.counters = link_errors();
   measures.facts["clock"] = clock_is_kept() ? "synchronised" : "not synchronised (no NTP)";
-  measures.facts["kernels"] = kernels_for({}).name;
+  measures.facts["kernels"] = kernels_for(default_device()).name;
   result.complaints = node_troubles();
   const auto part = [&](const char* name, const std::function<void()>& measure) {
     told(name);

@@ -48,13 +48,39 @@ void moving_average(Stream&, const MovingAverage& p) {
   }
 }
 
-void sums_of_squares(Stream&, double* sums, ConstView x) {
+void combine(Stream&, const Combine& p) {
+  for (std::int64_t i = 0; i < p.result.count; ++i) {
+    const double y = p.y.empty() ? 0 : static_cast<double>(p.b) * at(p.y, i);
+    put(p.result, i, static_cast<double>(p.a) * at(p.x, i) + y);
+  }
+}
+
+void normalize(Stream&, View x, ConstView sums, float epsilon) {
+  double total = 0;
+  for (std::int64_t block = 0; block < sums.count; ++block) {
+    total += as<double>(sums)[block];
+  }
+  const double factor = 1 / (std::sqrt(total) + static_cast<double>(epsilon));
+  for (std::int64_t i = 0; i < x.count; ++i) {
+    put(x, i, factor * at(x, i));
+  }
+}
+
+void sum(Stream&, View total, ConstView x) {
+  double all = 0;
+  for (std::int64_t i = 0; i < x.count; ++i) {
+    all += at(x, i);
+  }
+  *as<double>(total) = all;
+}
+
+void sums_of_squares(Stream&, View sums, ConstView x) {
   for (std::int64_t block = 0; block < x.count; block += kSumBlock) {
     double sum = 0;
     for (std::int64_t i = block; i < std::min(x.count, block + kSumBlock); ++i) {
       sum += at(x, i) * at(x, i);
     }
-    sums[block / kSumBlock] = sum;
+    as<double>(sums)[block / kSumBlock] = sum;
   }
 }
 

@@ -59,7 +59,7 @@ class PipelineRunner::Run {
     const Stopwatch waiting;
     const SpanTimer span(runner_.tools_.spans, SpanKind::stages, "waiting for sends");
     for (Transfer& send : sends_) {
-      send.pending.wait(runner_.tools_.stream);
+      send.pending.wait(runner_.tools_.context.stream());
     }
     runner_.timings_.wait_seconds += waiting.seconds();
     runner_.timings_.seconds = watch_.seconds();
@@ -71,10 +71,10 @@ class PipelineRunner::Run {
     for (; next_receive_ < steps_.size() && receives_.size() < count; ++next_receive_) {
       const auto from = message_into(steps_[next_receive_], runner_.shape_, stage_);
       if (from && from->peer != stage_) {
-        Tensor tensor(runner_.tools_.pool, runner_.activation_, runner_.dtype_);
+        Tensor tensor(runner_.tools_.context.exchange(), runner_.activation_, runner_.dtype_);
         receives_.push_back({tensor, Pending()});
         receives_.back().pending =
-            runner_.tools_.pp.recv(tensor.view(), from->peer, tag(*from), &runner_.tools_.stream);
+            runner_.tools_.pp.recv(tensor.view(), from->peer, tag(*from), &runner_.tools_.context.stream());
       }
     }
   }
@@ -93,7 +93,7 @@ class PipelineRunner::Run {
     const Stopwatch waiting;
     const SpanTimer span(runner_.tools_.spans, SpanKind::stages, name_of(from->message.kind),
                          detail_of(*from));
-    receives_.front().pending.wait(runner_.tools_.stream);
+    receives_.front().pending.wait(runner_.tools_.context.stream());
     runner_.timings_.wait_seconds += waiting.seconds();
     Tensor input = std::move(receives_.front().tensor);
     receives_.pop_front();
@@ -135,7 +135,7 @@ class PipelineRunner::Run {
     const SpanTimer span(runner_.tools_.spans, SpanKind::send, name_of(to->message.kind),
                          detail_of(*to));
     send.pending =
-        runner_.tools_.pp.send(send.tensor.view(), to->peer, tag(*to), &runner_.tools_.stream);
+        runner_.tools_.pp.send(send.tensor.view(), to->peer, tag(*to), &runner_.tools_.context.stream());
   }
 
   // Lets go of what has left, and throws for what could not.

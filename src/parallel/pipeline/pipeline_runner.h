@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mpi/communicator.h"
+#include "src/compute/device_context.h"
 #include "src/parallel/pipeline/schedule.h"
 #include "src/parallel/pipeline/simulation.h"
 #include "src/parallel/pipeline/stage_work.h"
@@ -32,8 +33,7 @@ class PipelineRunner {
   // All of it outlives the runner.
   struct Tools {
     Communicator& pp;          // the stages, in their order
-    Pool& pool;                // of what is received, best of pp.memory()
-    Stream& stream;            // that the stages' work is queued on
+    DeviceContext& context;    // its exchange memory should be that of `pp`
     SpanLog* spans = nullptr;  // where steps and waiting are noted; null: nowhere
   };
   // activation: [B,T,C] of every tensor that moves. shape.micro_batches is not looked at.

@@ -1,7 +1,5 @@
 #include "src/train/engine/engine.h"
 
-#include <omp.h>
-
 #include "src/train/engine/tied_embedding.h"
 
 namespace trireme {
@@ -10,7 +8,6 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
     : config_(config),
       layout_(std::move(layout)),
       tools_(tools),
-      shared_state_pool_({}, tools.data.memory()),
       dp_(data_group(layout_.grid.dp_color(tools.world.rank()),
                      layout_.grid.dp_rank(tools.world.rank()), "dp")),
       tp_(data_group(layout_.grid.tp_color(tools.world.rank()),
@@ -23,14 +20,10 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
           tools.world.split(layout_.grid.tp_color(tools.world.rank()), tp_->rank(), "tp control")),
       siblings_(tools.world.split(layout_.grid.dp_rank(tools.world.rank()), tools.world.rank(),
                                   "replica")),
-      group_(*tp_, tools.shared_pool, tools.stream, tools.spans),
+      group_(*tp_, tools.context, tools.spans),
       chunks_(make_chunks()),
-      replica_({config, layout_, chunks_, *pp_, group_, tools.recorder, tools.kernels, tools.stream,
-                tools.pool, tools.shared_pool, tools.spans}) {
-  // Loops outside the kernel table (initial values, masters to computes) take this thread's number:
-  // more than the rank has cores for would spin in each other's way.
-  omp_set_num_threads(tools.stream.threads());
-}
+      replica_({config, layout_, chunks_, *pp_, group_, tools.recorder, tools.context,
+                tools.spans}) {}
 
 std::unique_ptr<Communicator> Engine::data_group(int color, int key, const char* name) {
   std::unique_ptr<Communicator> along = tools_.data.split(color, key, name);
@@ -41,8 +34,7 @@ std::unique_ptr<Communicator> Engine::data_group(int color, int key, const char*
 }
 
 ModelChunks Engine::make_chunks() {
-  const ZeroTools tools{*dp_,        tools_.kernels,     tools_.stream,
-                        state_pool_, shared_state_pool_, tools_.spans};
+  const ZeroTools tools{*dp_, tools_.context, tools_.spans};
   const ZeroState::Options options{.level = layout_.zero,
                                    .reproducibility = layout_.reproducibility,
                                    .bucket_bytes = config_.parallel.bucket_bytes,
@@ -68,14 +60,14 @@ void Engine::initialize(std::uint64_t seed) {
   for (const auto& chunk : chunks_) {
     chunk->state.initialize(seed);
   }
-  refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_, tools_.stream);
+  refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_, tools_.context.stream());
 }
 
 void Engine::masters_changed() {
   for (const auto& chunk : chunks_) {
     chunk->state.masters_changed();
   }
-  refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_, tools_.stream);
+  refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_, tools_.context.stream());
 }
 
 // The last stages have the losses.
@@ -88,7 +80,7 @@ double Engine::evaluate(const Dataset& dataset, const EvaluationPlan& plan) {
   check_samples_read(evaluation, tools_.world);
   double loss = evaluation.loss;
   const int first_of_last_stage = (layout_.grid.pp() - 1) * layout_.grid.tp();
-  siblings_->broadcast({&loss, 1, DType::f64, {}}, first_of_last_stage).wait();
+  siblings_->broadcast({&loss, 1, DType::f64}, first_of_last_stage).wait();
   return loss;
 }
 

@@ -23,10 +23,7 @@ class Engine {
     Communicator& world;  // for messages of the host
     Communicator& data;   // for tensors
     FlightRecorder& recorder;
-    const Kernels& kernels;
-    Stream& stream;
-    Pool& pool;                // of activations
-    Pool& shared_pool;         // of those that move between ranks; of data.memory()
+    DeviceContext& context;    // its exchange memory is data.memory()
     SpanLog* spans = nullptr;  // of what is traced; null: nothing is
   };
   Engine(const RunConfig& config, Layout layout, const Tools& tools);
@@ -44,14 +41,13 @@ class Engine {
   Communicator& siblings() const { return *siblings_; }
   TensorRanks& group() { return group_; }
   const ModelChunks& chunks() const { return chunks_; }
-  const Pool& activation_pool() const { return tools_.pool; }
-  const Pool& exchange_pool() const { return tools_.shared_pool; }
-  // What of this rank's memory lies where other ranks may map it.
+  DeviceContext& context() const { return tools_.context; }
+  // Bytes of this rank's memory that other ranks may map.
   std::int64_t shared_bytes() const {
-    return tools_.shared_pool.reserved_bytes() + shared_state_pool_.reserved_bytes();
+    const DeviceContext& context = tools_.context;
+    return context.exchange().reserved_bytes() + context.exchange_state().reserved_bytes();
   }
   Replica& replica() { return replica_; }
-  Stream& stream() const { return tools_.stream; }
   SpanLog* spans() const { return tools_.spans; }
 
   // The numbers of this rank's micro-batches within a step of `sequences`, rising.
@@ -75,9 +71,6 @@ class Engine {
   const RunConfig& config_;
   Layout layout_;
   Tools tools_;
-  // Of parameters, moments and gradients, and of those that move between ranks.
-  Pool state_pool_{Device{}};
-  Pool shared_state_pool_;
   std::unique_ptr<Communicator> dp_;
   std::unique_ptr<Communicator> tp_;
   std::unique_ptr<Communicator> pp_;

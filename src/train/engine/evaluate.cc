@@ -6,6 +6,7 @@
 #include "io/data/loader.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
+#include "src/nn/device_tokens.h"
 #include "src/train/engine/train_step.h"
 
 namespace trireme {
@@ -45,7 +46,7 @@ void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& sp
     }
     zeros.resize(static_cast<std::size_t>(span.batch * sequence));
     const ConstView none{zeros.data(), span.batch * sequence, DType::i32};
-    return {span.first_sample, span.batch, sequence, none, none};
+    return {span.first_sample, span.batch, sequence, none, none, nullptr};
   };
   losses_of(tokens, span.batch, span.count, losses);
 }
@@ -57,7 +58,10 @@ LossesOf losses_of(const Model& model, Run& run) {
       [&model, &run](const TokenSource& tokens, std::int64_t, std::int64_t count, double* losses) {
         for (std::int64_t m = 0; m < count; ++m) {
           const LoadedMicroBatch loaded = tokens();
-          losses[m] = model.evaluate({loaded.batch, loaded.time, loaded.ids, loaded.targets}, run);
+          const DeviceTokens on_device(
+              run.context, {loaded.batch, loaded.time, loaded.ids, loaded.targets},
+              model.config().vocab, loaded.lease);
+          losses[m] = model.evaluate(on_device.micro_batch(), run);
         }
       };
 }
@@ -81,7 +85,7 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
        ++m) {
     losses[static_cast<std::size_t>(m)] = own[static_cast<std::size_t>(m - first)];
   }
-  comm.all_gather({losses.data(), static_cast<std::int64_t>(losses.size()), DType::f64, {}}).wait();
+  comm.all_gather({losses.data(), static_cast<std::int64_t>(losses.size()), DType::f64}).wait();
   losses.resize(static_cast<std::size_t>(whole));
   if (rest > 0) {
     losses.push_back(0);

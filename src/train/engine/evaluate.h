@@ -28,7 +28,7 @@ struct EvaluationPlan {
   std::int64_t max_samples = 0;  // fewer where the dataset has fewer
 };
 
-// Gives one micro-batch after the other, as Loader::next() does; it is copied at once.
+// Returns one micro-batch after the other, as Loader::next() does.
 using TokenSource = std::function<LoadedMicroBatch()>;
 // Takes the next `count` micro-batches, of `batch` samples each, from the source; writes the sum of
 // each one's token losses, or leaves the zeros where another rank has them.

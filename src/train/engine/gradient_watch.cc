@@ -1,23 +1,43 @@
 #include "src/train/engine/gradient_watch.h"
 
 #include "src/base/digest.h"
-#include "src/base/fault.h"
 #include "src/base/philox.h"
+#include "src/train/engine/device_fault.h"
 
 namespace trireme {
 
+GradientWatch::GradientWatch(const ParameterStore& parameters, GradientSink& to, bool digests)
+    : parameters_(parameters), to_(to) {
+  if (digests) {
+    digests_ = Tensor(parameters.context().activations(), {parameters.count()}, DType::i64);
+  }
+}
+
 void GradientWatch::ready(ParameterId id) {
+  DeviceContext& context = parameters_.context();
   const View gradient = to_.gradient(id);
-  if (!passed_point_) {
-    passed_point_ = true;
-    fault("step.gradient", gradient.data, gradient.bytes());
+  if (ready_.empty()) {
+    device_fault("step.gradient", gradient, context);
   }
-  if (digest_ != nullptr) {
-    const std::string& name = parameters_[id].name;
-    *digest_ += mix64(xxh3(gradient.data, gradient.bytes()) ^
-                      xxh3(name.data(), static_cast<std::int64_t>(name.size())));
+  if (!digests_.empty()) {
+    context.kernels().digest(context.stream(), digests_.view().slice(id, 1), gradient);
   }
+  ready_.push_back(id);
   to_.ready(id);
+}
+
+std::uint64_t GradientWatch::digest() const {
+  if (digests_.empty()) {
+    return 0;
+  }
+  const auto digests = parameters_.context().read<std::int64_t>(digests_.view());
+  std::uint64_t all = 0;
+  for (const ParameterId id : ready_) {
+    const std::string& name = parameters_[id].name;
+    all += mix64(static_cast<std::uint64_t>(digests[static_cast<std::size_t>(id)]) ^
+                 xxh3(name.data(), static_cast<std::int64_t>(name.size())));
+  }
+  return all;
 }
 
 }  // namespace trireme

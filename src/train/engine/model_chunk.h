@@ -18,7 +18,7 @@ struct ModelChunk {
   // state_options.borders are the model's. What the tools name outlives the chunk.
   ModelChunk(const ModelConfig& config, const ModelSlice& slice, DType compute,
              const ZeroTools& tools, ZeroState::Options state_options)
-      : parameters(tools.pool, compute),
+      : parameters(tools.context, compute),
         model(config, slice, parameters),
         state(parameters, tools, with_borders(std::move(state_options), model)) {}
   ModelChunk(const ModelChunk&) = delete;

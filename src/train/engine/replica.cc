@@ -4,28 +4,11 @@
 
 #include "src/base/fault.h"
 #include "src/base/stopwatch.h"
+#include "src/nn/device_tokens.h"
 #include "src/train/engine/gradient_watch.h"
 
 namespace trireme {
 namespace {
-
-// A micro-batch in flight, and how many passes still need its tokens.
-struct Tokens {
-  std::vector<std::int32_t> ids;      // [B,T]
-  std::vector<std::int32_t> targets;  // [B,T]
-  MicroBatch micro_batch;
-
-  explicit Tokens(const LoadedMicroBatch& loaded)
-      : ids(as<std::int32_t>(loaded.ids), as<std::int32_t>(loaded.ids) + loaded.ids.count),
-        targets(as<std::int32_t>(loaded.targets),
-                as<std::int32_t>(loaded.targets) + loaded.targets.count),
-        micro_batch{loaded.batch,
-                    loaded.time,
-                    {ids.data(), loaded.ids.count, DType::i32},
-                    {targets.data(), loaded.targets.count, DType::i32}} {}
-  Tokens(const Tokens&) = delete;
-  Tokens& operator=(const Tokens&) = delete;
-};
 
 // A micro-batch in a chunk, between its forward and the end of its backward.
 struct Flight {
@@ -39,9 +22,13 @@ struct Flight {
 // One step, or one evaluation.
 class Replica::Work : public StageWork {
  public:
-  // tokens: null where no chunk reads any.
-  Work(const Parts& parts, const TokenSource* tokens, std::int64_t batch)
-      : parts_(parts), source_(tokens), batch_(batch) {}
+  // tokens: null if no chunk reads any. count: micro-batches to come.
+  Work(const Parts& parts, const TokenSource* tokens, std::int64_t batch, std::int64_t count)
+      : parts_(parts), source_(tokens), batch_(batch), count_(count) {
+    if (parts.chunks.back()->model.slice().has_head(parts.config.model)) {
+      losses_ = Tensor(parts.context.activations(), {count}, DType::f64);
+    }
+  }
 
   // Of a step of `sequences`; without, nothing is trained.
   void train(std::int64_t step, std::int64_t sequences, const std::vector<std::int64_t>& numbers) {
@@ -56,12 +43,11 @@ class Replica::Work : public StageWork {
     const MicroBatch micro_batch = tokens_of(m);
     Run run = run_of(chunk, m);
     if (!is_training()) {
-      Model::Evaluated evaluated = c.model.evaluate(micro_batch, std::move(input), run);
-      note_loss(m, evaluated.loss);
+      Tensor stream = c.model.evaluate(micro_batch, std::move(input), run);
       if (&c == parts_.chunks.back().get()) {
         tokens_.erase(m);
       }
-      return std::move(evaluated.stream);
+      return stream;
     }
     fault("step.forward");
     return c.model.forward(micro_batch, std::move(input), flights_[{chunk, m}].saved, run);
@@ -100,20 +86,44 @@ class Replica::Work : public StageWork {
     tokens_.erase(m);
   }
 
-  std::vector<double> losses;          // by micro-batch of the replica
-  std::vector<std::uint64_t> digests;  // the same, where they are kept
+  // Waits for the device and returns the loss of each of the replica's micro-batches; zeros if
+  // another stage computes it.
+  std::vector<double> losses() {
+    std::vector<double> losses(static_cast<std::size_t>(count_), 0.0);
+    if (!losses_.empty()) {
+      losses = parts_.context.read<double>(losses_.view());
+    }
+    if (faults_armed() && is_training()) {
+      float factor = 1;
+      fault("step.loss", &factor, sizeof factor);
+      losses.front() *= static_cast<double>(factor);
+    }
+    return losses;
+  }
+  // The same for digests of the gradients; none unless they are kept.
+  std::vector<std::uint64_t> digests() {
+    std::vector<std::uint64_t> digests;
+    if (parts_.config.divergence.digests) {
+      digests.resize(static_cast<std::size_t>(count_), 0);
+      for (const auto& [m, watch] : watches_) {
+        digests[static_cast<std::size_t>(m)] += watch->digest();
+      }
+    }
+    return digests;
+  }
   double data_wait_seconds = 0;
 
  private:
   Run run_of(int chunk, std::int64_t m) const {
     ModelChunk& c = *parts_.chunks[static_cast<std::size_t>(chunk)];
-    Run run{.kernels = parts_.kernels,
-            .stream = parts_.stream,
-            .pool = parts_.pool,
+    Run run{.context = parts_.context,
             .parameters = c.parameters,
             .residence = c.state.layout().level() > 0 ? &c.state.parameters() : nullptr,
             .group = &parts_.group,
             .sequence_parallel = parts_.layout.sequence_parallel};
+    if (!losses_.empty() && &c == parts_.chunks.back().get()) {
+      run.loss = losses_.view().slice(m, 1);
+    }
     if (is_training()) {
       run.training = true;
       run.dropout = {parts_.config.train.seed, static_cast<std::uint32_t>(step_)};
@@ -136,11 +146,14 @@ class Replica::Work : public StageWork {
       const char* const phase = parts_.recorder.enter_phase("data_load");
       const Stopwatch waiting;
       const SpanTimer span(parts_.spans, SpanKind::data, "tokens");
-      tokens_.try_emplace(loaded_, (*source_)());
+      LoadedMicroBatch loaded = (*source_)();
+      tokens_.try_emplace(loaded_, parts_.context,
+                          MicroBatch{loaded.batch, loaded.time, loaded.ids, loaded.targets},
+                          parts_.config.model.vocab, std::move(loaded.lease));
       data_wait_seconds += waiting.seconds();
       parts_.recorder.enter_phase(phase);
     }
-    return tokens_.at(m).micro_batch;
+    return tokens_.at(m).micro_batch();
   }
 
   Tensor backward_pass(int chunk, std::int64_t m, Tensor doutput, WeightGradients* later) {
@@ -151,16 +164,14 @@ class Replica::Work : public StageWork {
     Run run = run_of(chunk, m);
     run.gradients = flight.gradients;
     run.later = later;
-    Model::Backward back =
-        c.model.backward(tokens_of(m), std::move(doutput), scale_, flight.saved, run);
-    note_loss(m, back.loss);
+    Tensor d = c.model.backward(tokens_of(m), std::move(doutput), scale_, flight.saved, run);
     if (c.model.is_tied_last()) {
       tied_[m] = flight.gradients;
     }
     if (c.model.is_tied_first()) {
-      embedding_gradients_[m] = std::exchange(back.d, {});
+      embedding_gradients_[m] = std::exchange(d, {});
     }
-    return std::move(back.d);
+    return d;
   }
 
   // The reducer's, mostly at first hand.
@@ -169,25 +180,9 @@ class Replica::Work : public StageWork {
     if (!parts_.config.divergence.digests && !faults_armed()) {
       return sink;
     }
-    std::uint64_t* digest = nullptr;
-    if (parts_.config.divergence.digests) {
-      digests.resize(numbers_->size(), 0);
-      digest = &digests[static_cast<std::size_t>(m)];
-    }
-    watches_.push_back(std::make_unique<GradientWatch>(chunk.parameters, sink, digest));
-    return *watches_.back();
-  }
-
-  void note_loss(std::int64_t m, double loss) {
-    if (faults_armed() && is_training() && m == 0) {
-      float factor = 1;
-      fault("step.loss", &factor, sizeof factor);
-      loss *= static_cast<double>(factor);
-    }
-    if (parts_.chunks.back()->model.slice().has_head(parts_.config.model)) {
-      losses.resize(std::max(losses.size(), static_cast<std::size_t>(m) + 1), 0.0);
-      losses[static_cast<std::size_t>(m)] += loss;
-    }
+    watches_.emplace_back(m, std::make_unique<GradientWatch>(chunk.parameters, sink,
+                                                             parts_.config.divergence.digests));
+    return *watches_.back().second;
   }
 
   // The tokens stay for the chunk that goes through its backward last, the first one of the rank,
@@ -202,15 +197,18 @@ class Replica::Work : public StageWork {
   const Parts& parts_;
   const TokenSource* source_;
   std::int64_t batch_;
+  std::int64_t count_;
+  Tensor losses_;  // f64 [count], by micro-batch; empty unless this rank has the head
   std::int64_t step_ = 0;
   float scale_ = 0;  // of each token's loss in the mean
   const std::vector<std::int64_t>* numbers_ = nullptr;
   std::int64_t loaded_ = 0;
-  std::map<std::int64_t, Tokens> tokens_;
+  std::map<std::int64_t, DeviceTokens> tokens_;
   std::map<std::pair<int, std::int64_t>, Flight> flights_;
   std::map<std::int64_t, GradientSink*> tied_;
   std::map<std::int64_t, Tensor> embedding_gradients_;
-  std::vector<std::unique_ptr<GradientWatch>> watches_;  // of the step
+  // This step's, with the numbers of their micro-batches.
+  std::vector<std::pair<std::int64_t, std::unique_ptr<GradientWatch>>> watches_;
 };
 
 Replica::Replica(Parts parts)
@@ -247,27 +245,28 @@ MicroBatchBits Replica::train(std::int64_t step, std::int64_t sequences,
                               const TokenSource& tokens) {
   const RunConfig& config = parts_.config;
   schedule(static_cast<std::int64_t>(micro_batches.size()));
-  Work work(parts_, reads_tokens() ? &tokens : nullptr, config.train.micro_batch);
+  Work work(parts_, reads_tokens() ? &tokens : nullptr, config.train.micro_batch,
+            static_cast<std::int64_t>(micro_batches.size()));
   work.train(step, sequences, micro_batches);
-  PipelineRunner runner({parts_.pp, parts_.shared_pool, parts_.stream, parts_.spans}, shape_,
+  PipelineRunner runner({parts_.pp, parts_.context, parts_.spans}, shape_,
                         activation_shape(config.train.micro_batch), config.compute_dtype());
   runner.run(steps_, work);
   timings_ = runner.timings();
   data_wait_seconds_ = work.data_wait_seconds;
-  work.losses.resize(micro_batches.size(), 0.0);
-  return {std::move(work.losses), std::move(work.digests)};
+  return {work.losses(), work.digests()};
 }
 
 void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count,
                        double* losses) {
-  Work work(parts_, reads_tokens() ? &tokens : nullptr, batch);
+  Work work(parts_, reads_tokens() ? &tokens : nullptr, batch, count);
   PipelineShape shape = parts_.layout.shape;
   shape.micro_batches = count;
-  PipelineRunner runner({parts_.pp, parts_.shared_pool, parts_.stream, parts_.spans}, shape,
+  PipelineRunner runner({parts_.pp, parts_.context, parts_.spans}, shape,
                         activation_shape(batch), parts_.config.compute_dtype());
   const std::vector<PipelineStep> steps = make_forward_schedule(shape);
   runner.run(steps, work);
-  std::copy(work.losses.begin(), work.losses.end(), losses);
+  const std::vector<double> found = work.losses();
+  std::copy(found.begin(), found.end(), losses);
 }
 
 }  // namespace trireme

@@ -33,10 +33,7 @@ class Replica {
     Communicator& pp;
     TensorGroup& group;
     FlightRecorder& recorder;
-    const Kernels& kernels;
-    Stream& stream;
-    Pool& pool;
-    Pool& shared_pool;
+    DeviceContext& context;
     SpanLog* spans = nullptr;  // of what is traced; null: nothing is
   };
   explicit Replica(Parts parts);

@@ -13,6 +13,7 @@
 #include "src/base/floating_point.h"
 #include "src/base/stopwatch.h"
 #include "src/optim/gradient_norm.h"
+#include "src/train/engine/device_fault.h"
 #include "src/train/engine/tied_embedding.h"
 
 namespace trireme {
@@ -56,11 +57,11 @@ namespace {
 // The sign of a NaN says nothing, but it would be printed.
 double without_sign_of_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
-// Lets a planned fault flip a bit of a master weight, as a processor that errs would.
+// Lets a planned fault change a master weight.
 void expose_weights(const ModelChunk& chunk) {
   const std::vector<StatePiece> pieces = chunk.state.pieces_to_load();
   if (!pieces.empty()) {
-    fault("step.weights", pieces.front().value.data, pieces.front().value.bytes());
+    device_fault("step.weights", pieces.front().value, chunk.parameters.context());
   }
 }
 
@@ -133,7 +134,7 @@ void TrainStep::share(int signal, StepResult& result) {
   own[losses.size()] = signal;
   own[losses.size() + 1] = static_cast<double>(resident_bytes());
   SpanTimer meeting(engine_.spans(), SpanKind::meet, "losses");
-  world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64, {}}).wait();
+  world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64}).wait();
   meeting.end();
 
   const ProcessGrid& grid = layout.grid;
@@ -163,14 +164,14 @@ SpanKind TrainStep::kind_within_replica() const {
 
 // Where every replica has the whole gradient each finds the norm for itself.
 double TrainStep::norm() {
-  ExactSum squares;
+  SquareSums sums(engine_.context());
   for (const auto& chunk : engine_.chunks()) {
-    chunk->state.add_squares(squares);
+    chunk->state.add_squares(sums);
   }
   const bool sharded = engine_.chunks().front()->state.layout().level() > 0;
   const SpanTimer span(engine_.spans(), sharded ? SpanKind::replicas : kind_within_replica(),
                        "gradient norm");
-  return gradient_norm(squares, sharded ? engine_.world() : engine_.siblings());
+  return gradient_norm(sums.read(), sharded ? engine_.world() : engine_.siblings());
 }
 
 void TrainStep::update(TrainingCounters& counters, StepResult& result) {
@@ -200,7 +201,7 @@ void TrainStep::update(TrainingCounters& counters, StepResult& result) {
   const SpanTimer span(engine_.pp().size() > 1 ? engine_.spans() : nullptr, SpanKind::stages,
                        "tied embedding");
   refresh_tied_embedding(*engine_.chunks().front(), *engine_.chunks().back(), engine_.pp(),
-                         engine_.stream());
+                         engine_.context().stream());
 }
 
 }  // namespace trireme

@@ -10,7 +10,7 @@
 
 #include "io/checkpoint/memory/holding.h"
 #include "src/base/units.h"
-#include "src/train/memory/dry_step.h"
+#include "src/train/memory/step_memory.h"
 
 namespace trireme {
 namespace {

@@ -11,7 +11,7 @@
 #include "mpi/agreement.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/available_memory.h"
-#include "src/train/memory/dry_step.h"
+#include "src/train/memory/step_memory.h"
 #include "src/train/memory/memory_advice.h"
 
 namespace trireme {
@@ -35,7 +35,7 @@ std::vector<std::int64_t> gather_numbers(Communicator& world,
   std::vector<std::int64_t> all(own.size() * static_cast<std::size_t>(world.size()), 0);
   std::copy(own.begin(), own.end(),
             all.begin() + static_cast<std::ptrdiff_t>(own.size()) * world.rank());
-  world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::i64, {}}).wait();
+  world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::i64}).wait();
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include "src/base/log.h"
 #include "src/base/philox.h"
 #include "src/base/units.h"
+#include "src/compute/kernel_choice.h"
 
 namespace trireme {
 namespace {
@@ -50,12 +51,12 @@ std::vector<float> floats_of(const ConstView& view) {
   return result;
 }
 
-CheckBench::CheckBench(const Kernels& the_kernels, Stream& the_stream,
-                       const KernelShapes& the_shapes)
-    : kernels(the_kernels),
+CheckBench::CheckBench(DeviceContext& context, const KernelShapes& the_shapes)
+    : kernels(context.kernels()),
       reference(kernels_named("reference")),
-      stream(the_stream),
+      stream(context.stream()),
       shapes(the_shapes),
+      pool_(context.device()),
       material_(static_cast<std::size_t>(kMaterial)) {
   std::uint64_t i = 0;
   for (float& x : material_) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/kernels/kernels.h"
+#include "src/compute/device_context.h"
 #include "src/tensor/tensor.h"
 #include "src/train/numerics/kernel_shapes.h"
 
@@ -14,7 +14,7 @@ namespace trireme {
 
 class CheckBench {
  public:
-  CheckBench(const Kernels& kernels, Stream& stream, const KernelShapes& shapes);
+  CheckBench(DeviceContext& context, const KernelShapes& shapes);
 
   const Kernels& kernels;
   const Kernels& reference;
@@ -40,7 +40,7 @@ class CheckBench {
   void check_written(std::string_view kernel, const ConstView& found) const;
 
  private:
-  Pool pool_{Device{}};
+  Pool pool_;
   std::vector<float> material_;
 };
 

@@ -131,12 +131,12 @@ void check_sums(CheckBench& bench) {
   const Tensor z = bench.numbers(kCount, DType::f32, 2);
   constexpr std::int64_t kBlocks = (kCount + kSumBlock - 1) / kSumBlock;
   const auto run = [&](const Kernels& table) {
-    double squares[kBlocks];
-    table.sums_of_squares(bench.stream, squares, x.view());
+    const Tensor squares = bench.unwritten(kBlocks, DType::f64);
+    table.sums_of_squares(bench.stream, squares.view(), x.view());
     std::vector<Tensor> made = {bench.unwritten(kBlocks, DType::f32), bench.copy(x), bench.copy(x),
                                 bench.unwritten(kCount, DType::bf16),
                                 bench.unwritten(kCount, DType::f32)};
-    std::copy_n(squares, kBlocks, as<float>(made[0].view()));
+    std::copy_n(as<double>(squares.view()), kBlocks, as<float>(made[0].view()));
     table.add(bench.stream, made[1].view(), z.view());
     const ConstView addends[] = {z.view(), x.view(), z.view()};
     table.add_chain(bench.stream, made[2].view(), addends, 3);

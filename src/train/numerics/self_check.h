@@ -7,13 +7,14 @@
 // every element must have been written.
 #pragma once
 
-#include "src/kernels/kernels.h"
+#include "src/compute/device_context.h"
 #include "src/train/numerics/kernel_shapes.h"
 
 namespace trireme {
 
-// DeviceError that names the host, the kernel and the figures. Nothing is to be checked of the
-// reference itself. Uses the calling thread and the stream's threads; some MiB of passing memory.
-void check_kernels(const Kernels& kernels, Stream& stream, const KernelShapes& shapes);
+// Throws DeviceError that names the host, the kernel and the figures. Does nothing if the context
+// uses the reference table itself. Uses the context's stream, and some MiB of memory that it gives
+// back to the system.
+void check_kernels(DeviceContext& context, const KernelShapes& shapes);
 
 }  // namespace trireme

@@ -67,7 +67,7 @@ void SavingPolicy::learn(SaveSchedule& schedule, const char* key, double cost, d
     return;
   }
   std::array<double, 4> most = {cost, least, median(step_times_), mtbf_hours_};
-  world_.all_reduce({most.data(), most.size(), DType::f64, {}}, ReduceOp::max).wait();
+  world_.all_reduce({most.data(), most.size(), DType::f64}, ReduceOp::max).wait();
   const SaveFigures figures{most[0], most[1], most[2], 3600 * most[3]};
   if (const auto text = schedule.learn(figures)) {
     report_.interval(key, *text, schedule.interval(), figures);

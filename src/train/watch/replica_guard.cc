@@ -62,9 +62,16 @@ std::vector<NamedDigest> digests_of(Engine& engine) {
   for (const auto& chunk : engine.chunks()) {
     name_what_is_held(*chunk, digests, views);
   }
-#pragma omp parallel for schedule(dynamic)
-  for (std::size_t i = 0; i < views.size(); ++i) {
-    digests[i].digest = static_cast<std::int64_t>(xxh3(views[i].data, views[i].bytes()));
+  DeviceContext& context = engine.context();
+  const auto count = static_cast<std::int64_t>(views.size());
+  const Tensor found(context.activations(), {count}, DType::i64);
+  for (std::int64_t i = 0; i < count; ++i) {
+    context.kernels().digest(context.stream(), found.view().slice(i, 1),
+                             views[static_cast<std::size_t>(i)]);
+  }
+  const auto values = context.read<std::int64_t>(found.view());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    digests[i].digest = values[i];
   }
   return digests;
 }
@@ -124,7 +131,7 @@ Fault fault_in(const Axis& axis, const std::vector<NamedDigest>& own) {
     at[0] = own[i].place;
     at[1] = own[i].digest;
   }
-  group.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::i64, {}}).wait();
+  group.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::i64}).wait();
   for (std::size_t i = 0; i < own.size(); ++i) {
     std::map<std::int64_t, std::vector<Held>> by_place;
     for (int rank = 0; rank < group.size(); ++rank) {

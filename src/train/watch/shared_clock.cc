@@ -13,7 +13,7 @@ namespace {
 constexpr int kRounds = 16;
 constexpr int kTag = 0;
 
-View view_of(std::int64_t& value) { return {&value, 1, DType::i64, {}}; }
+View view_of(std::int64_t& value) { return {&value, 1, DType::i64}; }
 
 // Answers one rank's requests; runs on rank 0.
 void answer(Communicator& world, int rank) {

@@ -52,7 +52,7 @@ void StepTrace::start() {
   clock_ = read_clock(parts_.world);
   std::array<std::int64_t, 2> said = {static_cast<std::int64_t>(wall_clock_seconds() * 1e6),
                                       steady_nanoseconds()};
-  parts_.world.broadcast({said.data(), 2, DType::i64, {}}, 0).wait();
+  parts_.world.broadcast({said.data(), 2, DType::i64}, 0).wait();
   id_ = said[0];
   origin_ns_ = said[1];
   operations_.start();

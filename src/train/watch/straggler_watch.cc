@@ -17,7 +17,7 @@ StragglerWatch::StragglerWatch(Communicator& world, int peers, std::int64_t ever
 std::vector<double> StragglerWatch::gather(double own) {
   std::vector<double> all(static_cast<std::size_t>(world_.size()));
   all[static_cast<std::size_t>(world_.rank())] = own;
-  world_.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64, {}}).wait();
+  world_.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64}).wait();
   return all;
 }
 

@@ -145,7 +145,7 @@ inline Blocks cut_state(const State& state, const Cut& cut, int part, int parts)
                     size);
       }
     }
-    const View view{buffer.data(), span, tensor.dtype, {}};
+    const View view{buffer.data(), span, tensor.dtype};
     blocks.list.push_back({tensor.name, tensor.shape, extent, view, pitch});
     blocks.buffers.push_back(std::move(buffer));
   }

@@ -63,7 +63,7 @@ void FaultOperation::run() {
 
 // With an answer: a small message that was handed over waits for nobody.
 void FaultOperation::send_to_hub() {
-  const View token{&token_, 1, DType::i32, Device{}};
+  const View token{&token_, 1, DType::i32};
   if (group_.rank() != hub_) {
     group_.send(f32(data_), hub_, 0).wait();
     group_.recv(token, hub_, 1).wait();
@@ -78,7 +78,7 @@ void FaultOperation::send_to_hub() {
 }
 
 void FaultOperation::receive_from_hub() {
-  const View token{&token_, 1, DType::i32, Device{}};
+  const View token{&token_, 1, DType::i32};
   if (group_.rank() != hub_) {
     group_.recv(f32(other_), hub_, 0).wait();
     group_.send(token, hub_, 1).wait();

@@ -34,9 +34,9 @@ void live(MpiSession& session, const std::string& how) {
     ::raise(SIGSTOP);
   }
   if (last && how == "desync") {
-    group->broadcast({data.data(), 70000, DType::f32, Device{}}, 0).wait();
+    group->broadcast({data.data(), 70000, DType::f32}, 0).wait();
   }
-  group->all_reduce({data.data(), 70000, DType::f32, Device{}}, ReduceOp::sum).wait();
+  group->all_reduce({data.data(), 70000, DType::f32}, ReduceOp::sum).wait();
 }
 
 bool is_last_before_start() {

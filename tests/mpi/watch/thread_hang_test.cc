@@ -54,7 +54,7 @@ TEST_F(ThreadHang, EveryMessageNamesWhoNeverEntered) {
     if (comm.rank() != 3) {
       std::vector<float> data(70000);
       texts[static_cast<std::size_t>(comm.rank())] = message_of_hang([&] {
-        group->all_reduce({data.data(), 70000, DType::f32, {}}, ReduceOp::sum).wait();
+        group->all_reduce({data.data(), 70000, DType::f32}, ReduceOp::sum).wait();
       });
     }
     comm.barrier().wait();
@@ -101,7 +101,7 @@ TEST_F(ThreadHang, TheOtherEndOfATransfer) {
     group->set_deadline(std::chrono::duration<double>(0.3));
     if (comm.rank() == 1) {
       std::vector<float> data(4);
-      text = message_of_hang([&] { group->recv({data.data(), 4, DType::f32, {}}, 2, 0).wait(); });
+      text = message_of_hang([&] { group->recv({data.data(), 4, DType::f32}, 2, 0).wait(); });
     }
     comm.barrier().wait();
   });
@@ -120,7 +120,7 @@ TEST_F(ThreadHang, LostStepWithoutAMeeting) {
     std::vector<float> data(4);
     try {
       if (comm.rank() == 1) {
-        group->broadcast({data.data(), 4, DType::f32, {}}, 0).wait();
+        group->broadcast({data.data(), 4, DType::f32}, 0).wait();
       } else {
         group->barrier().wait();
       }

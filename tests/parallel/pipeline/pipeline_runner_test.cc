@@ -54,10 +54,9 @@ TEST(PipelineRunner, ForwardsAlone) {
   const PipelineShape shape{3, 2, 4, true};
   ThreadWorld world(shape.stages);
   world.run([&](Communicator& pp) {
-    Pool pool{Device{}};
-    Stream stream({}, 1);
-    PipelineRunner runner({pp, pool, stream}, shape, kSmall, DType::f32);
-    ToyStage toy(pool, shape, pp.rank(), kSmall);
+    DeviceContext context(default_device(), 1);
+    PipelineRunner runner({pp, context}, shape, kSmall, DType::f32);
+    ToyStage toy(context.exchange(), shape, pp.rank(), kSmall);
     runner.run(make_forward_schedule(shape), toy);
     EXPECT_EQ(toy.steps(), make_forward_schedule(shape));
     EXPECT_EQ(toy.wrong(), 0);
@@ -73,10 +72,9 @@ TEST(PipelineRunner, ErrorsEndTheRunOnAllRanks) {
       ThreadWorld world(shape.stages);
       std::vector<std::string> heard(3);
       const auto life = [&](Communicator& pp) {
-        Pool pool{Device{}};
-        Stream stream({}, 1);
-        PipelineRunner runner({pp, pool, stream}, shape, kLarge, DType::f32);
-        ToyStage toy(pool, shape, pp.rank(), kLarge, [&](const PipelineStep& step) {
+        DeviceContext context(default_device(), 1);
+        PipelineRunner runner({pp, context}, shape, kLarge, DType::f32);
+        ToyStage toy(context.exchange(), shape, pp.rank(), kLarge, [&](const PipelineStep& step) {
           if (pp.rank() == guilty && step.micro_batch == 3) {
             throw DataError("a flipped byte");
           }
@@ -103,10 +101,9 @@ TEST(PipelineRunner, CountsTimeThatItWaitsAndComputes) {
   const PipelineShape shape{2, 1, 4};
   ThreadWorld world(2);
   world.run([&](Communicator& pp) {
-    Pool pool{Device{}};
-    Stream stream({}, 1);
-    PipelineRunner runner({pp, pool, stream}, shape, kSmall, DType::f32);
-    ToyStage toy(pool, shape, pp.rank(), kSmall, [&](const PipelineStep& step) {
+    DeviceContext context(default_device(), 1);
+    PipelineRunner runner({pp, context}, shape, kSmall, DType::f32);
+    ToyStage toy(context.exchange(), shape, pp.rank(), kSmall, [&](const PipelineStep& step) {
       if (pp.rank() == 0 && step.kind == PipelineStep::Kind::forward) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
@@ -141,16 +138,15 @@ class WrongStage : public ToyStage {
 TEST(PipelineRunner, NoticesTensorsThatDoNotFit) {
   const PipelineShape shape{1, 2, 1};
   SelfCommunicator self;
-  Pool pool{Device{}};
-  Stream stream({}, 1);
-  PipelineRunner runner({self, pool, stream}, shape, kSmall, DType::f32);
+  DeviceContext context(default_device(), 1);
+  PipelineRunner runner({self, context}, shape, kSmall, DType::f32);
   const auto steps = make_schedule(PipelineSchedule::interleaved, shape, 0);
   for (const Tensor& wrong :
-       {Tensor(), Tensor(pool, Shape{2, 3, 4}, DType::f32), Tensor(pool, kSmall, DType::bf16)}) {
-    WrongStage stage(pool, shape, wrong);
+       {Tensor(), Tensor(context.exchange(), Shape{2, 3, 4}, DType::f32), Tensor(context.exchange(), kSmall, DType::bf16)}) {
+    WrongStage stage(context.exchange(), shape, wrong);
     EXPECT_THROW(runner.run(steps, stage), InternalError);
   }
-  EXPECT_THROW(PipelineRunner({self, pool, stream}, {2, 1, 1}, kSmall, DType::f32), InternalError);
+  EXPECT_THROW(PipelineRunner({self, context}, {2, 1, 1}, kSmall, DType::f32), InternalError);
 }
 
 }  // namespace

@@ -96,12 +96,11 @@ void run_toy(Communicator& pp, PipelineSchedule schedule, const PipelineShape& s
              const Shape& activation, int runs) {
   SCOPED_TRACE(fmt::format("{} p {} v {} m {} tied {}, stage {}", name_of(schedule), shape.stages,
                            shape.chunks, shape.micro_batches, shape.tied, pp.rank()));
-  Pool pool{Device{}, pp.memory()};
+  DeviceContext context(default_device(), 1, pp.memory());
   const auto steps = make_schedule(schedule, shape, pp.rank());
-  Stream stream({}, 1);
-  PipelineRunner runner({pp, pool, stream}, shape, activation, DType::f32);
+  PipelineRunner runner({pp, context}, shape, activation, DType::f32);
   for (int run = 0; run < runs; ++run) {
-    ToyStage toy(pool, shape, pp.rank(), activation);
+    ToyStage toy(context.exchange(), shape, pp.rank(), activation);
     runner.run(steps, toy);
     EXPECT_EQ(toy.steps(), steps);
     EXPECT_EQ(toy.wrong(), 0);

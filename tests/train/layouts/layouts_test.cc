@@ -20,11 +20,9 @@ struct Outcome {
 Outcome train_rank(Communicator& world, FlightRecorder& recorder, const RunConfig& config,
                    std::int64_t steps) {
   world.set_deadline(std::chrono::seconds(120));
-  Stream stream({}, 1);
-  Pool pool{Device{}};
-  Pool shared_pool({}, world.memory());
+  DeviceContext context(default_device(), 1, world.memory());
   Engine engine(config, make_layout(config, world.size(), world.size()),
-                {world, world, recorder, kernels_for({}), stream, pool, shared_pool});
+                {world, world, recorder, context});
   engine.set_deadline(std::chrono::seconds(120));
   engine.initialize(config.train.seed);
   HashedTokens tokens(engine);

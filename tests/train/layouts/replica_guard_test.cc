@@ -51,12 +51,10 @@ std::vector<std::string> compare(const Choice& choice, const Flip& flip,
   ThreadWorld world(choice.ranks());
   std::vector<std::string> told(static_cast<std::size_t>(choice.ranks()));
   world.run([&](Communicator& comm) {
-    Stream stream({}, 1);
-    Pool pool{Device{}};
-    Pool shared_pool({}, comm.memory());
+    DeviceContext context(default_device(), 1, comm.memory());
     Engine engine(
         config, make_layout(config, comm.size(), comm.size()),
-        {comm, comm, world.recorder(comm.rank()), kernels_for({}), stream, pool, shared_pool});
+        {comm, comm, world.recorder(comm.rank()), context});
     engine.set_deadline(std::chrono::seconds(60));
     engine.initialize(1);
     HashedTokens tokens(engine);

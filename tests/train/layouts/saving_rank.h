@@ -19,17 +19,15 @@ namespace trireme {
 struct Rank {
   Communicator& world;
   const RunConfig& config;
-  Stream stream{{}, 1};
-  Pool pool{Device{}};
-  Pool shared_pool;
+  DeviceContext context;
   Engine engine;
 
   Rank(Communicator& comm, FlightRecorder& recorder, const RunConfig& run_config)
       : world(comm),
         config(run_config),
-        shared_pool({}, comm.memory()),
+        context(default_device(), 1, comm.memory()),
         engine(config, make_layout(config, comm.size(), comm.size()),
-               {comm, comm, recorder, kernels_for({}), stream, pool, shared_pool}) {
+               {comm, comm, recorder, context}) {
     engine.set_deadline(std::chrono::seconds(120));
   }
 

@@ -49,7 +49,43 @@ void convert(Stream& stream, const View& y, const ConstView& x) {
 
 }  // namespace
 
-void sums_of_squares(Stream& stream, double* sums, ConstView x) {
+void combine(Stream& stream, const Combine& p) {
+  float* to = as<float>(p.result);
+  const float* x = as<float>(p.x);
+  const float* y = as<float>(p.y);
+  const float a = p.a;
+  const float b = p.b;
+  if (y == nullptr) {
+    each_vector(stream, p.result.count,
+                [=](std::int64_t i, auto part) { store(to + i, a * load(x + i, part), part); });
+    return;
+  }
+  each_vector(stream, p.result.count, [=](std::int64_t i, auto part) {
+    store(to + i, a * load(x + i, part) + b * load(y + i, part), part);
+  });
+}
+
+void normalize(Stream& stream, View x, ConstView sums, float epsilon) {
+  double total = 0;
+  for (std::int64_t block = 0; block < sums.count; ++block) {
+    total += as<double>(sums)[block];
+  }
+  const auto factor =
+      static_cast<float>(1 / (__builtin_sqrt(total) + static_cast<double>(epsilon)));
+  combine(stream, {x, factor, x});
+}
+
+void sum(Stream&, View total, ConstView x) {
+  const float* data = as<float>(x);
+  double all = 0;
+  for (std::int64_t i = 0; i < x.count; ++i) {
+    all += static_cast<double>(data[i]);
+  }
+  *as<double>(total) = all;
+}
+
+void sums_of_squares(Stream& stream, View results, ConstView x) {
+  double* sums = as<double>(results);
   const float* data = as<float>(x);
   const std::int64_t blocks = (x.count + kSumBlock - 1) / kSumBlock;
   each_range(stream, blocks, 1, x.count, [=](std::int64_t first, std::int64_t last) {

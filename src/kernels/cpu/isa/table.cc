@@ -1,3 +1,4 @@
+#include "src/kernels/cpu/digest.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
 
 #define TRIREME_QUOTED(word) #word
@@ -30,7 +31,11 @@ const Kernels kTable = {
     .adamw = adamw,
     .sgd = sgd,
     .moving_average = moving_average,
+    .combine = combine,
+    .normalize = normalize,
     .sums_of_squares = sums_of_squares,
+    .sum = sum,
+    .digest = digest,
     .add = add,
     .add_chain = add_chain,
     .cast = cast,

@@ -1,10 +1,11 @@
-#include "src/kernels/kernels.h"
+#include "src/compute/kernel_choice.h"
 
 #include <array>
 #include <cstdlib>
 
 #include "src/kernels/cpu/product.h"
 #include "src/kernels/cuda_kernels.h"
+#include "src/kernels/no_kernels.h"
 #include "src/kernels/reference/reference.h"
 
 namespace trireme {
@@ -69,6 +70,9 @@ const Kernels& kernels_named(std::string_view name) {
 const Kernels& kernels_for(Device device) {
   if (device.kind == DeviceKind::cuda) {
     return cuda_kernels();
+  }
+  if (device.kind == DeviceKind::counting) {
+    return no_kernels();
   }
   const char* asked = std::getenv("TRIREME_KERNELS");
   if (asked != nullptr && *asked != '\0') {

@@ -1,0 +1,89 @@
+// DeviceContext: everything that computes on one device is made here and handed down from here:
+// the kernel table, the stream that orders work, and the pools that memory comes from. A program
+// has one per device and thread of work; the engine, generate, eval, the benchmarks and the health
+// check each take it by reference and outlive none of it. One thread.
+//
+//   pool              holds                                      shared with other ranks
+//   activations       what a step needs and gives back           no
+//   exchange          the same, of what moves between ranks      yes
+//   state             parameters, gradients, optimizer state     no
+//   exchange_state    the same, of what moves between ranks      yes
+#pragma once
+
+#include <vector>
+
+#include "src/device/pool.h"
+#include "src/device/stream.h"
+#include "src/kernels/kernels.h"
+
+namespace trireme {
+
+// The device that this program computes on. The only place that chooses one.
+Device default_device();
+
+class DeviceContext {
+ public:
+  // threads: how many a kernel uses on the CPU. exchange: the memory that other ranks read without
+  // a copy, Communicator::memory(); it outlives the context. Throws DeviceError if this program is
+  // built without a back end for the device.
+  DeviceContext(Device device, int threads);
+  DeviceContext(Device device, int threads, MemorySource& exchange);
+  // A table that the caller chooses, for the CPU.
+  DeviceContext(const Kernels& kernels, int threads, MemorySource& exchange = host_memory());
+  DeviceContext(const DeviceContext&) = delete;
+  DeviceContext& operator=(const DeviceContext&) = delete;
+
+  Device device() const { return stream_.device(); }
+  int threads() const { return stream_.threads(); }
+  const Kernels& kernels() const { return kernels_; }
+  Stream& stream() { return stream_; }
+  Pool& activations() { return activations_; }
+  Pool& exchange() { return exchange_; }
+  Pool& state() { return state_; }
+  Pool& exchange_state() { return exchange_state_; }
+  const Pool& activations() const { return activations_; }
+  const Pool& exchange() const { return exchange_; }
+  const Pool& exchange_state() const { return exchange_state_; }
+
+  // Whether views of the host's memory can be given to kernels. Always true for a counting device,
+  // which stands for the CPU.
+  bool kernels_read_host_memory() const { return device().kind != DeviceKind::cuda; }
+
+  // Waits for all work so far and returns the elements; zeros from a counting device.
+  template <class T>
+  std::vector<T> read(const ConstView& view) {
+    std::vector<T> elements(static_cast<std::size_t>(view.count));
+    stream_.copy({elements.data(), view.count, dtype_of<T>()}, view);
+    stream_.synchronize();
+    return elements;
+  }
+  // Waits for all work so far and calls make(T*), which sets view.count elements on the host; they
+  // are in the view when later work on the stream starts. Does nothing on a counting device.
+  template <class T, class Make>
+  void write(const View& view, Make make) {
+    if (device().kind == DeviceKind::counting || view.count == 0) {
+      return;
+    }
+    stream_.synchronize();
+    if (view.device.is_host()) {
+      make(as<T>(view));
+      return;
+    }
+    std::vector<T> elements(static_cast<std::size_t>(view.count));
+    make(elements.data());
+    stream_.copy(view, {elements.data(), view.count, dtype_of<T>()});
+    stream_.synchronize();
+  }
+
+ private:
+  DeviceContext(Device device, const Kernels& kernels, int threads, MemorySource& exchange);
+
+  const Kernels& kernels_;
+  Stream stream_;
+  Pool activations_;
+  Pool exchange_;
+  Pool state_;
+  Pool exchange_state_;
+};
+
+}  // namespace trireme

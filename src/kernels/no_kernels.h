@@ -1,0 +1,11 @@
+// The kernel table of DeviceKind::counting: every entry returns at once and touches nothing, so
+// that a step on it takes the memory of a real one without its arithmetic. Read-only.
+#pragma once
+
+#include "src/kernels/kernels.h"
+
+namespace trireme {
+
+const Kernels& no_kernels();
+
+}  // namespace trireme

@@ -1,0 +1,57 @@
+#include "src/train/memory/dry_world.h"
+
+#include <string>
+#include <vector>
+
+#include "src/base/check.h"
+
+namespace trireme {
+namespace {
+
+class Waited : public Pending::Operation {
+ public:
+  void wait() override { done_ = true; }
+  bool reached() override { return done_; }
+  void abandon() noexcept override {}
+
+ private:
+  bool done_ = false;
+};
+
+}  // namespace
+
+DryWorld::DryWorld(const ProcessGrid& grid, int rank)
+    : DryWorld(grid, rank, rank, grid.world_size(), Done::at_once) {}
+
+DryWorld::DryWorld(const ProcessGrid& grid, int world_rank, int rank, int size, Done done)
+    : Communicator(GroupMembers::of_world(
+          rank, std::vector<std::string>(static_cast<std::size_t>(size), "nowhere"))),
+      grid_(grid),
+      world_rank_(world_rank),
+      done_(done) {}
+
+Pending DryWorld::start(const OperationRequest&) {
+  return done_ == Done::at_once ? Pending() : Pending(std::make_shared<Waited>());
+}
+
+// Reductions between replicas finish no earlier than somebody waits for them, which is when they
+// hold most memory.
+std::unique_ptr<Communicator> DryWorld::split(int, int, std::string_view name) {
+  const auto group = [&](int rank, int size, Done done) {
+    return std::unique_ptr<Communicator>(new DryWorld(grid_, world_rank_, rank, size, done));
+  };
+  if (name.starts_with("dp")) {
+    return group(grid_.dp_rank(world_rank_), grid_.dp(), Done::when_waited_for);
+  }
+  if (name.starts_with("tp")) {
+    return group(grid_.tp_rank(world_rank_), grid_.tp(), Done::at_once);
+  }
+  if (name == "pp") {
+    return group(grid_.pp_rank(world_rank_), grid_.pp(), Done::at_once);
+  }
+  check(name == "replica", "a group of an engine");
+  return group(grid_.pp_rank(world_rank_) * grid_.tp() + grid_.tp_rank(world_rank_),
+               grid_.pp() * grid_.tp(), Done::at_once);
+}
+
+}  // namespace trireme

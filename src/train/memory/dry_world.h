@@ -1,0 +1,34 @@
+// DryWorld: one rank's communicators when the other ranks do not exist. Operations move nothing, so
+// that an engine on a counting device takes the memory of a real step. One thread.
+#pragma once
+
+#include <memory>
+
+#include "mpi/communicator.h"
+#include "src/parallel/process_grid.h"
+
+namespace trireme {
+
+class DryWorld : public Communicator {
+ public:
+  // The world of `rank`. split() knows the groups of an Engine by their names. The grid outlives
+  // it.
+  DryWorld(const ProcessGrid& grid, int rank);
+
+  using Communicator::split;
+  std::unique_ptr<Communicator> split(int color, int key, std::string_view name) override;
+  void set_sum_order(SumOrder) override {}
+  void set_deadline(std::chrono::duration<double>) override {}
+
+ private:
+  // When an operation is found to have finished: at once, or once somebody waits for it.
+  enum class Done : std::uint8_t { at_once, when_waited_for };
+  DryWorld(const ProcessGrid& grid, int world_rank, int rank, int size, Done done);
+  Pending start(const OperationRequest&) override;
+
+  const ProcessGrid& grid_;
+  int world_rank_;
+  Done done_;
+};
+
+}  // namespace trireme
