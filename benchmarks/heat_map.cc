@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "src/base/check.h"
-#include "src/base/xml_text.h"
+#include "src/figures/xml_text.h"
 
 namespace trireme {
 namespace {

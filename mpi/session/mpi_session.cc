@@ -18,6 +18,7 @@
 #include "mpi/session/start_alarm.h"
 #include "mpi/session/world_factory.h"
 #include "src/base/log.h"
+#include "src/base/philox.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -168,7 +169,7 @@ std::unique_ptr<Communicator> MpiSession::make_world(Backend backend, const Tuni
     }
   };
   Watch own = watch();
-  own.group = ++worlds_;
+  own.group = mix64(++worlds_);  // unlike those of the control world and its groups
   return WorldFactory(*world_, warn_once, own).make(backend, tuning);
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "mpi/watch/flight_recorder.h"
+#include "src/base/digest.h"
 #include "src/base/file.h"
 
 namespace trireme {
@@ -42,6 +43,7 @@ std::string FlightRecorder::dump_text(const std::string& why) const {
   json groups = json::array();
   for (const auto& [serial, group] : groups_) {
     groups.push_back({{"group", serial},
+                      {"id", hex64(group->id)},
                       {"name", group->name},
                       {"ranks", compact_ranks(group->members)},
                       {"entered", group->entered.load()},

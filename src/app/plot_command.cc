@@ -11,7 +11,7 @@
 #include "src/app/command/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/base/line_plot.h"
+#include "src/figures/line_plot.h"
 #include "src/base/log.h"
 #include "src/train/run/run_directory.h"
 

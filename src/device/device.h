@@ -28,7 +28,7 @@ struct View {
   void* data = nullptr;
   std::int64_t count = 0;
   DType dtype = DType::f32;
-  Device device;
+  Device device = {};
 
   bool empty() const { return data == nullptr; }
   std::int64_t bytes() const { return count * size_of(dtype); }
@@ -42,7 +42,7 @@ struct ConstView {
   const void* data = nullptr;
   std::int64_t count = 0;
   DType dtype = DType::f32;
-  Device device;
+  Device device = {};
 
   ConstView() = default;
   ConstView(const void* at, std::int64_t n, DType type, Device where = {})

@@ -9,7 +9,7 @@
 
 #include "src/base/append_file.h"
 #include "src/base/error.h"
-#include "src/base/event_file.h"
+#include "src/figures/event_file.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
 #include "src/base/progress_bar.h"

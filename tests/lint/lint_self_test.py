@@ -78,6 +78,26 @@ class LintTest(unittest.TestCase):
             code, said = run("types_test.py", {**SOUND, "src/base/x.h": same, "io/y.h": other})
             self.assertEqual(code, 0, said)
 
+    def test_folders_that_include_each_other(self):
+        code, said = run("rooms_test.py", {
+            **SOUND, "src/app/site/x.h": '#pragma once\n#include "src/app/main.h"\n',
+            "src/app/y.cc": '#include "src/app/site/x.h"\n'})
+        self.assertEqual(code, 1, said)
+        self.assertIn("src/app and src/app/site include each other", said)
+
+    def test_links(self):
+        lists = {"src/base/CMakeLists.txt": "trireme_library(base fmt::fmt)\n",
+                 "src/device/CMakeLists.txt": "trireme_library(device trireme_base)\n"}
+        code, said = run("links_test.py", {**SOUND, **lists})
+        self.assertEqual(code, 0, said)
+        hidden = {"src/device/b.h": "#pragma once\n",
+                  "src/device/b.cc": '#include "src/device/b.h"\n#include "src/base/a.h"\n'}
+        for linked, expected in (("PRIVATE trireme_base", 0), ("trireme_base", 1), ("", 1),
+                                 ("fmt::fmt PRIVATE trireme_base", 0)):
+            lists["src/device/CMakeLists.txt"] = f"trireme_library(device {linked})\n"
+            code, said = run("links_test.py", {**SOUND, **lists, **hidden})
+            self.assertEqual(code, expected, linked + said)
+
     def test_paths(self):
         self.check("paths_test.py", "src/base/x.cc", '"/ho' + 'me/me/file"\n', "somebody's machine")
         self.check("paths_test.py", "docs/x.md", "-----BEGIN PRI" + "VATE KEY-----\n", "secret")

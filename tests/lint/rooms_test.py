@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Every include obeys the rooms of docs/architecture.md: nothing calls up, and the headers of a
-library that others shall not know stay in its room. A source includes its own header first, which
-proves that the header compiles alone (for headers without a source see CMakeLists.txt)."""
+library that others shall not know stay in its room. No two folders include each other, not even by
+way of others or within one room. A source includes its own header first, which proves that the
+header compiles alone (for headers without a source see CMakeLists.txt)."""
+import collections
+import posixpath
 import re
 
 import sources
@@ -18,13 +21,14 @@ RUN = PARALLEL + ["mpi/session", "src/parallel", "src/parallel/pipeline", "io/da
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
 SAVING = WATCHED + ["io/checkpoint/load", "src/train/memory"]
-TRAIN = SAVING + ["src/train/saving", "src/train/numerics", "src/train/watch", "io/h5", "slurm",
+TRAIN = SAVING + ["src/figures", "src/train/saving", "src/train/numerics", "src/train/watch", "io/h5", "slurm",
                    "slurm/job"]
 LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/journal",
           "slurm/agent"]
 SITE = ["slurm/render", "slurm/doctor", "slurm/health", "slurm/launch"] + LAUNCH
 ROOMS = {
     "src/base": [],
+    "src/figures": ["src/base"],
     "src/trace": ["src/base"],
     "src/device": ["src/base"],
     "src/kernels": DEVICE,
@@ -46,7 +50,7 @@ ROOMS = {
     "io/checkpoint/memory": CHECKPOINT + ["io/checkpoint"],
     "io/checkpoint/load": CHECKPOINT + ["io/checkpoint", "io/checkpoint/memory"],
     "src/parallel": PARALLEL,
-    "src/parallel/pipeline": DEVICE + ["src/trace", "src/tensor", "mpi"],
+    "src/parallel/pipeline": NN + ["src/figures", "src/trace", "mpi"],
     "slurm": ["src/base"],
     "slurm/job": ["src/base"],
     "slurm/render": ["src/base", "slurm/job"],
@@ -122,11 +126,39 @@ def problems_of(top, path, text):
             yield f"{path}:{number}: {room} may not include {target} (\"{name}\")"
 
 
+def folder_cycles(texts):
+    """texts: the text of each file, by path. Yields one problem for each pair of folders that
+    include each other, directly or not."""
+    into = collections.defaultdict(lambda: collections.defaultdict(str))
+    for path, text in texts.items():
+        folder = posixpath.dirname(str(path))
+        for line in text.splitlines():
+            found = INCLUDE.match(line)
+            if found and found[1] == '"' and posixpath.dirname(found[2]) != folder:
+                into[folder][posixpath.dirname(found[2])] = f'{path} includes "{found[2]}"'
+
+    def reached(start):
+        seen, left = set(), [start]
+        while left:
+            for folder in into.get(left.pop(), ()):
+                if folder not in seen:
+                    seen.add(folder)
+                    left.append(folder)
+        return seen
+
+    reach = {folder: reached(folder) for folder in into}
+    for folder, others in into.items():
+        for other, why in others.items():
+            if folder in reach.get(other, ()):
+                yield f"{folder} and {other} include each other: {why}"
+
+
 def main():
     top = sources.root()
     checked = sources.files(top, ".h", ".cc", ".cu", ".cuh")
-    problems = [p for path in checked
-                for p in problems_of(top, path, (top / path).read_text(encoding="utf-8"))]
+    texts = {path: (top / path).read_text(encoding="utf-8") for path in checked}
+    problems = [p for path, text in texts.items() for p in problems_of(top, path, text)]
+    problems += folder_cycles(texts)
     sources.finish("rooms", problems, len(checked))
 
 

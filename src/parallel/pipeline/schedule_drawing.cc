@@ -7,8 +7,8 @@
 
 #include <fmt/core.h>
 
-#include "src/base/line_plot.h"
-#include "src/base/xml_text.h"
+#include "src/figures/line_plot.h"
+#include "src/figures/xml_text.h"
 
 namespace trireme {
 namespace {

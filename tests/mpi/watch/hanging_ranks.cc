@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "mpi/session/backend.h"
 #include "mpi/session/mpi_session.h"
 
 namespace trireme {
@@ -24,6 +25,12 @@ void live(MpiSession& session, const std::string& how) {
   session.recorder().enter_phase("train");
   const auto group = world.split(0, 0, "dp");
   group->barrier().wait();
+  // A group of another world with operations of the same numbers, which is not to be taken for it.
+  const auto other_world = session.make_world(parse_backend("mpi"));
+  const auto other = other_world->split(0, 0, "other");
+  for (int i = 0; i < 2; ++i) {
+    other->barrier().wait();
+  }
   group->set_deadline(std::chrono::seconds(2));
   std::vector<float> data(70000);
   if (last && how == "absent") {

@@ -45,6 +45,8 @@ def check_dumps(how, folder, ranks, output):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             lines = [json.loads(line, parse_constant=refuse_constant) for line in file]
         expect(lines[0]["event"] == "flight_recorder", f"{how}: head of {name}", lines[0])
+        ids = [group["id"] for group in lines[0]["groups"]]
+        expect(len(set(ids)) == len(ids), f"{how}: groups of {name} have ids of their own", ids)
         expect(any(line["operation"] == "barrier" and line["state"] == "finished"
                    for line in lines[1:]), f"{how}: {name} has the barrier", lines)
 

@@ -1,4 +1,4 @@
-#include "src/base/event_file.h"
+#include "src/figures/event_file.h"
 
 #include <cmath>
 #include <sstream>
@@ -31,7 +31,7 @@ TEST(Crc32c, PublishedVectors) {
 // The golden bytes come from make_event_records.py.
 TEST(EventFile, RecordsAreThoseOfAnotherImplementation) {
   std::istringstream golden(
-      read_file(std::string(TRIREME_SOURCE_DIR) + "/tests/base/event_records.txt"));
+      read_file(std::string(TRIREME_SOURCE_DIR) + "/tests/figures/event_records.txt"));
   std::string umlauts;
   for (int i = 0; i < 70; ++i) {
     umlauts += "ä";

@@ -1,4 +1,4 @@
-#include "src/base/line_plot.h"
+#include "src/figures/line_plot.h"
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 """Writes event_records.txt, TensorBoard records from an independent implementation.
 
 The framing and the protobuf fields follow TensorFlow's record_writer and event.proto; no
-code is shared with src/base/event_file.cc. Each line is one record in hexadecimal.
+code is shared with src/figures/event_file.cc. Each line is one record in hexadecimal.
 """
 import pathlib
 import struct

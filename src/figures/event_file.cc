@@ -1,4 +1,4 @@
-#include "src/base/event_file.h"
+#include "src/figures/event_file.h"
 
 #include <array>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "src/base/xml_text.h"
+#include "src/figures/xml_text.h"
 
 #include <algorithm>
 
