@@ -70,7 +70,8 @@ Json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session) {
   const std::vector<PipelineStep> steps = make_schedule(schedule, shape, session.world().rank());
   const auto pp = session.make_world(parse_backend(options.backend));
   DeviceContext context(default_device(), 1, pp->memory());
-  const double transfer = measure_transfer(*pp, context.exchange(), activation.elements() * size_of(DType::f32));
+  const double transfer =
+      measure_transfer(*pp, context.exchange(), activation.elements() * size_of(DType::f32));
   SleepingStage stage(context.exchange(), shape, pp->rank(),
                       {options.forward_ms / options.chunks, options.input_ms / options.chunks,
                        options.weight_ms / options.chunks},

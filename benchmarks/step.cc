@@ -14,9 +14,9 @@
 #include "src/base/philox.h"
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"
-#include "src/train/ceiling.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/memory_report.h"
+#include "src/train/report/ceiling.h"
 #include "src/train/run/model_presets.h"
 
 namespace trireme {
@@ -93,10 +93,9 @@ class StepBench {
             make_layout(config_, session.world().size(), fewest_ranks_a_host(session.places()))),
         data_(session.make_world(parse_backend(options.backend))),
         world_(data_->split(0, data_->rank(), "control")),
-        context_(
-            default_device(),
-            compute_threads(options.threads > 0 ? options.threads : session.place().threads()),
-            data_->memory()),
+        context_(default_device(),
+                 compute_threads(options.threads > 0 ? options.threads : session.place().threads()),
+                 data_->memory()),
         expected_(plan_memory(config_, layout_, world_->rank(),
                               resident_bytes() - shared_resident_bytes())),
         engine_(config_, layout_, {*world_, *data_, session.recorder(), context_}),
@@ -116,10 +115,10 @@ class StepBench {
     progress.stage("warming up");
     for (int round = 0; round <= options_.rounds; ++round) {
       world_->barrier().wait();
-      const double ceiling = measure_product_rate(context_, context_.activations(),
-                                                  config_.compute_dtype(), kCeilingSize,
-                                                  kCeilingRounds)
-                                 .median;
+      const double ceiling =
+          measure_product_rate(context_, context_.activations(), config_.compute_dtype(),
+                               kCeilingSize, kCeilingRounds)
+              .median;
       world_->barrier().wait();
       one_round(round > 0 ? &timings : nullptr);
       progress.done();

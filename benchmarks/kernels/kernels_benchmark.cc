@@ -11,8 +11,8 @@
 #include <benchmark/benchmark.h>
 #include <omp.h>
 
-#include "src/device/pool.h"
 #include "src/compute/kernel_choice.h"
+#include "src/device/pool.h"
 
 namespace trireme {
 namespace {
@@ -88,9 +88,10 @@ void sums_of_squares(benchmark::State& state) {
   Bench b;
   const Buffer x = b.filled(kParameters, DType::f32);
   std::vector<double> sums(kParameters / kSumBlock + 1);
-  measure(state, kParameters * 4,
-          [&] { b.kernels.sums_of_squares(
-                b.stream, {sums.data(), std::ssize(sums), DType::f64}, x.view(DType::f32)); });
+  measure(state, kParameters * 4, [&] {
+    b.kernels.sums_of_squares(b.stream, {sums.data(), std::ssize(sums), DType::f64},
+                              x.view(DType::f32));
+  });
 }
 
 void add(benchmark::State& state) {

@@ -16,7 +16,7 @@
 #include "src/base/units.h"
 #include "src/train/engine/evaluate.h"
 #include "src/train/load_model.h"
-#include "src/train/open_dataset.h"
+#include "src/train/start/open_dataset.h"
 
 namespace trireme {
 namespace {
@@ -87,9 +87,7 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
                                         options.ema ? Weights::average : Weights::latest);
   const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world());
   check_tokenizer(options, loaded, dataset);
-  Run run{.context = device,
-          .parameters = *loaded.parameters,
-          .dropout = {}};
+  Run run{.context = device, .parameters = *loaded.parameters, .dropout = {}};
   context.status.phase = "evaluate";
   const EvaluationPlan plan{options.sequence > 0 ? options.sequence : loaded.sequence,
                             options.micro_batch, options.samples};

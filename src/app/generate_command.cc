@@ -208,9 +208,7 @@ void generate(const GenerateOptions& options, AppContext& context) {
   for (const std::string& prompt : prompts) {
     tokenizer->encode(prompt, ids);  // so that a bad prompt is refused before any text is printed
   }
-  Run run{.context = device,
-          .parameters = *loaded.parameters,
-          .dropout = {}};
+  Run run{.context = device, .parameters = *loaded.parameters, .dropout = {}};
   context.status.phase = "generate";
   Generator generator(loaded, run);
   Sampling sampling(options, *tokenizer, generator, loaded.config.vocab);

@@ -11,8 +11,8 @@
 #include "src/app/command/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/figures/line_plot.h"
 #include "src/base/log.h"
+#include "src/figures/line_plot.h"
 #include "src/train/run/run_directory.h"
 
 namespace trireme {

@@ -20,11 +20,11 @@
 #include "src/base/file.h"
 #include "src/base/stack_dump.h"
 #include "src/base/units.h"
-#include "src/train/connect.h"
 #include "src/train/job_end.h"
 #include "src/train/logged_replay.h"
-#include "src/train/space_forecast.h"
-#include "src/train/startup.h"
+#include "src/train/start/connect.h"
+#include "src/train/start/space_forecast.h"
+#include "src/train/start/startup.h"
 #include "src/train/training.h"
 
 namespace trireme {

@@ -27,10 +27,10 @@ double stretched(double frequency, const RopeScaling& s) {
 Tensor rope_frequencies(const ModelConfig& config, DeviceContext& context) {
   Tensor frequencies(context.state(), {config.head_dim / 2}, DType::f32);
   context.write<float>(frequencies.view(), [&](float* f) {
-  for (std::int64_t j = 0; j < config.head_dim / 2; ++j) {
-    const double power = -2.0 * static_cast<double>(j) / static_cast<double>(config.head_dim);
-    f[j] = static_cast<float>(stretched(std::pow(config.rope_theta, power), config.rope_scaling));
-  }
+    for (std::int64_t j = 0; j < config.head_dim / 2; ++j) {
+      const double power = -2.0 * static_cast<double>(j) / static_cast<double>(config.head_dim);
+      f[j] = static_cast<float>(stretched(std::pow(config.rope_theta, power), config.rope_scaling));
+    }
   });
   return frequencies;
 }
@@ -135,7 +135,7 @@ Attention::Output Attention::attend(const Span& span, DType dtype, bool for_back
     output.lse = Tensor(run.pool(), {span.batch, shape_.heads, span.time}, DType::f32);
   }
   run.kernels().attention_forward(run.stream(),
-                                arguments(span, output.heads.view(), output.lse.view(), run));
+                                  arguments(span, output.heads.view(), output.lse.view(), run));
   return output;
 }
 

@@ -4,8 +4,8 @@
 
 namespace trireme {
 
-KeyValueCache::KeyValueCache(DeviceContext& context, const ModelConfig& config, std::int64_t capacity,
-                             DType compute)
+KeyValueCache::KeyValueCache(DeviceContext& context, const ModelConfig& config,
+                             std::int64_t capacity, DType compute)
     : capacity_(capacity) {
   if (capacity < 1 || capacity > config.context) {
     throw ConfigError(

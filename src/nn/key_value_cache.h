@@ -15,7 +15,8 @@ namespace trireme {
 class KeyValueCache {
  public:
   // Room for `capacity` tokens (at most config.context).
-  KeyValueCache(DeviceContext& context, const ModelConfig& config, std::int64_t capacity, DType compute);
+  KeyValueCache(DeviceContext& context, const ModelConfig& config, std::int64_t capacity,
+                DType compute);
 
   std::int64_t capacity() const { return capacity_; }
   // Tokens held.

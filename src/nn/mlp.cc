@@ -79,8 +79,8 @@ BranchGradient SwigluMlp::backward(const Tensor& dy, const GatheredRows& x, Save
 
   const Tensor dgate = like(dy, gate_.out, run);
   const Tensor dup = like(dy, up_.out, run);
-  run.kernels().swiglu_backward(run.stream(), dgate.view(), dup.view(), dproduct.view(), gate.view(),
-                              up.view());
+  run.kernels().swiglu_backward(run.stream(), dgate.view(), dup.view(), dproduct.view(),
+                                gate.view(), up.view());
   BranchGradient result;
   const bool in_place = run.alone() && !run.puts_off_weights();
   if (!in_place) {

@@ -207,7 +207,8 @@ Tensor Model::decode(const ConstView& ids, KeyValueCache& cache, Run& run) const
   decoding.cache = &cache;
   const DeviceTokens tokens(run.context, {1, ids.count, ids, {}}, config_.vocab);
   Saved nothing = Saved::nothing();
-  Tensor logits = parts_.head->last_logits(stream_of(tokens.micro_batch(), {}, nothing, decoding), decoding);
+  Tensor logits =
+      parts_.head->last_logits(stream_of(tokens.micro_batch(), {}, nothing, decoding), decoding);
   cache.advance(ids.count);
   return logits;
 }

@@ -39,7 +39,7 @@ class Model {
   // to run.loss. Overwrites every gradient of the slice. Returns the gradient for the slice before;
   // at the first slice, if its embedding is tied, that for add_tied_gradient; else nothing.
   Tensor backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale, Saved& saved,
-                    Run& run) const;
+                  Run& run) const;
   // Whether embedding and head are one matrix on two slices, of which this is one.
   bool is_tied_first() const { return parts_.embedding_is_copy; }
   bool is_tied_last() const { return parts_.tied_gradient.has_value(); }
@@ -63,7 +63,7 @@ class Model {
 
  private:
   Tensor head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
-                             Run& run) const;
+                       Run& run) const;
   Residual stream_of(const MicroBatch& micro_batch, Tensor input, Saved& saved, Run& run) const;
   void check_context(const MicroBatch& micro_batch) const;
 

@@ -37,7 +37,8 @@ NormForward Norm::arguments(const ConstView& x, const View& y, const Run& run) c
 namespace {
 
 void normalize(const NormForward& norm, bool layer_norm, Run& run) {
-  (layer_norm ? run.kernels().layer_norm_forward : run.kernels().rms_norm_forward)(run.stream(), norm);
+  (layer_norm ? run.kernels().layer_norm_forward : run.kernels().rms_norm_forward)(run.stream(),
+                                                                                   norm);
 }
 
 }  // namespace
@@ -116,7 +117,8 @@ Tensor Norm::backward(const Tensor& dy, const Tensor& dresidual, const Kept& kep
     norm.dbias = dbias.view();
   }
   norm.dx = dx.view();
-  (layer_norm ? run.kernels().layer_norm_backward : run.kernels().rms_norm_backward)(run.stream(), norm);
+  (layer_norm ? run.kernels().layer_norm_backward : run.kernels().rms_norm_backward)(run.stream(),
+                                                                                     norm);
   TensorGroup::Exchange sums = dweight.empty() ? start_sums(run) : 0;
   run.weight_gradient([this, dweight, dbias, sums](Run& then) mutable {
     if (!dbias.empty()) {

@@ -16,8 +16,8 @@ struct SamplingOptions {
   void validate() const;
 };
 
-// logits: [V]; position: that of the token to be drawn within its sequence. Equal logits are ordered
-// by id. Throws DataError if no logit is a number.
+// logits: [V]; position: that of the token to be drawn within its sequence. Equal logits are
+// ordered by id. Throws DataError if no logit is a number.
 std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options,
                           std::int64_t position);
 

@@ -272,8 +272,9 @@ void Optimizer::average(int range, const OptimizerUpdate& update) const {
     const auto t = static_cast<double>(update.step);
     const double decay = std::min(static_cast<double>(options_.ema), (1 + t) / (10 + t));
     DeviceContext& context = masters_.store().context();
-    context.kernels().moving_average(context.stream(), {state(options_.states() - 1, range), masters_.values(range),
-                                    static_cast<float>(decay)});
+    context.kernels().moving_average(
+        context.stream(),
+        {state(options_.states() - 1, range), masters_.values(range), static_cast<float>(decay)});
   }
 }
 

@@ -33,8 +33,9 @@ GradientMemory::GradientMemory(const ZeroLayout& layout, const ZeroTools& tools)
 }
 
 Buffer GradientMemory::take_whole(int bucket) {
-  Buffer buffer = counted(tools_.context.exchange_state().allocate(layout_.padded(bucket) * size_of(DType::f32)),
-                          Kind::whole);
+  Buffer buffer = counted(
+      tools_.context.exchange_state().allocate(layout_.padded(bucket) * size_of(DType::f32)),
+      Kind::whole);
   const View whole = buffer.view(DType::f32);
   for (const IndexRange& gap : gaps_[static_cast<std::size_t>(bucket)]) {
     tools_.context.kernels().fill(tools_.context.stream(), whole.slice(gap.first, gap.count), 0);
@@ -43,7 +44,8 @@ Buffer GradientMemory::take_whole(int bucket) {
 }
 
 Buffer GradientMemory::take_block(int bucket) {
-  return counted(tools_.context.state().allocate(layout_.block(bucket) * size_of(DType::f32)), Kind::block);
+  return counted(tools_.context.state().allocate(layout_.block(bucket) * size_of(DType::f32)),
+                 Kind::block);
 }
 
 Buffer GradientMemory::counted(Buffer buffer, Kind kind) {

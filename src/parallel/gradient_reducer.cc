@@ -112,7 +112,8 @@ void GradientReducer::merge_top(std::vector<Buffer>& stack, Kind kind, int merge
     std::array<ConstView, kMaxAddends> addends;
     std::transform(sum + 1, stack.end(), addends.begin(),
                    [](Buffer& buffer) { return buffer.view(DType::f32); });
-    tools_.context.kernels().add_chain(tools_.context.stream(), sum->view(DType::f32), addends.data(), n);
+    tools_.context.kernels().add_chain(tools_.context.stream(), sum->view(DType::f32),
+                                       addends.data(), n);
     std::for_each(sum + 1, stack.end(), [&](Buffer& buffer) { memory_.give_back(buffer, kind); });
     stack.erase(sum + 1, stack.end());
     merges -= n;
@@ -130,9 +131,10 @@ void GradientReducer::start_reduction(int bucket) {
   Reduction reduction{bucket, std::move(sum.local.back()), {}};
   sum.local.pop_back();
   const View whole = reduction.buffer.view(DType::f32);
-  reduction.pending = layout_.level() == 0
-                          ? tools_.dp.all_reduce(whole, ReduceOp::sum, &tools_.context.stream())
-                          : tools_.dp.reduce_scatter(whole, ReduceOp::sum, &tools_.context.stream());
+  reduction.pending =
+      layout_.level() == 0
+          ? tools_.dp.all_reduce(whole, ReduceOp::sum, &tools_.context.stream())
+          : tools_.dp.reduce_scatter(whole, ReduceOp::sum, &tools_.context.stream());
   in_flight_.push_back(std::move(reduction));
 }
 
@@ -161,7 +163,8 @@ void GradientReducer::add_round(int bucket, Buffer& whole) {
   int merges_left = merges(sum.rounds++, rounds_.rounds);
   if (merges_left == 0) {
     sum.reduced.push_back(memory_.take_block(bucket));
-    tools_.context.kernels().cast(tools_.context.stream(), sum.reduced.back().view(DType::f32), own);
+    tools_.context.kernels().cast(tools_.context.stream(), sum.reduced.back().view(DType::f32),
+                                  own);
   } else {
     tools_.context.kernels().add(tools_.context.stream(), sum.reduced.back().view(DType::f32), own);
   }

@@ -26,7 +26,7 @@ inline constexpr std::int64_t kDefaultBucketBytes = std::int64_t{25} << 20;
 
 // What data parallelism works with; all outlive it.
 struct ZeroTools {
-  Communicator& dp;  // the ranks that share the global batch
+  Communicator& dp;          // the ranks that share the global batch
   DeviceContext& context;    // its exchange memory is that of `dp`, for speed
   SpanLog* spans = nullptr;  // where waiting for `dp` is noted; null: nowhere
 };

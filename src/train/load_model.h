@@ -10,7 +10,7 @@
 #include "src/nn/model.h"
 #include "src/nn/parameter.h"
 #include "src/train/engine/training_state.h"
-#include "src/train/tokenizer_identity.h"
+#include "src/train/start/tokenizer_identity.h"
 
 namespace trireme {
 

@@ -16,10 +16,10 @@
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"
 #include "src/train/numerics/self_check.h"
-#include "src/train/open_dataset.h"
 #include "src/train/run/fingerprint.h"
-#include "src/train/startup.h"
-#include "src/train/tokenizer_identity.h"
+#include "src/train/start/open_dataset.h"
+#include "src/train/start/startup.h"
+#include "src/train/start/tokenizer_identity.h"
 
 namespace trireme {
 namespace {
@@ -97,9 +97,9 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       memory(config, make_layout(config, world.size(), ranks_a_host(host.places)), host.places,
              world),
       trace(make_trace()),
-      engine(config, make_layout(config, world.size(), ranks_a_host(host.places)),
-             {world, host.data, host.recorder, context,
-              trace == nullptr ? nullptr : trace->spans()}),
+      engine(
+          config, make_layout(config, world.size(), ranks_a_host(host.places)),
+          {world, host.data, host.recorder, context, trace == nullptr ? nullptr : trace->spans()}),
       stragglers(world, engine.layout().grid.pp_rank(world.rank()), config.train.straggler_every) {
   host.recorder.set_dump_folder(config.run_dir / "logs");
   enter("start", config.deadline.start);

@@ -8,9 +8,9 @@
 
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/memory_report.h"
-#include "src/train/metrics.h"
+#include "src/train/report/metrics.h"
+#include "src/train/report/running_ceiling.h"
 #include "src/train/run/layout.h"
-#include "src/train/running_ceiling.h"
 #include "src/train/saving/training_checkpoints.h"
 #include "src/train/training.h"
 #include "src/train/watch/step_trace.h"

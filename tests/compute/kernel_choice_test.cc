@@ -1,11 +1,12 @@
 // Tests how the environment, the device and the processor determine the kernel table.
+#include "src/compute/kernel_choice.h"
+
 #include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "src/kernels/cpu/product.h"
-#include "src/compute/kernel_choice.h"
 #include "tests/support/message_of.h"
 
 namespace trireme {

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Each library of ours links exactly the libraries whose headers it includes: PUBLIC those that its
-own headers include, PRIVATE those that only its sources include. With --write, corrects the lists."""
+"""Each library of ours links exactly the libraries whose headers it includes: PUBLIC those that
+its own headers include, PRIVATE those that only its sources include. With --write, corrects the
+lists."""
 import os
 import re
 import sys

@@ -21,8 +21,8 @@ RUN = PARALLEL + ["mpi/session", "src/parallel", "src/parallel/pipeline", "io/da
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
 SAVING = WATCHED + ["io/checkpoint/load", "src/train/memory"]
-TRAIN = SAVING + ["src/figures", "src/train/saving", "src/train/numerics", "src/train/watch", "io/h5", "slurm",
-                   "slurm/job"]
+TRAIN = SAVING + ["src/figures", "src/train/start", "src/train/report", "src/train/saving",
+                   "src/train/numerics", "src/train/watch", "io/h5", "slurm", "slurm/job"]
 LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/journal",
           "slurm/agent"]
 SITE = ["slurm/render", "slurm/doctor", "slurm/health", "slurm/launch"] + LAUNCH
@@ -63,6 +63,8 @@ ROOMS = {
     "slurm/agent": ["src/base", "slurm/process", "slurm/wire", "slurm/policy"],
     "slurm/launch": ["src/base"] + LAUNCH,
     "src/train/run": RUN,
+    "src/train/start": RUN + ["src/train/run", "io/checkpoint"],
+    "src/train/report": RUN + ["src/figures", "src/train/run"],
     "src/train/numerics": NN + ["src/nn", "src/train/run"],
     "src/train/engine": ENGINE,
     "src/train/memory": WATCHED,

@@ -104,8 +104,7 @@ class Meeting {
       EXPECT_EQ(std::count(data_.begin(), data_.end(), 1 + own_), size)
           << "data was touched: " << text;
     }
-    group_->recv({&own_, 1, DType::i32}, (group_->rank() + 1) % group_->size(), 9)
-        .abandon();
+    group_->recv({&own_, 1, DType::i32}, (group_->rank() + 1) % group_->size(), 9).abandon();
     return text;
   }
 

@@ -224,8 +224,7 @@ TEST_P(OptimizerTest, GradientNormIsThatOfAllParameters) {
   for (const float g : contents(tiny.gradients.view())) {
     squares += std::pow(g, 2);
   }
-  EXPECT_NEAR(gradient_norm(tiny.store, tiny.gradients.view()),
-              std::sqrt(squares), 1e-9);
+  EXPECT_NEAR(gradient_norm(tiny.store, tiny.gradients.view()), std::sqrt(squares), 1e-9);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, OptimizerTest, testing::ValuesIn(kernel_tables()),

@@ -41,7 +41,8 @@ void run_rank(Communicator& comm, const Plan& plan, std::vector<float>& all) {
 std::vector<float> run_world(int ranks, const Plan& plan) {
   ThreadWorld world(ranks);
   DeviceContext context(default_device(), 1);
-  const auto elements = static_cast<std::size_t>(declare_parameters(context, kSizes)->flat_elements());
+  const auto elements =
+      static_cast<std::size_t>(declare_parameters(context, kSizes)->flat_elements());
   std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks),
                                           std::vector<float>(elements, 0.0F));
   world.run([&](Communicator& comm) {

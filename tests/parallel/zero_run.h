@@ -44,8 +44,8 @@ struct ZeroChunk {
     bool trained = true;
     bool primary = true;
   };
-  ZeroChunk(DeviceContext& context, DType compute, const std::string& name, const std::vector<Entry>& entries,
-            std::vector<ParameterId> begins)
+  ZeroChunk(DeviceContext& context, DType compute, const std::string& name,
+            const std::vector<Entry>& entries, std::vector<ParameterId> begins)
       : store(context, compute), layers(std::move(begins)) {
     for (const Entry& entry : entries) {
       Parameter parameter;
@@ -235,8 +235,7 @@ class ZeroRun {
         bits[3 * n + at + static_cast<std::size_t>(i)] += 1;
       }
     }
-    dp_.all_reduce({bits.data(), static_cast<std::int64_t>(bits.size()), DType::i32},
-                   ReduceOp::sum)
+    dp_.all_reduce({bits.data(), static_cast<std::int64_t>(bits.size()), DType::i32}, ReduceOp::sum)
         .wait();
     for (const Parameter& parameter : store.all()) {
       const std::int32_t expected = parameter.trained && parameter.place.primary ? 1 : 0;

@@ -171,8 +171,7 @@ TEST(ZeroState, AloneThereIsNothingToShare) {
   SelfCommunicator alone;
   DeviceContext context(default_device(), 1);
   const auto store = declare_parameters(context, {5000});
-  ZeroState state(*store, {alone, context},
-                  {.level = 3, .borders = {}, .optimizer = {}});
+  ZeroState state(*store, {alone, context}, {.level = 3, .borders = {}, .optimizer = {}});
   EXPECT_EQ(state.layout().level(), 0);
   EXPECT_EQ(store->compute(0).count, 5000);
 }

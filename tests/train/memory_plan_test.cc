@@ -93,7 +93,8 @@ StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConf
   // The account covers what the pools keep; they round sizes up by at most an eighth.
   const std::int64_t accounted =
       taken.computes + taken.masters + taken.states + taken.gradients + taken.gathered;
-  EXPECT_GE(accounted + accounted / 8 + 4096, context.state().reserved_bytes() + context.exchange_state().reserved_bytes());
+  EXPECT_GE(accounted + accounted / 8 + 4096,
+            context.state().reserved_bytes() + context.exchange_state().reserved_bytes());
   return taken;
 }
 

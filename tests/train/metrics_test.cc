@@ -1,4 +1,4 @@
-#include "src/train/metrics.h"
+#include "src/train/report/metrics.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "src/train/progress_lines.h"
+#include "src/train/report/progress_lines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

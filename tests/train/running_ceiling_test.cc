@@ -1,4 +1,4 @@
-#include "src/train/running_ceiling.h"
+#include "src/train/report/running_ceiling.h"
 
 #include <gtest/gtest.h>
 

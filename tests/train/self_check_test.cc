@@ -189,9 +189,8 @@ TEST(SelfCheck, NamesTheKernelOfAnOptionThatErrs) {
     kernels.*entry = wrong;
     DeviceContext context(kernels, 2);
     const KernelShapes plain = gpt2(DType::f32);
-    EXPECT_THAT(
-        message_of<DeviceError>([&] { check_kernels(context, with_options(plain)); }),
-        HasSubstr(name));
+    EXPECT_THAT(message_of<DeviceError>([&] { check_kernels(context, with_options(plain)); }),
+                HasSubstr(name));
     EXPECT_NO_THROW(check_kernels(context, plain)) << name;
   };
   expect_found(&Kernels::sgd, wrong_sgd, "sgd (momentum)");

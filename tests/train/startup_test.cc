@@ -1,4 +1,4 @@
-#include "src/train/startup.h"
+#include "src/train/start/startup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -25,8 +25,8 @@ class DigestStream {
       const std::int64_t room = (kBatchBytes - used_) / size;
       const std::int64_t count = std::min(room, tensor.shape.elements() - first);
       std::byte* at = buffer_.data() + used_;
-      blocks_.push_back({tensor.name, tensor.shape, Extent::flat(first, count),
-                         View{at, count, tensor.dtype}});
+      blocks_.push_back(
+          {tensor.name, tensor.shape, Extent::flat(first, count), View{at, count, tensor.dtype}});
       titles_.push_back(std::move(title));
       title.clear();
       used_ += round_up(count * size, 8);

@@ -15,7 +15,7 @@
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
-#include "src/train/startup.h"
+#include "src/train/start/startup.h"
 
 namespace trireme {
 namespace {

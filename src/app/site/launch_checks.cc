@@ -19,7 +19,7 @@
 #include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
 #include "src/train/numerics/self_check.h"
-#include "src/train/space_forecast.h"
+#include "src/train/start/space_forecast.h"
 #include "src/train/watch/shared_clock.h"
 
 namespace trireme {

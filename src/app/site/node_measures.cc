@@ -10,7 +10,7 @@
 #include "src/base/log.h"
 #include "src/compute/kernel_choice.h"
 #include "src/kernels/compute_threads.h"
-#include "src/train/ceiling.h"
+#include "src/train/report/ceiling.h"
 
 namespace trireme {
 namespace {
@@ -23,8 +23,7 @@ constexpr std::chrono::seconds kDiskLimit{8};
 
 // Returns the rates in GFLOP/s of all cores together.
 std::vector<double> product_rates(DType dtype) {
-  DeviceContext context(default_device(),
-                        measure_compute_threads(current_binding().cores).threads);
+  DeviceContext context(default_device(), measure_compute_threads(current_binding().cores).threads);
   std::vector<double> rates;
   for (int sample = 0; sample < kSamples; ++sample) {
     rates.push_back(

@@ -73,8 +73,8 @@ class PipelineRunner::Run {
       if (from && from->peer != stage_) {
         Tensor tensor(runner_.tools_.context.exchange(), runner_.activation_, runner_.dtype_);
         receives_.push_back({tensor, Pending()});
-        receives_.back().pending =
-            runner_.tools_.pp.recv(tensor.view(), from->peer, tag(*from), &runner_.tools_.context.stream());
+        receives_.back().pending = runner_.tools_.pp.recv(tensor.view(), from->peer, tag(*from),
+                                                          &runner_.tools_.context.stream());
       }
     }
   }
@@ -134,8 +134,8 @@ class PipelineRunner::Run {
     Transfer& send = sends_.back();
     const SpanTimer span(runner_.tools_.spans, SpanKind::send, name_of(to->message.kind),
                          detail_of(*to));
-    send.pending =
-        runner_.tools_.pp.send(send.tensor.view(), to->peer, tag(*to), &runner_.tools_.context.stream());
+    send.pending = runner_.tools_.pp.send(send.tensor.view(), to->peer, tag(*to),
+                                          &runner_.tools_.context.stream());
   }
 
   // Lets go of what has left, and throws for what could not.

@@ -12,8 +12,7 @@ void device_fault(std::string_view site, const View& numbers, DeviceContext& con
   }
   std::vector<float> copy = context.read<float>(numbers);
   fault(site, copy.data(), numbers.bytes());
-  context.write<float>(numbers,
-                       [&](float* to) { std::copy(copy.begin(), copy.end(), to); });
+  context.write<float>(numbers, [&](float* to) { std::copy(copy.begin(), copy.end(), to); });
 }
 
 }  // namespace trireme

@@ -58,9 +58,9 @@ LossesOf losses_of(const Model& model, Run& run) {
       [&model, &run](const TokenSource& tokens, std::int64_t, std::int64_t count, double* losses) {
         for (std::int64_t m = 0; m < count; ++m) {
           const LoadedMicroBatch loaded = tokens();
-          const DeviceTokens on_device(
-              run.context, {loaded.batch, loaded.time, loaded.ids, loaded.targets},
-              model.config().vocab, loaded.lease);
+          const DeviceTokens on_device(run.context,
+                                       {loaded.batch, loaded.time, loaded.ids, loaded.targets},
+                                       model.config().vocab, loaded.lease);
           losses[m] = model.evaluate(on_device.micro_batch(), run);
         }
       };

@@ -261,8 +261,8 @@ void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64
   Work work(parts_, reads_tokens() ? &tokens : nullptr, batch, count);
   PipelineShape shape = parts_.layout.shape;
   shape.micro_batches = count;
-  PipelineRunner runner({parts_.pp, parts_.context, parts_.spans}, shape,
-                        activation_shape(batch), parts_.config.compute_dtype());
+  PipelineRunner runner({parts_.pp, parts_.context, parts_.spans}, shape, activation_shape(batch),
+                        parts_.config.compute_dtype());
   const std::vector<PipelineStep> steps = make_forward_schedule(shape);
   runner.run(steps, work);
   const std::vector<double> found = work.losses();

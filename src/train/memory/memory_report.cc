@@ -11,8 +11,8 @@
 #include "mpi/agreement.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/available_memory.h"
-#include "src/train/memory/step_memory.h"
 #include "src/train/memory/memory_advice.h"
+#include "src/train/memory/step_memory.h"
 
 namespace trireme {
 

@@ -27,9 +27,9 @@ std::int64_t elements_at_home(const ParameterStore& store, const ZeroLayout& lay
   return elements;
 }
 
-// Returns the first batch of the ramp's stage that needs most memory for gradients, among the stages
-// that keep them whole, or among the others: the largest of equals. The first full batch if there
-// is none.
+// Returns the first batch of the ramp's stage that needs most memory for gradients, among the
+// stages that keep them whole, or among the others: the largest of equals. The first full batch if
+// there is none.
 std::int64_t batch_of_most_gradients(const Engine& engine, bool whole) {
   const BatchSchedule batches = engine.config().batches();
   std::int64_t found = batches.stages() - 1;
@@ -41,11 +41,9 @@ std::int64_t batch_of_most_gradients(const Engine& engine, bool whole) {
     for (const auto& chunk : engine.chunks()) {
       const ZeroLayout& zero = chunk->state.layout();
       const Reproducibility how = engine.layout().reproducibility;
-      const GradientRounds rounds =
-          gradient_rounds(micro_batches, zero.ranks(), zero.level(), how);
-      bytes += keeps_whole(rounds, zero.level()) == whole
-                   ? gradient_bytes(zero, micro_batches, how)
-                   : 0;
+      const GradientRounds rounds = gradient_rounds(micro_batches, zero.ranks(), zero.level(), how);
+      bytes +=
+          keeps_whole(rounds, zero.level()) == whole ? gradient_bytes(zero, micro_batches, how) : 0;
     }
     if (bytes > most) {
       most = bytes;

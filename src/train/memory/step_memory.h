@@ -1,6 +1,6 @@
-// How much memory one rank's training step takes: counted by an engine that has run, or predicted by
-// an engine that runs a step on a counting device, where memory has sizes but no bytes and kernels
-// do nothing (src/device/device.h).
+// How much memory one rank's training step takes: counted by an engine that has run, or predicted
+// by an engine that runs a step on a counting device, where memory has sizes but no bytes and
+// kernels do nothing (src/device/device.h).
 #pragma once
 
 #include "src/train/engine/engine.h"

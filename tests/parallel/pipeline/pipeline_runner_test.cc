@@ -141,8 +141,8 @@ TEST(PipelineRunner, NoticesTensorsThatDoNotFit) {
   DeviceContext context(default_device(), 1);
   PipelineRunner runner({self, context}, shape, kSmall, DType::f32);
   const auto steps = make_schedule(PipelineSchedule::interleaved, shape, 0);
-  for (const Tensor& wrong :
-       {Tensor(), Tensor(context.exchange(), Shape{2, 3, 4}, DType::f32), Tensor(context.exchange(), kSmall, DType::bf16)}) {
+  for (const Tensor& wrong : {Tensor(), Tensor(context.exchange(), Shape{2, 3, 4}, DType::f32),
+                              Tensor(context.exchange(), kSmall, DType::bf16)}) {
     WrongStage stage(context.exchange(), shape, wrong);
     EXPECT_THROW(runner.run(steps, stage), InternalError);
   }

@@ -52,9 +52,8 @@ std::vector<std::string> compare(const Choice& choice, const Flip& flip,
   std::vector<std::string> told(static_cast<std::size_t>(choice.ranks()));
   world.run([&](Communicator& comm) {
     DeviceContext context(default_device(), 1, comm.memory());
-    Engine engine(
-        config, make_layout(config, comm.size(), comm.size()),
-        {comm, comm, world.recorder(comm.rank()), context});
+    Engine engine(config, make_layout(config, comm.size(), comm.size()),
+                  {comm, comm, world.recorder(comm.rank()), context});
     engine.set_deadline(std::chrono::seconds(60));
     engine.initialize(1);
     HashedTokens tokens(engine);

@@ -1,4 +1,4 @@
-#include "src/train/metrics.h"
+#include "src/train/report/metrics.h"
 
 #include <chrono>
 #include <cmath>
@@ -9,14 +9,14 @@
 
 #include "src/base/append_file.h"
 #include "src/base/error.h"
-#include "src/figures/event_file.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
 #include "src/base/progress_bar.h"
 #include "src/base/stopwatch.h"
 #include "src/base/terminal.h"
 #include "src/base/units.h"
-#include "src/train/progress_lines.h"
+#include "src/figures/event_file.h"
+#include "src/train/report/progress_lines.h"
 
 namespace trireme {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/connect.h"
+#include "src/train/start/connect.h"
 
 #include "mpi/agreement.h"
 #include "src/base/file.h"

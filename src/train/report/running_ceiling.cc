@@ -1,4 +1,4 @@
-#include "src/train/running_ceiling.h"
+#include "src/train/report/running_ceiling.h"
 
 #include <algorithm>
 
@@ -34,8 +34,7 @@ void RunningCeiling::sample(int rounds) {
   const Stopwatch watch;
   Pool passing(context_.device());  // its memory goes back to the system
   own_ = std::max(
-      own_,
-      measure_product_rate(context_, passing, dtype_, kSize, rounds, kFirstSeconds).best);
+      own_, measure_product_rate(context_, passing, dtype_, kSize, rounds, kFirstSeconds).best);
   sample_seconds_ = watch.seconds();
   since_ = Stopwatch();
 }

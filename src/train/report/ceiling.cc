@@ -1,4 +1,4 @@
-#include "src/train/ceiling.h"
+#include "src/train/report/ceiling.h"
 
 #include <algorithm>
 #include <vector>
@@ -13,8 +13,8 @@ constexpr int kLeastRounds = 3;
 
 }  // namespace
 
-ProductRate measure_product_rate(DeviceContext& context, Pool& pool, DType dtype,
-                                 std::int64_t size, int rounds, double enough) {
+ProductRate measure_product_rate(DeviceContext& context, Pool& pool, DType dtype, std::int64_t size,
+                                 int rounds, double enough) {
   const Kernels& kernels = context.kernels();
   Stream& stream = context.stream();
   const Tensor a(pool, {size, size}, dtype);

@@ -1,4 +1,4 @@
-#include "src/train/tokenizer_identity.h"
+#include "src/train/start/tokenizer_identity.h"
 
 #include <charconv>
 

@@ -6,7 +6,7 @@
 
 #include "mpi/communicator.h"
 #include "src/base/stopwatch.h"
-#include "src/train/ceiling.h"
+#include "src/train/report/ceiling.h"
 
 namespace trireme {
 

@@ -1,4 +1,4 @@
-#include "src/train/space_forecast.h"
+#include "src/train/start/space_forecast.h"
 
 #include <algorithm>
 #include <numeric>

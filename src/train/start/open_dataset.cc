@@ -1,10 +1,10 @@
-#include "src/train/open_dataset.h"
+#include "src/train/start/open_dataset.h"
 
 #include <algorithm>
 
 #include "mpi/agreement.h"
 #include "src/base/fault.h"
-#include "src/train/tokenizer_identity.h"
+#include "src/train/start/tokenizer_identity.h"
 
 namespace trireme {
 namespace {

@@ -15,8 +15,8 @@ struct ProductRate {
 
 // Times `rounds` calls after one that warms up, or three or more that together take `enough`
 // seconds. pool: memory of the context's device.
-ProductRate measure_product_rate(DeviceContext& context, Pool& pool, DType dtype,
-                                 std::int64_t size, int rounds,
+ProductRate measure_product_rate(DeviceContext& context, Pool& pool, DType dtype, std::int64_t size,
+                                 int rounds,
                                  double enough = std::numeric_limits<double>::infinity());
 
 }  // namespace trireme
