@@ -8,6 +8,8 @@
 namespace trireme {
 namespace {
 
+// Llama 3's stretching of one rotary frequency: long wavelengths are divided by s.factor, short
+// ones stay, and those between are interpolated.
 double stretched(double frequency, const RopeScaling& s) {
   const double wavelength = 2 * std::numbers::pi / frequency;
   const double original = static_cast<double>(s.original_context);
@@ -37,14 +39,14 @@ Tensor rope_frequencies(const ModelConfig& config, DeviceContext& context) {
 
 struct Attention::Span {
   std::int64_t batch = 0;
-  std::int64_t time = 0;      // tokens of this pass
-  std::int64_t first = 0;     // position of the first of them: kv_time = first + time
+  std::int64_t time = 0;      // tokens in this pass
+  std::int64_t first = 0;     // position of the first of these tokens; kv_time = first + time
   std::int64_t capacity = 0;  // rows from one batch member to the next
   View all;                   // T [B, capacity, width]
-  View fresh;                 // the rows of this pass
+  View fresh;  // the rows of this pass: those of all batch members, or of a cache the new ones
 };
 
-// What attention makes of queries, keys and values.
+// The results of the attention kernel.
 struct Attention::Output {
   Tensor heads;  // T [B,T,H D]
   Tensor lse;    // f32 [B,H,T], or empty
@@ -75,7 +77,7 @@ Attention::Span Attention::cached_span(const Tensor& x, const Run& run) const {
           all.slice(cache.length() * shape_.width(), time * shape_.width())};
 }
 
-// Queries and keys lie side by side, so that one call turns both.
+// Queries and keys lie side by side, so that one kernel call rotates both.
 void Attention::rotate(const Span& span, const View& rows, bool backward, Run& run) const {
   if (frequencies_.empty()) {
     return;
@@ -95,7 +97,7 @@ void Attention::rotate(const Span& span, const View& rows, bool backward, Run& r
 
 namespace {
 
-// From element `first` on.
+// Returns the elements of the view from `first` on.
 View tail(const View& view, std::int64_t first) { return view.slice(first, view.count - first); }
 
 }  // namespace
@@ -183,7 +185,8 @@ BranchGradient Attention::backward(const Tensor& dy, const GatheredRows& x, Save
   return input_gradient(dpacked, x, run);
 }
 
-// Through the output's projection, attention itself and the rotation.
+// Computes the gradient of the packed projection [B,T,(H + 2 Hkv) D], back through the output
+// projection, attention and the rotation.
 Tensor Attention::packed_gradient(const Tensor& dy, const Tensor& packed, const Output& output,
                                   Run& run) const {
   Tensor dpacked(run.pool(), packed.shape(), packed.dtype());
@@ -205,8 +208,9 @@ Tensor Attention::packed_gradient(const Tensor& dy, const Tensor& packed, const 
 
 namespace {
 
-// Ranks that hold the same key-value heads have a summand each of their gradient [elements], f32.
-// Every rank of the group puts its own where its heads are, and all are summed at once.
+// Sums the gradient f32 [elements] of key-value heads over the `copies` ranks that hold the same
+// heads. All ranks of the group write their own gradient into the slot of their heads, and the
+// slots are summed in one operation.
 void sum_copies(const View& gradient, int copies, Run& run) {
   const std::int64_t slots = run.group->size() / copies;
   const Tensor all(run.group->pool(), {slots, gradient.count}, DType::f32);
@@ -231,7 +235,7 @@ BranchGradient Attention::input_gradient(const Tensor& dpacked, const GatheredRo
   result.sum = start_row_sum(result.dx, run);
   run.weight_gradient([this, dpacked, x](Run& then) {
     project_in_.backward_weight(dpacked.view(), x.whole(then).view(), then);
-    // The parameters behind the queries are keys and values.
+    // The parameters of keys and values follow that of the queries.
     sum_copies(then.gradients->gradient(project_in_.weight + 1, 2), shape_.kv_copies, then);
     project_in_.announce(then);
   });

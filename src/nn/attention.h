@@ -1,6 +1,8 @@
-// Attention: causal self-attention with grouped queries, with rotary positions for Llama.
+// Attention is causal self-attention with grouped queries, and rotary positions for Llama.
 //
 //   x [B,T,C] -> packed [B,T,(H + 2 Hkv) D] = queries | keys | values -> heads [B,T,H D] -> [B,T,C]
+//
+// A Branch of a ResidualLayer; it has no state and can be used for any number of micro-batches.
 #pragma once
 
 #include "src/nn/layer.h"
@@ -9,28 +11,28 @@
 
 namespace trireme {
 
-// Angles a position of rotary embedding: theta^(-2j/D) for j < D/2 (Su et al., 2021), stretched as
-// Llama 3 does where the config says so. f32 [D/2].
+// Returns the angles per position of rotary embedding, f32 [D/2]: theta^(-2j/D) for j < D/2 (Su et
+// al., 2021), stretched as in Llama 3 if config.rope_scaling is on.
 Tensor rope_frequencies(const ModelConfig& config, DeviceContext& context);
 
-// The heads of one rank, of all ranks that compute the layer together.
+// The heads of one layer that one rank of a tensor-parallel group computes.
 struct AttentionHeads {
-  std::int64_t layer = 0;  // whose rows of a key-value cache
+  std::int64_t layer = 0;  // transformer block; selects the rows of a key-value cache
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  // So many neighbouring ranks hold the same key-value heads, and sum the gradients of these.
+  // kv_copies neighbouring ranks hold the same key-value heads and sum their gradients.
   int kv_copies = 1;
-  std::int64_t first_head = 0;  // number of the first of them among all ranks' heads
-  float dropout = 0;            // of attention's weights, while training
-  // Of a packed row.
+  std::int64_t first_head = 0;  // number of the first of these heads among all ranks' heads
+  float dropout = 0;            // probability for attention's weights, in training only
+  // Returns the number of elements per packed row.
   std::int64_t width() const { return (heads + 2 * kv_heads) * head_dim; }
 };
 
 class Attention : public Branch {
  public:
-  // frequencies: as above, or empty for no rotation. lean: the heads' output is not kept for
-  // backward, but made again.
+  // frequencies: from rope_frequencies, or empty for no rotation. lean: the output of the heads is
+  // not saved for backward, which computes it again.
   Attention(const AttentionHeads& heads, const Linear& project_in, const Linear& project_out,
             Tensor frequencies, bool lean);
 
@@ -39,7 +41,7 @@ class Attention : public Branch {
                           Run& run) const override;
 
  private:
-  struct Span;  // which tokens a pass works on, and where their packed rows lie
+  struct Span;  // the tokens that a pass computes, and where their packed rows are
   struct Output;
   Span training_span(const Tensor& packed) const;
   Span cached_span(const Tensor& x, const Run& run) const;

@@ -1,6 +1,6 @@
-// DeviceTokens: the ids of one micro-batch where kernels can read them. It refers to the host's
-// memory on a device whose kernels read that, and holds a copy elsewhere. Owned by whoever runs the
-// micro-batch, until its backward is done.
+// DeviceTokens holds the ids of one micro-batch in memory that kernels can read. It refers to the
+// host's memory if the device's kernels can read that, and holds a copy otherwise. The code that
+// runs the micro-batch owns it until its backward pass has ended.
 #pragma once
 
 #include <memory>

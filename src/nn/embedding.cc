@@ -23,7 +23,7 @@ Residual Embedding::forward(const MicroBatch& micro_batch, Run& run) const {
     call.position = store.compute(position);
   }
   run.kernels().embedding_forward(run.stream(), call);
-  // Every row is zero on all ranks but one: the sum is exact.
+  // Each row is zero on all ranks except one, so that the sum is exact.
   out = sum_rows(out, run);
   const ResidualDropout drop{dropout, 0};
   if (drops(drop, run)) {

@@ -1,4 +1,6 @@
-// Embedding: token rows plus, for GPT-2, learned position rows; the start of the residual stream.
+// Embedding looks up the rows of the token matrix and adds, for GPT-2, those of the learned
+// positions. Its result starts the residual stream. It holds parameter ids and sizes, and has no
+// state.
 #pragma once
 
 #include "src/nn/layer.h"
@@ -7,19 +9,22 @@
 namespace trireme {
 
 struct Embedding {
-  ParameterId token = kNoParameter;     // [V,C], or of a group's vocabulary this rank's rows
-  ParameterId position = kNoParameter;  // [context,C]; kNoParameter: rotary positions
-  IndexRange vocabulary;                // ids whose rows lie here
+  ParameterId token = kNoParameter;     // [V,C]; in a group, the rows of `vocabulary`
+  ParameterId position = kNoParameter;  // [context,C]; kNoParameter with rotary positions
+  IndexRange vocabulary;                // ids whose rows this rank holds
   std::int64_t channels = 0;
   float dropout = 0;
 
-  // Positions start at the length of run.cache, if there is one.
+  // Returns the stream [B,T,C], in the shares of sequence parallelism if that is on. Positions
+  // start at the length of run.cache if there is one.
   Residual forward(const MicroBatch& micro_batch, Run& run) const;
-  // d: of the stream, and in its place of what was embedded.
+  // Replaces d, the gradient of the stream [B,T,C] or this rank's rows of it, by the gradient
+  // before dropout. backward_positions and backward_tokens take its result.
   void backward_dropout(const Tensor& d, Run& run) const;
-  // The gradient of `position`, of that d.
+  // Computes the gradient of `position` from d, if the model has learned positions.
   void backward_positions(const MicroBatch& micro_batch, const GatheredRows& d, Run& run) const;
-  // Adds the tokens' part, of that d, to the gradient of `token`, or, with `first`, makes it alone.
+  // Adds the embedded tokens' part, from d, to the gradient of `token`. With `first`, that gradient
+  // is zeroed before.
   void backward_tokens(const MicroBatch& micro_batch, const GatheredRows& d, bool first,
                        Run& run) const;
 };

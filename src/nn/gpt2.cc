@@ -1,6 +1,6 @@
-// GPT-2 (Radford et al., 2019): LayerNorm, learned positions, GELU, biases. Matrices of the blocks
-// are stored [in,out], as Hugging Face's Conv1D does: a tensor-parallel rank holds columns of the
-// first matrix of a branch and rows of the second.
+// GPT-2 (Radford et al., 2019): LayerNorm, learned positions, GELU, biases. The matrices of the
+// transformer blocks are stored [in,out], as in Hugging Face's Conv1D; a tensor-parallel rank holds
+// columns of the first matrix of a branch and rows of the second.
 #include "src/nn/attention.h"
 #include "src/nn/mlp.h"
 #include "src/nn/model_parts.h"
@@ -46,7 +46,7 @@ Norm Gpt2Builder::layer_norm(const std::string& name) {
   return norm;
 }
 
-// From the stream to some of `out` channels.
+// Declares a product from the stream to some columns of `out` channels.
 Linear Gpt2Builder::columns_of(const std::string& name, std::int64_t out,
                                std::vector<IndexRange> columns) {
   const Place place = Place::of_columns({c_.hidden, out}, columns);
@@ -58,7 +58,7 @@ Linear Gpt2Builder::columns_of(const std::string& name, std::int64_t out,
   return linear;
 }
 
-// From some of `in` channels into the stream.
+// Declares a product from some rows of `in` channels to the stream.
 Linear Gpt2Builder::rows_of(const std::string& name, std::int64_t in, IndexRange rows) {
   Linear linear;
   linear.weight = declare_.residual_matrix(name + ".weight", Place::of_rows({in, c_.hidden}, rows));

@@ -5,10 +5,10 @@
 #include "src/nn/shared_rows.h"
 
 namespace trireme {
-// A run of rows and the workspace that all chunks share.
+// The division of a micro-batch's rows into chunks, and the workspace that all chunks share.
 struct Head::Chunks {
   std::int64_t rows = 0;     // of the micro-batch
-  std::int64_t at_once = 0;  // of a chunk; the last may be shorter
+  std::int64_t at_once = 0;  // rows per chunk; the last may be shorter
   std::int64_t channels = 0;
   std::int64_t vocabulary = 0;
   Tensor logits;  // T [at_once, V]
@@ -30,7 +30,8 @@ struct Head::Chunks {
   }
 };
 
-// The losses of a chunk, and, unless call.forward_only, in place of the logits their gradient.
+// Computes the losses of the chunk that starts at row `first` and, unless call.forward_only,
+// replaces its logits by their gradient.
 void Head::entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, Run& run) const {
   call.rows = chunks.count(first);
   call.vocabulary = chunks.vocabulary;
@@ -62,7 +63,7 @@ Tensor Head::forward_backward(Residual stream, const ConstView& targets, float s
                               Run& run) const {
   Norm::Result normalized = norm.forward(stream, run);
   const Tensor y = gather_rows(normalized.y, run);
-  // Alone, rows that have served their last purpose give their place to their gradient.
+  // Without a group, each chunk's dy overwrites its rows of y, which are not read again.
   const Tensor dy = run.alone() ? y : Tensor(run.group->pool(), y.shape(), y.dtype());
   TensorGroup::Exchange sum = 0;
   {
@@ -90,7 +91,8 @@ Tensor Head::forward_backward(Residual stream, const ConstView& targets, float s
   if (!tied) {
     output.announce(run);
   }
-  // At once, as the rest of the head: its bucket of gradients need not stay open.
+  // The norm's gradients are not put off to run.later, so that the head's gradient bucket can be
+  // reduced soon.
   Run now = run;
   now.later = nullptr;
   return norm.backward(finish_row_sum(dy, sum, run), {}, normalized.kept, now);

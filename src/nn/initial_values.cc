@@ -10,9 +10,10 @@
 namespace trireme {
 namespace {
 
-// Elements [first, first + n) of a logical tensor, to x [n]. Two normal numbers from two uniform
-// ones (Box and Muller, 1958), in double: the same on every machine whose libm rounds log, cos and
-// sin alike, which checkpoints make moot after step 0.
+// Writes elements [first, first + n) of a logical tensor to x [n]. Two normal numbers are computed
+// from two uniform ones (Box and Muller, 1958), in double precision: they are the same on all
+// machines whose libm rounds log, cos and sin alike. After step 0, checkpoints make differences
+// moot.
 void fill_normal(float* x, std::int64_t first, std::int64_t n, PhiloxKey key, float deviation,
                  int threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)

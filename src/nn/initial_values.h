@@ -1,5 +1,6 @@
 // The values that parameters start with. They come from a counter-based random number generator
 // keyed by seed, name and element of the logical tensor, so that every rank can compute any part.
+// Pure functions of these; the host computes normal values.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace trireme {
 
-// Overwrites x, f32: the held elements [first, first + x.count) of the parameter. The host computes
-// them.
+// Overwrites x, f32 in the context's memory, with the elements [first, first + x.count) of those
+// that the parameter's place holds.
 void set_initial_values(const Parameter& parameter, std::uint64_t seed, std::int64_t first,
                         const View& x, DeviceContext& context);
 

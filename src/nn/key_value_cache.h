@@ -1,7 +1,7 @@
-// KeyValueCache: the keys and values of the tokens that a decoded sequence holds so far. One
-// sequence. It keeps whole rows of the packed projection [queries | keys | values], so that the
-// product writes straight into it; the price is the space of the queries. Owned by whoever
-// generates.
+// KeyValueCache holds the keys and values of the tokens of one decoded sequence so far. It stores
+// whole rows of the packed projection [queries | keys | values], so that the product writes
+// directly into it, at the price of the memory of the queries. Owned by the code that generates;
+// one thread.
 #pragma once
 
 #include <vector>
@@ -14,19 +14,19 @@ namespace trireme {
 
 class KeyValueCache {
  public:
-  // Room for `capacity` tokens (at most config.context).
+  // Allocates memory for `capacity` tokens. Throws ConfigError if they are not 1 to config.context.
   KeyValueCache(DeviceContext& context, const ModelConfig& config, std::int64_t capacity,
                 DType compute);
 
   std::int64_t capacity() const { return capacity_; }
-  // Tokens held.
+  // Returns the number of tokens that the cache holds.
   std::int64_t length() const { return length_; }
-  // Forgets all tokens from `length` on.
+  // Drops all tokens from `length` on.
   void truncate(std::int64_t length);
 
-  // T [capacity, qkv_width] of one layer.
+  // Returns the rows of one layer, T [capacity, qkv_width].
   View rows(std::int64_t layer) const { return layers_[static_cast<std::size_t>(layer)].view(); }
-  // After all layers have written their rows.
+  // Called after all layers have written the rows of `tokens` new tokens.
   void advance(std::int64_t tokens) { length_ += tokens; }
 
  private:

@@ -1,11 +1,12 @@
 // The two interfaces that a model is composed of. A Layer maps the residual stream to the residual
-// stream; a Branch is what a residual layer adds to it (attention, MLP). Both hold ids of
-// parameters and sizes, never state: any number of micro-batches can be in flight. Backward is
-// explicit: it pops from Saved what forward pushed, leaves the gradients of its parameters in
-// run.gradients and says so once for each, when final.
+// stream; a Branch computes what a residual layer adds to it (attention, MLP). Both hold ids of
+// parameters and sizes, and have no state, so that any number of micro-batches can be in flight.
+// Backward is explicit: it pops from Saved what forward pushed, writes the gradients of its
+// parameters to run.gradients, and announces each of them once, when it is final.
 //
-// In a tensor-parallel group the stream is the same on all ranks, and a branch computes on its part
-// of heads or channels: what it returns is a summand, of which the layer makes the sum.
+// In a tensor-parallel group, the stream is the same on all ranks (or shared out by rows), and a
+// branch computes with its part of the heads or channels. Its result is a summand; the layer sums
+// them.
 #pragma once
 
 #include "src/nn/run.h"
@@ -14,8 +15,8 @@
 
 namespace trireme {
 
-// The residual stream, [B,T,C]: its value is x + delta. The sum is left to the norm that reads it
-// next, which stores it on the way. delta may be empty.
+// The residual stream [B,T,C]; its value is x + delta. The addition is left to the norm that reads
+// the stream next, which stores the sum on the way. delta may be empty.
 struct Residual {
   Tensor x;
   Tensor delta;
@@ -25,11 +26,12 @@ class Layer {
  public:
   virtual ~Layer() = default;
   virtual Residual forward(Residual stream, Saved& saved, Run& run) const = 0;
-  // d [B,T,C]: the gradient of the stream behind the layer; it is used up. Returns the one before.
+  // d [B,T,C]: the gradient of the stream after the layer, which may be overwritten. Returns the
+  // gradient of the stream before the layer.
   virtual Tensor backward(Tensor d, Saved& saved, Run& run) const = 0;
 };
 
-// dx [B,T,C]; in a group a summand, of which the sum has been started.
+// dx [B,T,C]. In a group, dx is this rank's summand, and `sum` is the operation that sums it.
 struct BranchGradient {
   Tensor dx;
   TensorGroup::Exchange sum = 0;
@@ -38,9 +40,9 @@ struct BranchGradient {
 class Branch {
  public:
   virtual ~Branch() = default;
-  // x [B,T,C] -> [B,T,C], from the run's shared pool
+  // x [B,T,C] -> [B,T,C], allocated from run.shared_pool()
   virtual Tensor forward(const Tensor& x, Saved& saved, Run& run) const = 0;
-  // dy [B,T,C] and the x of forward, which may be used up.
+  // dy [B,T,C]; x is that of forward and may be overwritten.
   virtual BranchGradient backward(const Tensor& dy, const GatheredRows& x, Saved& saved,
                                   Run& run) const = 0;
 };

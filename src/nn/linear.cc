@@ -2,7 +2,7 @@
 
 namespace trireme {
 
-// All weights of W at once: they lie joined.
+// Returns all parameters of W as one matrix, which is possible because they are joined.
 View Linear::product_weight(const ParameterStore& store) const {
   return store.compute(weight, weights);
 }

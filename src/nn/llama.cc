@@ -1,7 +1,7 @@
 // Llama (Touvron et al., 2023): RMSNorm, rotary positions, SwiGLU, grouped queries, no biases.
-// Matrices are stored [out,in], as torch.nn.Linear does: a tensor-parallel rank holds rows of the
-// first matrices of a branch and columns of the last. Queries, keys and values are parameters of
-// their own, joined in the store so that one product makes all three.
+// Matrices are stored [out,in], as in torch.nn.Linear; a tensor-parallel rank holds rows of the
+// first matrices of a branch and columns of the last. Queries, keys and values are separate
+// parameters, joined in the store so that one product computes all three.
 #include "src/nn/attention.h"
 #include "src/nn/mlp.h"
 #include "src/nn/model_parts.h"

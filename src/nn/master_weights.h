@@ -1,7 +1,7 @@
-// MasterWeights: the f32 copy of parameters that the optimizer updates, of the ranges of a store
-// that this rank holds: all of it, or the shards that are its own. Where the computes are f32 too,
-// they are the masters; elsewhere the masters are the owner's here, and the computes are made from
-// them. Owned by whoever trains or loads a model; one thread.
+// MasterWeights holds the f32 weights that the optimizer updates, for the ranges of a store that
+// this rank holds: all of it, or this rank's shards. If the working copies are f32, they are the
+// masters; otherwise this object owns the masters, and the working copies are rounded from them.
+// Owned by the code that trains or loads a model; one thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-// Flat elements [first, first + computes.count) of a store, and where their computes lie.
+// The flat elements [first, first + computes.count) of a store, and their working copies.
 struct HeldRange {
   std::int64_t first = 0;
   View computes;
@@ -19,33 +19,35 @@ struct HeldRange {
 
 class MasterWeights {
  public:
-  // Zeros, unless they are the computes. The ranges do not overlap; both arguments outlive this.
+  // The masters are set to zero, unless they are the working copies. The ranges do not overlap; the
+  // store and the memory of the ranges outlive this.
   MasterWeights(const ParameterStore& store, std::vector<HeldRange> held);
-  // Of all; after store.allocate().
+  // Holds the whole store, after store.allocate().
   explicit MasterWeights(const ParameterStore& store)
       : MasterWeights(store, {{0, store.computes()}}) {}
 
   const ParameterStore& store() const { return store_; }
   int ranges() const { return static_cast<int>(held_.size()); }
   const HeldRange& held(int range) const { return held_[static_cast<std::size_t>(range)]; }
-  // Of all ranges together.
+  // Returns the number of elements in all ranges.
   std::int64_t elements() const;
-  // f32 [held(range).computes.count].
+  // Returns the masters of one range, f32 [held(range).computes.count].
   View values(int range) const;
-  // f32 [elements of the parameter], which is held whole.
+  // Returns the masters of a parameter, f32 [its elements]. The parameter must lie within one
+  // range.
   View value(ParameterId id) const;
 
-  // Sets all from (seed, name, element), and the computes of what is held.
+  // Sets all masters to their initial values for `seed`, and refreshes the working copies.
   void initialize(std::uint64_t seed);
-  // Makes the computes of what is held from the masters; for after a load. The optimizer keeps them
-  // in step itself.
+  // Rounds the working copies from the masters, as is necessary after a load. The optimizer updates
+  // both itself.
   void refresh_computes();
 
  private:
   const ParameterStore& store_;
   std::vector<HeldRange> held_;
-  std::vector<std::int64_t> starts_;  // of each range in own_
-  Tensor own_;                        // f32; none where the computes are f32
+  std::vector<std::int64_t> starts_;  // where each range begins in own_
+  Tensor own_;                        // f32; empty if the working copies are f32
 };
 
 }  // namespace trireme

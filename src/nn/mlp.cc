@@ -3,7 +3,7 @@
 namespace trireme {
 namespace {
 
-// [B,T,channels] beside x [B,T,...].
+// Allocates [B,T,channels] for an x of [B,T,...].
 Tensor like(const Tensor& x, std::int64_t channels, Run& run) {
   return {run.pool(), {x.shape()[0], x.shape()[1], channels}, x.dtype()};
 }
@@ -26,7 +26,7 @@ Tensor GeluMlp::forward(const Tensor& x, Saved& saved, Run& run) const {
   return y;
 }
 
-// Each tensor that has served its last purpose gives its place to its own gradient.
+// A tensor that is not read again is overwritten by its own gradient.
 BranchGradient GeluMlp::backward(const Tensor& dy, const GatheredRows& x, Saved& saved,
                                  Run& run) const {
   Tensor after = lean_ ? Tensor() : saved.pop();
@@ -101,7 +101,7 @@ BranchGradient SwigluMlp::backward(const Tensor& dy, const GatheredRows& x, Save
   return result;
 }
 
-// The sum of two products, in f32, then in the type and place given.
+// dx = dgate Wgate^T + dup Wup^T, summed in f32 and stored in `place` [B,T,C], which it returns.
 Tensor SwigluMlp::input_gradient(const Tensor& dgate, const Tensor& dup, const Tensor& place,
                                  Run& run) const {
   const bool narrow = place.dtype() != DType::f32;

@@ -1,5 +1,6 @@
-// The two MLPs: GPT-2's with GELU, and Llama's with SwiGLU (Shazeer, 2020). With `lean` what is
-// cheap to compute again is not kept for backward.
+// The two MLPs, as Branches: GPT-2's with GELU, and Llama's with SwiGLU (Shazeer, 2020). With
+// `lean`, activations that are cheap to compute are not saved for backward, which computes them
+// again. No state.
 #pragma once
 
 #include "src/nn/layer.h"

@@ -12,7 +12,7 @@ Model::Model(const ModelConfig& config, const ModelSlice& slice, ParameterStore&
 
 namespace {
 
-// Has the parameters of a part in memory for as long as it lives, and those of the next on the way.
+// Keeps the parameters of a part in memory for its lifetime, and prefetches those of the next part.
 class InMemory {
  public:
   InMemory(const Run& run, const PartParameters& part, const PartParameters* next = nullptr)
@@ -60,7 +60,7 @@ void Model::check_context(const MicroBatch& micro_batch) const {
 
 namespace {
 
-// The stream as one tensor, rounded as the norm that reads it next would round it.
+// Returns the stream as one tensor, rounded as the norm that reads it next would round it.
 Tensor summed(Residual stream, Run& run) {
   if (stream.delta.empty()) {
     return stream.x;
@@ -119,7 +119,8 @@ Tensor Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_s
   check(parts_.head.has_value() == d.empty(), "a slice takes the gradient of the one behind");
   run.batch = micro_batch.batch;
   run.time = micro_batch.time;
-  // Ranks that share the rows exchange them between any two branches.
+  // Ranks that share the rows exchange them between branches; the gradients of weights are computed
+  // during these exchanges.
   WeightGradients waiting;
   run.waiting = run.shares_rows() && run.later == nullptr ? &waiting : nullptr;
   if (parts_.head) {
@@ -172,7 +173,7 @@ Tensor Model::evaluate(const MicroBatch& micro_batch, Tensor input, Run& run) co
 
 namespace {
 
-// Runs `pass`, which writes a loss, and returns it.
+// Runs `pass`, which writes a loss to run.loss, and returns that loss.
 double loss_of(Run& run, const std::function<void()>& pass) {
   const Tensor loss(run.context.state(), {1}, DType::f64);
   const View before = std::exchange(run.loss, loss.view());

@@ -23,7 +23,7 @@ class Problems {
       texts_.push_back(fmt::format(text, std::forward<Args>(args)...));
     }
   }
-  // Whether it fits.
+  // Returns whether the value is from 1 to `most`.
   bool range(std::string_view name, std::int64_t value, std::int64_t most) {
     const bool fits = value >= 1 && value <= most;
     unless(fits, "model.{} is {}: it must be from 1 to {}", name, value, most);
@@ -39,7 +39,8 @@ class Problems {
   std::vector<std::string> texts_;
 };
 
-// Whether all sizes fit. What complete() derives from a wrong size is no second problem.
+// Returns whether all sizes are in range. A value that complete() derived from a wrong size is not
+// reported as a second problem.
 bool check_sizes(const ModelConfig& c, Problems& problems) {
   const bool layers = problems.range("layers", c.layers, 1 << 16);
   const bool hidden = problems.range("hidden", c.hidden, kLargest);
@@ -61,7 +62,7 @@ bool check_sizes(const ModelConfig& c, Problems& problems) {
   return layers && kv_heads && head_dim && ffn && vocab && context;
 }
 
-// Counts, in doubles, at least as much as parameter_count() does.
+// Checks the number of parameters, with an upper bound computed in doubles, which cannot overflow.
 void check_total(const ModelConfig& c, Problems& problems) {
   const auto h = static_cast<double>(c.hidden);
   const double heads = static_cast<double>(c.heads + c.kv_heads) * static_cast<double>(c.head_dim);

@@ -1,5 +1,5 @@
-// ModelConfig: what a decoder-only transformer of the GPT-2 or the Llama family looks like. A plain
-// value; the same fields as Hugging Face's config.json under shorter names.
+// ModelConfig describes the shape of a decoder-only transformer of the GPT-2 or the Llama family. A
+// plain value, with the fields of Hugging Face's config.json under shorter names.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace trireme {
 
 enum class Family : std::uint8_t { gpt2, llama };
 
-// "gpt2" or "llama"; ConfigError for another word.
+// name: "gpt2" or "llama". Throws ConfigError for anything else.
 Family parse_family(std::string_view name);
 std::string_view family_name(Family family);
 
-// Llama 3's stretching of the rotary frequencies ("rope_type": "llama3"). Off while factor is 0.
+// Llama 3's stretching of the rotary frequencies ("rope_type": "llama3"); off if factor is 0.
 struct RopeScaling {
   double factor = 0;
   double low_freq_factor = 1;
@@ -34,15 +34,16 @@ struct ModelConfig {
   std::int64_t context = 0;  // the longest sequence; GPT-2 has as many learned positions
   bool tie_embeddings = true;
   double norm_epsilon = 1e-5;
-  double rope_theta = 10000;  // Llama only, as the next
+  double rope_theta = 10000;  // rope_theta and rope_scaling: Llama only
   RopeScaling rope_scaling;
-  double dropout = 0;            // of the embedding and of each residual branch, while training
-  double attention_dropout = 0;  // of attention's weights, while training
+  double dropout = 0;            // of the embedding and of each residual branch, in training only
+  double attention_dropout = 0;  // of attention's weights, in training only
   double initializer_range = 0.02;
 
-  // Fills in what 0 stands for.
+  // Replaces the zeros that stand for a default.
   void complete();
-  // ConfigError that names every contradiction with its formula and numbers. Of a complete config.
+  // Throws a ConfigError that lists all contradictions with their formulas and numbers. The config
+  // must be complete.
   void validate() const;
 
   std::int64_t attention_width() const { return heads * head_dim; }

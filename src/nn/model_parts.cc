@@ -91,7 +91,7 @@ std::vector<IndexRange> ParameterDeclarer::packed_columns() const {
 
 namespace {
 
-// Joins what the family makes into the slice's parts.
+// Builds the parts of a slice from those of the family.
 class Assembler {
  public:
   Assembler(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
@@ -156,7 +156,8 @@ class Assembler {
     return number % 2 == 0 ? family_->attention_layer(number / 2) : family_->mlp_layer(number / 2);
   }
 
-  // A block that is recomputed is one layer; a slice may begin or end in the middle of one.
+  // A recomputed transformer block is one layer of `parts`; a slice may begin or end in the middle
+  // of a transformer block.
   void add_layers(ModelParts& parts) {
     const Recompute& recompute = slice_.recompute;
     for (std::int64_t number = slice_.first; number < slice_.end;) {

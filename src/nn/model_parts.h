@@ -1,5 +1,6 @@
 // The parts of a model, or of a slice of one, and how each family names and lays out its
-// parameters: those of Hugging Face, so that import and export are plain.
+// parameters: as Hugging Face does, so that import and export need no conversion. Used by Model's
+// constructor.
 #pragma once
 
 #include <memory>
@@ -20,21 +21,25 @@ struct PartParameters {
 };
 
 struct ModelParts {
-  std::optional<Embedding> embedding;          // of the first slice
+  std::optional<Embedding> embedding;          // only in the first slice
   std::vector<std::unique_ptr<Layer>> layers;  // residual layers, or recomputed pairs of them
-  std::optional<Head> head;                    // of the last slice
-  // What each part reads; of a tied head with the embedding beside it, the norm's alone.
+  std::optional<Head> head;                    // only in the last slice
+  // The parameters that each part reads. Those of a head that is tied to an embedding of the same
+  // slice are only its norm's.
   PartParameters embedding_parameters;
   std::vector<PartParameters> layer_parameters;
   PartParameters head_parameters;
-  // Of the first slice, where the embedding is tied to the head of another: that one trains it.
+  // In the first slice: its embedding is tied to the head of another slice, which trains the
+  // matrix.
   bool embedding_is_copy = false;
-  // Of the last slice of the same: adds the embedding's part to the gradient of the output matrix.
+  // In the last slice of such a model: adds the embedding's part to the gradient of the output
+  // matrix.
   std::optional<Embedding> tied_gradient;
 };
 
-// Declares parameters, with the initial values that GPT-2 was trained from (Radford et al., 2019):
-// normal ones, those of the projections into the residual stream divided by sqrt(2 layers).
+// Declares parameters, with the initial values of GPT-2 (Radford et al., 2019): normal ones,
+// divided by sqrt(2 layers) in the projections into the residual stream. A parameter that all ranks
+// of a group hold alike is primary on rank 0; what one rank alone holds is primary there.
 class ParameterDeclarer {
  public:
   ParameterDeclarer(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
@@ -44,25 +49,25 @@ class ParameterDeclarer {
 
   const TensorShare& share() const { return share_; }
 
-  // Matrices decay. What is a rank's own is primary; what all hold alike is rank 0's.
+  // Declare matrices in the layers, to which weight decay applies.
   ParameterId matrix(const std::string& name, const Place& place);
   ParameterId joined_matrix(const std::string& name, const Place& place);
   ParameterId residual_matrix(const std::string& name, const Place& place);
-  // Vectors.
+  // Declare vectors, to which it does not apply. Without a place, all ranks hold them alike.
   ParameterId ones(const std::string& name, std::int64_t elements);
   ParameterId zeros(const std::string& name, std::int64_t elements);
   ParameterId zeros(const std::string& name, const Place& place);
-  // A matrix that all ranks of the group hold alike.
+  // Declares a matrix that all ranks of the group hold alike.
   ParameterId common_matrix(const std::string& name, const Shape& shape);
-  // The rows of the shared vocabulary, [V,C].
+  // Declares this rank's rows of a [V,C] matrix.
   ParameterId vocabulary_matrix(const std::string& name, bool trained);
 
-  // Columns of packed queries, keys and values (GPT-2) that this rank holds.
+  // Returns this rank's columns of the packed matrix of queries, keys and values (GPT-2).
   std::vector<IndexRange> packed_columns() const;
-  // Rows of the queries', or keys' and values', own matrices.
+  // Return this rank's rows of the separate matrices of queries, and of keys and values.
   IndexRange query_rows() const { return rows_of(share_.heads); }
   IndexRange key_rows() const { return rows_of(share_.kv_heads); }
-  // Whether this is the rank that saves its key-value heads.
+  // Returns whether this rank is the one that saves its key-value heads.
   bool keeps_keys() const { return share_.rank % share_.kv_copies == 0; }
 
  private:
@@ -76,12 +81,13 @@ class ParameterDeclarer {
   ParameterStore& store_;
 };
 
-// How one family makes its parts; called in model order.
+// Builds the parts of one model family. The calls must come in model order, because they declare
+// parameters.
 class FamilyBuilder {
  public:
   virtual ~FamilyBuilder() = default;
   virtual std::string token_name() const = 0;
-  // Declares learned positions, if the family has any.
+  // Declares the learned positions; returns kNoParameter if the family has none.
   virtual ParameterId positions() = 0;
   virtual std::unique_ptr<Layer> attention_layer(std::int64_t block) = 0;
   virtual std::unique_ptr<Layer> mlp_layer(std::int64_t block) = 0;

@@ -1,4 +1,5 @@
-// What a model costs, as formulas of its (complete) config: parameters, arithmetic, memory.
+// The costs of a model as formulas of its (complete) config: parameters, arithmetic and memory.
+// Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -8,35 +9,37 @@
 
 namespace trireme {
 
-// Exact; a tied output matrix counts once.
+// Returns the exact number of parameters; a tied output matrix counts once.
 std::int64_t parameter_count(const ModelConfig& config);
 
-// Model FLOPs to train on one token of a sequence of `sequence` tokens: 6 N + 6 L C T (Chowdhery et
-// al., PaLM, 2022, appendix B, with causal attention counted as the half that is computed).
-// N: the parameters, without the token embedding where the output matrix is a separate one (looking
-// a row up costs nothing; the output product is counted once in either case); C = heads x head_dim.
+// Returns the model FLOPs per token for training on sequences of `sequence` tokens: 6 N + 6 L C T
+// (Chowdhery et al., PaLM, 2022, appendix B, with causal attention counted as the half that is
+// computed), with C = heads x head_dim. N is the number of parameters, without the token embedding
+// if the output matrix is a separate one: to look up a row costs nothing, and the output product
+// counts once in either case.
 double flops_per_token(const ModelConfig& config, std::int64_t sequence);
 
-// FLOPs of the forward pass for one token of a sequence of `sequence` tokens, by part: products and
+// The FLOPs per token of the forward pass on sequences of `sequence` tokens, by part: products and
 // attention (the half that is computed). Backward takes twice as many.
 struct ForwardFlops {
-  double attention = 0;  // of one block
-  double mlp = 0;        // of one block
+  double attention = 0;  // per transformer block
+  double mlp = 0;        // per transformer block
   double head = 0;
 };
 ForwardFlops forward_flops(const ModelConfig& config, std::int64_t sequence);
 
-// The most rows of logits that the head holds at one time: 2^26 elements, which are 256 MiB in f32
-// (or one row). A function of the shape alone.
+// Returns the largest number of rows of logits that the head holds at a time: 2^26 elements, which
+// are 256 MiB in f32, or one row. It depends on the config alone.
 std::int64_t logits_rows(const ModelConfig& config);
 
-// Bytes that forward keeps for backward for one micro-batch, all layers (what Saved holds).
+// Returns the bytes that the forward pass of one micro-batch saves for backward in all layers (see
+// Saved).
 std::int64_t saved_bytes(const ModelConfig& config, std::int64_t micro_batch, std::int64_t sequence,
                          DType compute);
 
-// The peak of a pool during Model::forward_backward of one micro-batch: saved_bytes plus the
-// largest workspace (the head with its logits, or the backward of the last layer), before the
-// pool's rounding of block sizes (at most 12.5 %).
+// Returns the peak bytes of a pool during Model::forward_backward of one micro-batch: saved_bytes
+// plus the largest workspace (the head with its logits, or the backward of the last layer), before
+// the pool rounds block sizes up (by at most 12.5 %).
 std::int64_t activation_bytes(const ModelConfig& config, std::int64_t micro_batch,
                               std::int64_t sequence, DType compute);
 

@@ -1,6 +1,6 @@
-// ModelSlice: the part of a model that a rank holds: a range of its residual layers (a pipeline
-// stage), of each the tensor-parallel share of one rank; and what backward computes again instead
-// of keeping. Pure values and functions.
+// ModelSlice describes the part of a model that a rank holds: a range of its residual layers (a
+// pipeline stage or chunk), of each the tensor-parallel share of one rank, and what backward
+// computes again instead of keeping. Plain values and pure functions.
 #pragma once
 
 #include <string>
@@ -11,24 +11,25 @@
 
 namespace trireme {
 
-// What a forward pass does not keep for backward, which makes it again, with the same bits.
+// What forward does not save for backward, which computes it again with the same bits.
 struct Recompute {
   enum class Kind : std::uint8_t {
     none,
-    selective,  // norms, GELU and SwiGLU, attention: what costs little beside its memory
-    full        // all but the input of a block
+    selective,  // norms, GELU, SwiGLU and attention: cheap relative to their memory
+    full        // everything but the input of a transformer block
   };
   Kind kind = Kind::none;
-  std::int64_t every = 1;  // full: of blocks whose number is a multiple of it
+  std::int64_t every = 1;  // full: only blocks whose number is a multiple of it
   friend bool operator==(const Recompute&, const Recompute&) = default;
 };
 
 struct ModelSlice {
-  // Residual layers [first, end) of 2 x layers: block i is layer 2i, attention, and 2i + 1, the
-  // MLP. The embedding belongs to layer 0, the head to the last one.
+  // Residual layers [first, end) of 2 x layers: transformer block i consists of layer 2i,
+  // attention, and layer 2i+1, the MLP. The embedding belongs to layer 0, the head to the last
+  // layer.
   std::int64_t first = 0;
   std::int64_t end = 0;
-  // The tensor-parallel group that shares these layers, and the part held here.
+  // This rank, and the size of the tensor-parallel group that shares these layers.
   int tensor_rank = 0;
   int tensor_ranks = 1;
   Recompute recompute;
@@ -43,13 +44,14 @@ struct TensorShare {
   int rank = 0;
   IndexRange heads;
   IndexRange kv_heads;
-  int kv_copies = 1;  // so many neighbouring ranks hold the same key-value heads
+  int kv_copies = 1;  // number of neighbouring ranks that hold the same key-value heads
   IndexRange ffn;
   IndexRange vocabulary;
 };
-// Whether so many ranks can share the heads and all have some of the rest.
+// Returns whether `ranks` ranks can divide the heads, channels and vocabulary.
 bool tensor_degree_works(const ModelConfig& config, std::int64_t ranks);
-// ConfigError with the formula, the numbers and what would do, where they can't.
+// Returns the share of one rank. Throws a ConfigError, with the formula, the numbers and the
+// degrees that work, if the ranks cannot divide the model.
 TensorShare tensor_share(const ModelConfig& config, int rank, int ranks);
 
 }  // namespace trireme

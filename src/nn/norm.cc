@@ -89,7 +89,7 @@ NormBackward Norm::arguments(const Tensor& dy, const Tensor& dresidual, const Ke
   return norm;
 }
 
-// Of ranks that share the rows each has a summand.
+// Ranks that share the rows have a summand each of the gradients of weight and bias.
 TensorGroup::Exchange Norm::start_sums(Run& run) const {
   if (!run.shares_rows()) {
     return 0;
@@ -98,8 +98,8 @@ TensorGroup::Exchange Norm::start_sums(Run& run) const {
   return bias == kNoParameter ? sum : run.group->start_sum(run.gradients->gradient(bias));
 }
 
-// The kernel makes all gradients at once: those of weight and bias wait in tensors of their own if
-// they are asked for later.
+// The kernel computes all gradients at once. If those of weights are put off (run.later), the ones
+// of weight and bias are kept in tensors of their own until then.
 Tensor Norm::backward(const Tensor& dy, const Tensor& dresidual, const Kept& kept, Run& run) const {
   const bool layer_norm = bias != kNoParameter;
   NormBackward norm = arguments(dy, dresidual, kept, run);

@@ -1,4 +1,5 @@
-// Norm: LayerNorm, or RMSNorm where there is no bias, at the head of a residual branch.
+// Norm is LayerNorm, or RMSNorm if there is no bias, at the start of a residual branch or of the
+// head. Holds parameter ids; has no state.
 #pragma once
 
 #include "src/nn/layer.h"
@@ -8,10 +9,10 @@ namespace trireme {
 
 struct Norm {
   ParameterId weight = kNoParameter;
-  ParameterId bias = kNoParameter;  // kNoParameter: RMSNorm
+  ParameterId bias = kNoParameter;  // kNoParameter for RMSNorm
   float epsilon = 1e-5F;
 
-  // What backward needs.
+  // What backward needs of forward.
   struct Kept {
     Tensor x;     // [B,T,C], the stream
     Tensor mean;  // f32 [B*T]; empty for RMSNorm
@@ -23,14 +24,14 @@ struct Norm {
     Kept kept;
   };
 
-  // Adds stream.delta into stream.x (in delta's storage, leaving delta empty) and normalizes it.
+  // Adds stream.delta to stream.x (in delta's storage, leaving delta empty) and normalizes the sum.
   Result forward(Residual& stream, Run& run) const;
-  // What Kept::push pushed.
+  // Pops what Kept::push pushed.
   Kept pop(Saved& saved) const;
-  // Makes y of forward again, the same bits.
+  // Computes the y of forward again, with the same bits.
   Tensor again(const Kept& kept, Run& run) const;
-  // norm'(dy) + dresidual, T [B,T,C]; dresidual may be empty. May take the place of dy or of
-  // dresidual, where reuse allows.
+  // Returns norm'(dy) + dresidual, T [B,T,C]; dresidual may be empty. Unless weight gradients are
+  // put off to run.later, the result overwrites dresidual or, without it, dy.
   Tensor backward(const Tensor& dy, const Tensor& dresidual, const Kept& kept, Run& run) const;
 
  private:

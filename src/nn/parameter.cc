@@ -6,7 +6,7 @@
 namespace trireme {
 namespace {
 
-// Shards are cut at multiples of it, so that the blocks of every sum stay whole.
+// Buckets and shards are cut at multiples of it, so that the blocks of every sum stay whole.
 constexpr std::int64_t kAlignment = kSumBlock;
 
 }  // namespace

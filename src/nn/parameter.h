@@ -1,9 +1,10 @@
-// ParameterStore: the parameters of a model, or of the part of one that a rank holds, and where
-// their computes lie: bf16 or f32, what the layers multiply with. All have a place in one flat
-// numbering, one behind the other in model order (embeddings, layers from the first to the last,
-// output), each at a multiple of kSumBlock elements unless it is joined to the one before: gradient
-// buckets, optimizer shards and checkpoints are plain ranges of it. The gaps are zero. The f32
-// masters are MasterWeights'.
+// ParameterStore lists the parameters of a model, or of the part of one that a rank holds, and
+// their working copies, with which the layers multiply (bf16 or f32). All parameters have a range
+// in one flat numbering, in model order (embeddings, layers from the first to the last, output).
+// Each begins at a multiple of kSumBlock elements unless it is joined to the one before; the gaps
+// are zero. Gradient buckets, optimizer shards and checkpoints are ranges of this numbering.
+// MasterWeights holds the f32 master weights. Owned by the engine or tool that builds the model;
+// one thread.
 #pragma once
 
 #include <string>
@@ -22,13 +23,13 @@ struct Initializer {
 };
 
 struct Parameter {
-  std::string name;  // Hugging Face's: transformer.h.0.attn.c_attn.weight
-  Place place;       // the part of the logical tensor that lies here
+  std::string name;  // Hugging Face's name, such as transformer.h.0.attn.c_attn.weight
+  Place place;       // the part of the logical tensor that this rank holds
   Initializer initializer;
-  bool decays = false;      // whether weight decay applies: matrices only
-  bool hidden = false;      // a matrix inside a layer, no embedding or head: what Muon is for
-  bool joined = false;      // lies without a gap behind the one before: parts of one matrix
-  bool trained = true;      // false: a copy; another rank has the gradient and makes the update
+  bool decays = false;      // whether weight decay applies, as it does to matrices
+  bool hidden = false;      // a matrix inside a layer (no embedding or head), which Muon can update
+  bool joined = false;      // follows the parameter before it without a gap: parts of one matrix
+  bool trained = true;      // false: a copy whose gradient and update another rank computes
   std::int64_t offset = 0;  // first element in the flat buffers
   Shape shape() const { return place.shape(); }
   std::int64_t elements() const { return shape().elements(); }
@@ -42,12 +43,13 @@ class ParameterStore {
   ParameterStore(DeviceContext& context, DType compute)
       : context_(context), compute_dtype_(compute) {}
 
-  // Before the computes have a place: declares one more parameter.
+  // Declares one more parameter, before the working copies have a place.
   ParameterId add(Parameter parameter);
-  // Computes of all in one buffer, zeros. Or they are somebody else's, who says where they lie.
+  // Allocates all working copies in one buffer, as zeros. The alternative is place(), with memory
+  // that the caller owns.
   void allocate();
-  // `computes` holds the flat elements from that of `first` on, with all of [first, end). Empty:
-  // they are nowhere for now.
+  // Sets where the working copies of [first, end) are: `computes` holds the flat elements from the
+  // first one of `first` on. If it is empty, they are not in memory for now.
   void place(ParameterId first, ParameterId end, const View& computes);
 
   const std::vector<Parameter>& all() const { return parameters_; }
@@ -55,21 +57,22 @@ class ParameterStore {
     return parameters_[static_cast<std::size_t>(id)];
   }
   int count() const { return static_cast<int>(parameters_.size()); }
-  // The parameters' indices in the bytewise order of their names: the order of sums and digests.
+  // Returns the parameters' indices in the bytewise order of their names, which is the order of
+  // sums and digests.
   std::vector<ParameterId> ids_by_name() const;
-  // Elements of a flat buffer, gaps included; and of the parameters alone.
+  // Return the number of elements of a flat buffer, gaps included, and of the parameters alone.
   std::int64_t flat_elements() const { return flat_elements_; }
   std::int64_t parameter_elements() const;
-  // Of `count` parameters joined from `first` on.
+  // Returns the number of elements of `count` parameters joined from `first` on.
   std::int64_t joined_elements(ParameterId first, int count) const;
 
   DeviceContext& context() const { return context_; }
   DType compute_dtype() const { return compute_dtype_; }
-  // Of all, [flat_elements]; after allocate().
+  // Returns the working copies of all parameters, [flat_elements]; only after allocate().
   View computes() const { return computes_.view(); }
-  // InternalError while they are nowhere.
+  // Returns the working copy of a parameter. Throws InternalError if it is not in memory.
   View compute(ParameterId id) const { return compute(id, 1); }
-  // Of `count` parameters joined from `first` on.
+  // Returns the working copies of `count` parameters joined from `first` on, as one range.
   View compute(ParameterId first, int count) const;
 
  private:
@@ -77,7 +80,7 @@ class ParameterStore {
   DType compute_dtype_;
   std::vector<Parameter> parameters_;
   std::int64_t flat_elements_ = 0;
-  std::vector<void*> where_;  // the computes of each parameter
+  std::vector<void*> where_;  // the working copy of each parameter, or null
   Tensor computes_;
 };
 

@@ -2,7 +2,7 @@
 
 namespace trireme {
 
-// The stream is kept as one tensor: its sum, which the first norm would have stored alike.
+// The stream is saved as one tensor, the sum, with the bits that the first norm would have stored.
 Residual RecomputedLayers::forward(Residual stream, Saved& saved, Run& run) const {
   if (!stream.delta.empty()) {
     run.kernels().add(run.stream(), stream.delta.view(), stream.x.view());

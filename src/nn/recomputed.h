@@ -1,6 +1,6 @@
-// RecomputedLayers: layers of which forward keeps nothing but the stream that enters them (Chen et
-// al., Training Deep Nets with Sublinear Memory Cost, 2016). Backward runs their forward again:
-// dropout is keyed by what it falls on, so that the bits are the same.
+// RecomputedLayers are layers whose forward saves nothing but the stream that enters them (Chen et
+// al., Training Deep Nets with Sublinear Memory Cost, 2016). Backward runs their forward again;
+// dropout is keyed by the elements that it applies to, so that the bits are the same. No state.
 #pragma once
 
 #include <memory>

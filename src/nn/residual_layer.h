@@ -1,5 +1,5 @@
-// ResidualLayer: stream += dropout(branch(norm(stream))). Every transformer block here is two of
-// these: one with attention, one with an MLP.
+// ResidualLayer computes stream += dropout(branch(norm(stream))). Every transformer block consists
+// of two of these, one with attention and one with an MLP. No state.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,11 @@ namespace trireme {
 
 struct ResidualDropout {
   float probability = 0;
-  std::uint32_t site = 0;  // number of this dropout in the model: 0 is the embedding's
+  std::uint32_t site = 0;  // number of this dropout in the model; the embedding's is 0
 };
 
-// y = dropout(x), T [B,T,C], as run says; y may be x. Backward is the same on the gradient.
+// y = dropout(x), T [B,T,C] or this rank's rows of it, keyed by run.dropout; y may be x. Backward
+// is the same call on the gradient.
 void apply_dropout(const ResidualDropout& dropout, const Tensor& x, const Tensor& y, Run& run);
 inline bool drops(const ResidualDropout& dropout, const Run& run) {
   return run.training && dropout.probability > 0;
@@ -21,7 +22,7 @@ inline bool drops(const ResidualDropout& dropout, const Run& run) {
 
 class ResidualLayer : public Layer {
  public:
-  // lean: the normalized stream is not kept for backward, but made again.
+  // lean: the normalized stream is not saved for backward, which computes it again.
   ResidualLayer(const Norm& norm, std::unique_ptr<Branch> branch, const ResidualDropout& dropout,
                 bool lean)
       : norm_(norm), branch_(std::move(branch)), dropout_(dropout), lean_(lean) {}

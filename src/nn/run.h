@@ -1,4 +1,5 @@
-// What a forward or backward pass runs with: passed down, never global.
+// Run holds everything that a forward or backward pass uses. It is passed down, never global, and
+// refers to objects that the caller owns. One thread.
 #pragma once
 
 #include <deque>
@@ -20,51 +21,51 @@ struct DropoutKey {
   std::uint32_t step = 0;
 };
 
-// Weight gradients put off, in order. They keep the tensors that they need alive.
+// Weight gradients that were put off, in order. They keep the tensors that they need alive.
 using WeightGradients = std::deque<std::function<void(Run&)>>;
 
 struct Run {
   DeviceContext& context;
   ParameterStore& parameters;
-  // Training only. Dropout is off without it.
+  // Training only; without it, dropout is off.
   bool training = false;
   DropoutKey dropout{};
-  std::int64_t first_sample = 0;  // of this micro-batch, within the step's global batch
-  LossTerms loss_terms{};         // of training losses; evaluation takes the plain cross entropy
-  // f64 [1]: where the last slice leaves the sum of the micro-batch's token losses.
+  std::int64_t first_sample = 0;  // number of the micro-batch's first sample in the global batch
+  LossTerms loss_terms{};         // for training; evaluation uses the plain cross entropy
+  // f64 [1], to which the last slice writes the sum of the micro-batch's token losses.
   View loss{};
-  // Where backward leaves gradients.
+  // Receives the gradients; needed for backward only.
   GradientSink* gradients = nullptr;
-  // If given, backward computes the gradients of activations alone, and puts those of weights off
-  // to here: what backward_input leaves to backward_weight.
+  // If given, backward computes the gradients of activations alone and puts off those of weights to
+  // this queue, as the zero-bubble schedule requires.
   WeightGradients* later = nullptr;
-  // If given, they wait here for the next exchange between the ranks of the group, to be computed
-  // while that is under way. Ignored with `later`.
+  // If given, weight gradients wait here for the next exchange between the ranks of the group, and
+  // are computed during it. Ignored if `later` is given.
   WeightGradients* waiting = nullptr;
-  // Who brings parameters into memory before a layer runs; none: they are always there.
+  // Brings parameters into memory before a layer runs; null if they are always there.
   ParameterResidence* residence = nullptr;
-  // Ranks that hold the other parts of this one's layers; none: the layers are whole.
+  // The ranks that hold the other parts of this rank's layers; null if the layers are whole.
   TensorGroup* group = nullptr;
-  // Between their branches the ranks of the group share out the rows of the stream, too
+  // Whether the ranks of the group also share the rows of the stream, between their branches
   // (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022).
   bool sequence_parallel = false;
-  // Of the micro-batch at work; set by the model.
+  // The shape of the current micro-batch; set by the model.
   std::int64_t batch = 0;
   std::int64_t time = 0;
-  // Decoding only: the tokens before this pass.
+  // Decoding only: the keys and values of the tokens before this pass.
   KeyValueCache* cache = nullptr;
 
   const Kernels& kernels() const { return context.kernels(); }
   Stream& stream() const { return context.stream(); }
   Pool& pool() const { return context.activations(); }
   bool alone() const { return group == nullptr || group->size() == 1; }
-  // Whether the stream here is a share of the rows: [1, B T / ranks, C].
+  // Returns whether the stream on this rank is a share of the rows: [1, B T / ranks, C].
   bool shares_rows() const { return sequence_parallel && !alone(); }
-  // For a tensor that the group sums or gathers.
+  // Returns the pool for tensors that the group sums or gathers.
   Pool& shared_pool() { return alone() ? pool() : group->pool(); }
 
   bool puts_off_weights() const { return later != nullptr || waiting != nullptr; }
-  // Runs `work`, which makes gradients of weights: now, or later.
+  // Runs `work`, which computes gradients of weights, either now or later.
   template <class Work>
   void weight_gradient(Work work) {
     if (puts_off_weights()) {
@@ -73,7 +74,7 @@ struct Run {
       work(*this);
     }
   }
-  // Computes the weight gradients that wait, but for the last `keep`.
+  // Computes the weight gradients in `waiting`, except the last `keep`.
   void work_off(std::size_t keep = 0) {
     while (waiting != nullptr && waiting->size() > keep) {
       const std::function<void(Run&)> work = std::move(waiting->front());
@@ -83,7 +84,8 @@ struct Run {
   }
 };
 
-// One micro-batch of token sequences, in memory that kernels can read. Borrowed for the call.
+// One micro-batch of token sequences, in memory that kernels can read. The caller owns that memory
+// and keeps it alive during the call.
 struct MicroBatch {
   std::int64_t batch = 0;
   std::int64_t time = 0;

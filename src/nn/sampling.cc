@@ -12,10 +12,10 @@ namespace {
 
 struct Candidate {
   std::int32_t id;
-  double weight;  // the logit, later the probability times a common factor
+  double weight;  // first the logit, then the probability times a common factor
 };
 
-// 53 random bits in [0, 1): a function of seed and position.
+// Returns a number in [0, 1) of 53 random bits, a function of seed and position.
 double uniform(std::uint64_t seed, std::int64_t position) {
   const auto p = static_cast<std::uint64_t>(position);
   const PhiloxCounter bits = philox(
@@ -23,7 +23,7 @@ double uniform(std::uint64_t seed, std::int64_t position) {
   return static_cast<double>((std::uint64_t{bits[0]} << 32 | bits[1]) >> 11) * 0x1p-53;
 }
 
-// The most likely first.
+// Returns the `most` most likely candidates (0: all), the most likely first.
 std::vector<Candidate> ordered(std::span<const float> logits, std::int64_t most) {
   std::vector<Candidate> all;
   for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -45,8 +45,8 @@ std::vector<Candidate> ordered(std::span<const float> logits, std::int64_t most)
   return all;
 }
 
-// Logits to weights exp((x - max) / temperature); returns their sum. An infinite maximum wins
-// alone.
+// Replaces the logits x by weights exp((x - max) / temperature) and returns the sum of these. The
+// weight of an infinite maximum is 1.
 double exponentiate(std::vector<Candidate>& candidates, double temperature) {
   const double most = candidates.front().weight;
   double sum = 0;

@@ -1,5 +1,6 @@
-// Saved: what backward needs of forward, for one micro-batch in flight: a stack. Each layer's
-// forward pushes, its backward pops in the opposite order. Owned by whoever runs the micro-batch.
+// Saved holds the tensors that backward needs from forward, for one micro-batch in flight, as a
+// stack: each layer's forward pushes them, and its backward pops them in the opposite order. Owned
+// by the code that runs the micro-batch; one thread.
 #pragma once
 
 #include <vector>
@@ -11,7 +12,7 @@ namespace trireme {
 class Saved {
  public:
   Saved() = default;
-  // One that keeps nothing: for passes without a backward.
+  // Returns a Saved that discards what is pushed, for passes without a backward.
   static Saved nothing() {
     Saved saved;
     saved.keeps_ = false;

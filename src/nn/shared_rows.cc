@@ -3,7 +3,7 @@
 namespace trireme {
 namespace {
 
-// This rank's block of all rows.
+// Returns this rank's block of rows.
 View own_block(const Tensor& all, const Run& run) {
   const std::int64_t elements = all.elements() / run.group->size();
   return all.view().slice(run.group->rank() * elements, elements);
@@ -58,7 +58,8 @@ Tensor finish_row_sum(const Tensor& part, TensorGroup::Exchange sum, Run& run) {
   if (run.alone()) {
     return part;
   }
-  // One is kept for the exchange that comes next: that of the rows that this sum ends in.
+  // One weight gradient is left for the exchange that comes next, which gathers the rows that this
+  // sum results in.
   run.work_off(1);
   run.group->finish(sum);
   if (!run.shares_rows()) {

@@ -1,7 +1,7 @@
-// From the rows of the stream that a tensor-parallel rank holds to all of them, and back. Where the
-// rows are not shared out, or nobody is there to share with, the stream is held whole, and nothing
-// moves. While backward waits for rows or sums it works off the weight gradients that wait for that
-// (Run::waiting).
+// Functions between the rows of the stream that one tensor-parallel rank holds and all rows. If the
+// rows are not shared, or the group has one rank, the stream is whole and nothing is transferred.
+// While backward waits for rows or sums, it computes the weight gradients in Run::waiting. One
+// thread.
 #pragma once
 
 #include <memory>
@@ -11,22 +11,23 @@
 
 namespace trireme {
 
-// All rows, [B,T,C], of which every rank of the group gives its own. Copies are the same rows.
+// GatheredRows are all rows [B,T,C], gathered from the ranks of the group. Copies refer to the same
+// rows.
 class GatheredRows {
  public:
-  // own: T [1, B T / ranks, C] or, whole, [B,T,C]
+  // own: T [1, B T / ranks, C] or, if whole, [B,T,C]
   GatheredRows(Tensor own, const Run& run);
-  // Sends this rank's rows, once.
+  // Starts the all-gather of the rows, unless it was started before.
   void start(Run& run) const;
-  // For rows that only gradients of weights read: now or, where those are put off, when it is their
-  // turn.
+  // Starts the all-gather for rows that only weight gradients read: now, or when the weight
+  // gradients in run.later are computed if those are put off.
   void start_for_weights(Run& run) const;
-  // Waits for the others'. Starts first if nobody did.
+  // Waits for all rows, and starts the all-gather if that has not been done.
   Tensor whole(Run& run) const;
 
  private:
   struct State {
-    Tensor own;  // until started
+    Tensor own;  // empty once the all-gather has started
     Shape shape;
     Tensor all;
     TensorGroup::Exchange exchange = 0;
@@ -34,12 +35,13 @@ class GatheredRows {
   std::shared_ptr<State> state_;
 };
 
-// T [B,T,C]
+// Returns all rows, T [B,T,C].
 inline Tensor gather_rows(const Tensor& own, Run& run) { return GatheredRows(own, run).whole(run); }
 
-// Starts to sum `part`, T [B,T,C], this rank's summand, from the run's shared pool. It is used up.
+// Starts to sum `part`, this rank's summand T [B,T,C] from the run's shared pool, over the ranks.
+// `part` is overwritten.
 TensorGroup::Exchange start_row_sum(const Tensor& part, Run& run);
-// Waits for that: T [1, B T / ranks, C] or, whole, [B,T,C].
+// Waits for that sum, and returns T [1, B T / ranks, C] or, if whole, [B,T,C].
 Tensor finish_row_sum(const Tensor& part, TensorGroup::Exchange sum, Run& run);
 inline Tensor sum_rows(const Tensor& part, Run& run) {
   return finish_row_sum(part, start_row_sum(part, run), run);

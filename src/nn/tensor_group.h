@@ -1,7 +1,7 @@
-// TensorGroup: the tensor-parallel ranks that compute one layer together (Shoeybi et al.,
-// Megatron-LM, 2019), as layers see them: who they are and what they exchange. Every rank of the
-// group makes the same calls in the same order. Implemented in src/parallel; a Run without one
-// computes alone. One thread.
+// TensorGroup is the interface of the tensor-parallel ranks that compute one layer together
+// (Shoeybi et al., Megatron-LM, 2019), as layers use it. All ranks of the group make the same calls
+// in the same order. Implemented in src/parallel; without one, a Run's layers are whole. One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,22 @@ class TensorGroup {
   virtual ~TensorGroup() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // For tensors that go through the calls below: they move without a copy.
+  // Returns the pool for tensors that are passed to the calls below, which then transfer them
+  // without a copy.
   virtual Pool& pool() = 0;
 
-  // The number of an exchange that was started, from 1 on; 0 is none. They end in this order. Until
-  // it has ended its data must stay alive and untouched.
+  // The number of an operation that was started, from 1 on; 0 means none. Operations end in the
+  // order of their start. Until then, their data must stay alive and unchanged.
   using Exchange = std::int64_t;
 
-  // Replaces data (f32, bf16, f64) by the sum over the ranks, in tree order.
+  // Replaces data (f32, bf16 or f64) by the sum over the ranks, in tree order.
   virtual Exchange start_sum(View data) = 0;
-  // The same of size() equal blocks: this rank's own block becomes the sum, the others end
-  // undefined.
+  // The same for data of size() equal blocks: only this rank's block becomes the sum, and the
+  // others are undefined afterwards.
   virtual Exchange start_scatter_sum(View data) = 0;
-  // data holds size() equal blocks: every rank's own is given, all are filled.
+  // data holds size() equal blocks. This rank's own block is given; all others are filled.
   virtual Exchange start_gather(View data) = 0;
-  // Returns when that exchange, and with it all before, has ended.
+  // Returns when that operation, and all before it, have ended.
   virtual void finish(Exchange exchange) = 0;
 
   void sum(View data) { finish(start_sum(data)); }
