@@ -31,8 +31,8 @@ class Cutter {
   }
 
  private:
-  // Where the parameters before `end` begin that lie between two borders, and are all trained or
-  // all not.
+  // Returns where the segment before `end` begins: the parameters after the nearest border before
+  // `end` that are all trained or all not.
   ParameterId segment_before(ParameterId end) const {
     ParameterId begin = unit_before(end);
     while (begin > 0 && !std::binary_search(borders_.begin(), borders_.end(), begin) &&
@@ -42,7 +42,7 @@ class Cutter {
     return begin;
   }
 
-  // Where the joined parameters begin that end there.
+  // Returns where the joined parameters that end at `end` begin.
   ParameterId unit_before(ParameterId end) const {
     ParameterId begin = end - 1;
     while (parameters_[begin].joined) {
@@ -60,7 +60,7 @@ class Cutter {
     close();
   }
 
-  // To the open bucket, if it then holds at most `most` elements; else to a new one.
+  // Adds parameters to the open bucket if it then holds at most `most` elements, or to a new one.
   void append(ParameterId begin, ParameterId end, std::int64_t most) {
     if (open_.elements + elements(begin, end) > most) {
       close();

@@ -1,5 +1,5 @@
-// GradientBucket: a flat range of a store's parameters whose gradients are summed and reduced as
-// one, and which ZeRO shards as one. Pure functions.
+// A GradientBucket is a flat range of a store's parameters whose gradients are summed and reduced
+// together, and which ZeRO shards as one. Plain values and pure functions.
 #pragma once
 
 #include <vector>
@@ -15,11 +15,12 @@ struct GradientBucket {
   ParameterId end = 0;
 };
 
-// Cuts the trained parameters into buckets, the last ones first: about the order of backward. A
-// bucket is closed once it holds bucket_bytes of f32; what is larger is a bucket of its own. Joined
-// parameters stay together. Together the buckets hold every trained parameter, and the gaps behind
-// them, once. borders: parameters, rising, where a bucket had better begin, such as the first of
-// each layer; a bucket begins elsewhere only inside what would hold more than twice bucket_bytes.
+// Cuts the trained parameters into buckets, the last parameters first, which is about the order of
+// backward. A bucket is closed once it holds bucket_bytes of f32; a larger parameter is a bucket of
+// its own. Joined parameters stay together. The buckets together hold every trained parameter, and
+// the gap after it, once. borders: parameters, rising, at which buckets should begin, such as the
+// first of each layer; a bucket begins elsewhere only if the parameters between two borders take
+// more than twice bucket_bytes.
 std::vector<GradientBucket> cut_into_buckets(const ParameterStore& parameters,
                                              std::int64_t bucket_bytes,
                                              const std::vector<ParameterId>& borders = {});

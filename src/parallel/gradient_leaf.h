@@ -1,6 +1,6 @@
-// GradientLeaf: the gradients of one micro-batch, on their way into a GradientReducer. Holds a
-// buffer a bucket, from the first gradient that is asked for until the bucket is handed on. Owned
-// by the reducer; one thread.
+// GradientLeaf holds the gradients of one micro-batch until a GradientReducer adds them to its
+// sums: one buffer per bucket, from the first request for a gradient until the bucket is taken.
+// Owned by the reducer; one thread.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@ namespace trireme {
 
 class GradientLeaf : public GradientSink {
  public:
-  // announce: called with every bucket whose gradients are all there.
+  // announce: called with each bucket as soon as all of its gradients are ready. The layout and
+  // memory outlive this.
   GradientLeaf(const ZeroLayout& layout, GradientMemory& memory,
                std::function<void(int bucket)> announce);
 
@@ -22,9 +23,9 @@ class GradientLeaf : public GradientSink {
   void ready(ParameterId id) override;
 
   bool complete(int bucket) const { return missing_[static_cast<std::size_t>(bucket)] == 0; }
-  // Once, of a complete bucket.
+  // Moves the buffer of a complete bucket out; once per bucket.
   Buffer take(int bucket) { return std::move(buffers_[static_cast<std::size_t>(bucket)]); }
-  // InternalError that names a parameter whose gradient is missing.
+  // Throws an InternalError that names a parameter whose gradient is missing, if there is one.
   void check_complete() const;
 
  private:
@@ -34,8 +35,8 @@ class GradientLeaf : public GradientSink {
   GradientMemory& memory_;
   std::function<void(int)> announce_;
   std::vector<bool> is_ready_;   // by ParameterId
-  std::vector<int> missing_;     // gradients that a bucket still waits for
-  std::vector<Buffer> buffers_;  // of each bucket, f32 [padded]
+  std::vector<int> missing_;     // number of gradients that each bucket still waits for
+  std::vector<Buffer> buffers_;  // by bucket, f32 [padded]
 };
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
-// GradientMemory: the f32 buffers of gradients in the making, counted. Owned by the reducer; one
-// thread.
+// GradientMemory allocates and counts the f32 buffers of gradients that are being computed and
+// summed. Owned by the reducer; one thread.
 #pragma once
 
 #include <vector>
@@ -10,22 +10,22 @@ namespace trireme {
 
 class GradientMemory {
  public:
-  // Whole buckets come from the pool that ranks share, this rank's blocks of them from its own.
+  // Whole buckets come from the exchange pool, this rank's blocks of them from the rank's own pool.
   enum class Kind { whole, block };
 
   GradientMemory(const ZeroLayout& layout, const ZeroTools& tools);
 
-  // [padded(bucket)], of which all that belongs to no parameter is zero and the rest is not set.
+  // Returns f32 [padded(bucket)]. What belongs to no parameter is zero, the rest is not set.
   Buffer take_whole(int bucket);
-  // [block(bucket)], not set.
+  // Returns f32 [block(bucket)], which is not set.
   Buffer take_block(int bucket);
-  // `kind` is the one that was taken.
+  // `kind` must be that of the call that returned the buffer.
   void give_back(Buffer& buffer, Kind kind);
 
-  // In use now, and the most that ever was.
+  // Return the bytes in use now, and the most that were in use at one time.
   std::int64_t bytes() const { return whole_.bytes + block_.bytes; }
   std::int64_t peak_bytes() const { return peak_bytes_; }
-  // What the two pools keep for gradients: the most of each kind, at whatever time.
+  // Returns the bytes that the two pools keep for gradients: the sum of both kinds' peaks.
   std::int64_t reserved_bytes() const { return whole_.peak + block_.peak; }
 
  private:
@@ -38,7 +38,7 @@ class GradientMemory {
 
   const ZeroLayout& layout_;
   ZeroTools tools_;
-  std::vector<std::vector<IndexRange>> gaps_;  // of each bucket, counted from its first element
+  std::vector<std::vector<IndexRange>> gaps_;  // by bucket, counted from its first element
   Count whole_;
   Count block_;
   std::int64_t peak_bytes_ = 0;

@@ -10,11 +10,11 @@
 namespace trireme {
 namespace {
 
-// Half of the elements, spread over the buckets. Where every micro-batch merges once there is
-// nothing to even out.
+// Selects about half of the elements, spread over the buckets. If every micro-batch merges once,
+// which is so unless sums are elastic, there is nothing to even out.
 std::vector<bool> buckets_merging_late(const ZeroLayout& layout, Reproducibility how) {
   std::vector<bool> late(static_cast<std::size_t>(layout.buckets()), false);
-  std::int64_t surplus = 0;  // of elements that merge at once
+  std::int64_t surplus = 0;  // elements that merge immediately minus those that merge late
   for (int b = 0; b < layout.buckets(); ++b) {
     const bool is_late = how == Reproducibility::elastic && surplus > 0;
     late[static_cast<std::size_t>(b)] = is_late;
@@ -37,7 +37,8 @@ GradientReducer::GradientReducer(const ZeroLayout& layout, const ZeroTools& tool
         "a layout is that of its group");
 }
 
-// An error passes through: nobody will wait for what is under way, and the buffers go away.
+// If an error passes through, nobody waits for the reductions in flight, and their buffers are
+// freed.
 GradientReducer::~GradientReducer() {
   for (Reduction& reduction : in_flight_) {
     reduction.pending.abandon();
@@ -46,7 +47,7 @@ GradientReducer::~GradientReducer() {
 
 void GradientReducer::begin_step(std::int64_t micro_batches) {
   check(in_flight_.empty(), "a step ends before the next begins");
-  const Kind kind_reduced = keeps_whole() ? Kind::whole : Kind::block;  // in the step before
+  const Kind kind_reduced = keeps_whole() ? Kind::whole : Kind::block;  // in the previous step
   rounds_ = gradient_rounds(micro_batches, layout_.ranks(), layout_.level(), reproducibility_);
   numbers_ = rounds_.numbers(layout_.rank(), layout_.ranks());
   for (Partial& partial : partials_) {
@@ -69,7 +70,7 @@ GradientSink& GradientReducer::open(std::int64_t m) {
   return *leaves_.back();
 }
 
-// Adds all that is there, in the order of the micro-batches.
+// Adds the gradients that are complete, in the order of the micro-batches.
 void GradientReducer::advance(int bucket) {
   Partial& sum = partial(bucket);
   while (sum.leaves < static_cast<std::int64_t>(leaves_.size())) {
@@ -96,7 +97,7 @@ void GradientReducer::add_leaf(int bucket, Buffer leaf) {
   }
 }
 
-// How many sums of the stack number `index` of `count` falls into.
+// Returns how many sums on the stack are merged with number `index` of `count` summands.
 int GradientReducer::merges(std::int64_t index, std::int64_t count) const {
   if (reproducibility_ == Reproducibility::elastic) {
     return merges_after(index, {0, count});
@@ -104,7 +105,7 @@ int GradientReducer::merges(std::int64_t index, std::int64_t count) const {
   return index == 0 ? 0 : 1;
 }
 
-// As if the topmost sum were added to the one below it, so many times; in one pass.
+// Adds the topmost sum to the one below it, `merges` times, with up to kMaxAddends per kernel call.
 void GradientReducer::merge_top(std::vector<Buffer>& stack, Kind kind, int merges) {
   while (merges > 0) {
     const int n = std::min(merges, kMaxAddends);
@@ -155,7 +156,7 @@ void GradientReducer::finish_oldest() {
 
 bool GradientReducer::keeps_whole() const { return trireme::keeps_whole(rounds_, layout_.level()); }
 
-// Keeps this rank's block of a bucket that has been reduced.
+// Adds this rank's block of a reduced bucket to the sum over rounds, and frees the bucket.
 void GradientReducer::add_round(int bucket, Buffer& whole) {
   Partial& sum = partial(bucket);
   const std::int64_t block = layout_.block(bucket);
@@ -201,7 +202,8 @@ void GradientReducer::give_back(std::vector<Buffer>& buffers, Kind kind) {
 
 namespace {
 
-// Sums that wait for others, the one that a new one falls into included.
+// Returns the most partial sums that wait on a stack at a time, including the one that a new
+// summand is added to.
 std::int64_t sums_kept(std::int64_t count, Reproducibility how) {
   return how == Reproducibility::elastic ? std::max(stack_height(count) - 1, 1) : 1;
 }
@@ -227,7 +229,7 @@ std::int64_t gradient_bytes(const ZeroLayout& layout, std::int64_t micro_batches
     elements += keeps_shards ? shards * layout.block(b) : 0;
     largest = std::max(largest, layout.padded(b));
   }
-  // Being filled, and being reduced; and the shard that is cut off one.
+  // Buckets that are being filled or reduced, and the shard that is copied out of one.
   const auto moving = static_cast<std::int64_t>(GradientReducer::kInFlight) + 1;
   if (layout.level() >= 2) {
     elements += std::min<std::int64_t>(moving, layout.buckets()) * largest;

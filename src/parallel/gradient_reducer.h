@@ -1,7 +1,7 @@
-// GradientReducer: from the gradients of micro-batches to the gradient of the global batch, of the
+// GradientReducer sums the gradients of micro-batches to the gradient of the global batch, for the
 // parameters of one store. It works in the buckets of a ZeroLayout: as soon as all gradients of a
-// bucket are there, and those of the micro-batches before, it adds them to the sum so far; at the
-// end of a round (gradient_rounds.h) the communicator reduces the sum while backward goes on.
+// bucket are ready, and those of the micro-batches before, it adds them to the sum so far; at the
+// end of a round (gradient_rounds.h), the communicator reduces the sum while backward continues.
 //
 //   reducer.begin_step(micro_batches);            in the global batch of this step
 //   for m in reducer.micro_batches():             their numbers, of this rank
@@ -11,14 +11,15 @@
 //   reducer.sum(bucket)                           over all micro-batches of all ranks: ZeRO 0 the
 //                                                 bucket, above this rank's block of it
 //
-// elastic: the canonical tree over the micro-batches (reduction_tree.h), so that every number of
-// ranks and every level of ZeRO gives the same bits; layout and fast: one after the other. In the
-// tree an even micro-batch merges nothing and an odd one merges once or more. Pipeline stages would
-// wait for one another by turns, so half of the buckets merge a micro-batch later: the same sums,
-// evenly spread, in the memory that the last micro-batch needs anyway. Bytes:
-// gradient_bytes(). The ranks of the group have to announce gradients in the same order, which
-// starts their reductions in the same order: they run the same schedule. Owned by the training
-// loop, used by its thread alone.
+// In elastic mode, the sum is the canonical tree over the micro-batches (reduction_tree.h), so that
+// every number of ranks and every level of ZeRO gives the same bits; in layout and fast modes, the
+// micro-batches are added one after the other. In the tree, an even micro-batch merges nothing and
+// an odd one merges once or more. Pipeline stages would wait for one another by turns, so half of
+// the buckets merge one micro-batch later: the same sums, evenly spread, in the memory that the
+// last micro-batch needs anyway. gradient_bytes() gives the memory. The ranks of the group must
+// announce gradients in the same order, as they do when they run the same schedule, because that
+// starts their reductions in the same order. Owned by the training loop and used by its thread
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -33,46 +34,48 @@ namespace trireme {
 
 class GradientReducer {
  public:
-  struct Timings {               // of this step
-    double exposed_seconds = 0;  // waited for the communicator
+  struct Timings {               // of the current step
+    double exposed_seconds = 0;  // time that the thread waited for the communicator
   };
-  // From ZeRO 2 on, so many buckets at most are being reduced before backward waits.
+  // From ZeRO 2 on, at most this many buckets are reduced at a time; backward waits for the oldest.
   static constexpr std::size_t kInFlight = 2;
 
-  // The layout outlives the reducer.
+  // The layout, and what the tools refer to, must outlive the reducer.
   GradientReducer(const ZeroLayout& layout, const ZeroTools& tools,
                   Reproducibility reproducibility);
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
-  // micro_batches: of the step, over all ranks. ConfigError where the ranks can't share them.
+  // micro_batches: number in the step, over all ranks. Throws ConfigError if the ranks cannot
+  // divide them.
   void begin_step(std::int64_t micro_batches);
-  // The numbers of this rank's micro-batches within the global batch of the step, rising.
+  // Returns the numbers of this rank's micro-batches within the global batch of the step, rising.
   const std::vector<std::int64_t>& micro_batches() const { return numbers_; }
-  // Micro-batches are opened in their order. The sink is valid until the next begin_step().
+  // Returns the sink for micro-batch m, valid until the next begin_step(). Micro-batches are opened
+  // in their order.
   GradientSink& open(std::int64_t m);
-  // Every micro-batch has given every gradient. Returns when the sums are there.
+  // Waits until all sums are complete. Throws InternalError if a micro-batch lacks a gradient.
   void finish_step();
-  // f32 [layout.owned(bucket).count]; valid until the next begin_step().
+  // Returns f32 [layout.owned(bucket).count], valid until the next begin_step().
   View sum(int bucket) const;
 
   const Timings& timings() const { return timings_; }
-  // Of gradient buffers: held now, and the most that ever was.
+  // Return the bytes of gradient buffers now, and the most at one time.
   std::int64_t buffer_bytes() const { return memory_.bytes(); }
   std::int64_t peak_buffer_bytes() const { return memory_.peak_bytes(); }
-  // What the pools keep for them: with steps of different sizes this can be more.
+  // Returns the bytes that the pools keep for them, which can be more if steps differ in size.
   std::int64_t reserved_buffer_bytes() const { return memory_.reserved_bytes(); }
 
  private:
   using Kind = GradientMemory::Kind;
-  // What there is of the sum of a bucket.
+  // The parts of one bucket's sum that exist so far.
   struct Partial {
-    std::int64_t leaves = 0;      // added so far
-    std::int64_t rounds = 0;      // reduced so far
-    int due = 0;                  // merges of local sums to be made before the next one comes
-    std::vector<Buffer> local;    // the stack of this round's partial sums, [padded]
-    std::vector<Buffer> reduced;  // the stack of sums over rounds: [padded], or [block]
+    std::int64_t leaves = 0;    // number of micro-batches added so far
+    std::int64_t rounds = 0;    // number of rounds reduced so far
+    int due = 0;                // merges of local sums to make before the next micro-batch is added
+    std::vector<Buffer> local;  // stack of this round's partial sums, [padded]
+    std::vector<Buffer> reduced;  // stack of sums over rounds: [padded] or [block]
   };
   struct Reduction {
     int bucket = 0;
@@ -94,25 +97,25 @@ class GradientReducer {
   const ZeroLayout& layout_;
   ZeroTools tools_;
   Reproducibility reproducibility_;
-  GradientRounds rounds_;              // of this step
-  std::vector<std::int64_t> numbers_;  // of this step
+  GradientRounds rounds_;              // of the current step
+  std::vector<std::int64_t> numbers_;  // of the current step
   GradientMemory memory_;
   bool in_step_ = false;
-  std::vector<std::unique_ptr<GradientLeaf>> leaves_;  // opened in this step
+  std::vector<std::unique_ptr<GradientLeaf>> leaves_;  // those opened in the current step
   std::vector<Partial> partials_;
   std::vector<bool> merges_late_;  // by bucket
   std::deque<Reduction> in_flight_;
   Timings timings_;
 };
 
-// Whether a rank's reduced gradients stay in whole buckets. Where whole gradients meet once a step,
-// their memory exists anyway; a pool keeps what it gets back, so that separate shards would come on
-// top.
+// Returns whether a rank's reduced gradients stay in whole buckets. If a step has one round of
+// several micro-batches, whole buckets are allocated anyway; a pool keeps memory that it gets back,
+// so that separate shards would need additional memory.
 bool keeps_whole(const GradientRounds& rounds, int level);
 
-// The most bytes of gradients at one time in a step of `micro_batches`, over all ranks, where one
-// micro-batch is open at a time: the sums that wait for others, and the buckets that are being
-// filled and reduced.
+// Returns the most bytes of gradients at one time in a step of `micro_batches`, over all ranks, if
+// one micro-batch is open at a time: the partial sums, and the buckets that are being filled and
+// reduced.
 std::int64_t gradient_bytes(const ZeroLayout& layout, std::int64_t micro_batches,
                             Reproducibility reproducibility);
 

@@ -36,7 +36,7 @@ std::string list_of(const std::vector<int>& ranks) {
   return text;
 }
 
-// Hosts whose ranks do not stand next to each other in the group.
+// Returns whether the ranks of some host are not consecutive in the group.
 bool is_interleaved(const std::vector<int>& ranks, const std::vector<RankPlace>& places) {
   std::set<std::string> left;
   std::string current;

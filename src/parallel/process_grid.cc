@@ -27,7 +27,7 @@ std::string formula(const GridShape& s) {
                      axis_text("pp", s.pp));
 }
 
-// The largest divisor of `n` that is at most `most` and works.
+// Returns the largest divisor of n that is at most `most` and works, or 1.
 int largest_divisor(int n, int most, const std::function<bool(int)>& works) {
   for (int d = std::min(n, std::max(most, 1)); d > 1; --d) {
     if (n % d == 0 && (!works || works(d))) {
@@ -37,13 +37,14 @@ int largest_divisor(int n, int most, const std::function<bool(int)>& works) {
   return 1;
 }
 
-// "4 or 8"
+// Returns the nearest multiples of `of`, such as "4 or 8".
 std::string multiples_near(std::int64_t n, std::int64_t of) {
   const std::int64_t above = (n / of + 1) * of;
   return n < of ? fmt::format("{}", above) : fmt::format("{} or {}", above - of, above);
 }
 
-// The nearest layouts of `n` ranks in which tp or pp is smaller: "dp 3 x tp 2 x pp 1 or ...".
+// Returns the nearest layouts of n ranks with a smaller tp or pp, such as "dp 3 x tp 2 x pp 1 or
+// ...".
 std::string products_of(int n, const GridShape& s) {
   const int tp = s.tp.value_or(1);
   const int pp = s.pp.value_or(1);

@@ -7,7 +7,7 @@ namespace {
 
 std::int64_t middle(LeafRange node) { return node.lo + (node.hi - node.lo) / 2; }
 
-// The child of a node of more than one leaf that holds the leaf.
+// Returns the child that holds the leaf. The node has more than one leaf.
 LeafRange child_with(LeafRange node, std::int64_t leaf) {
   const std::int64_t mid = middle(node);
   return leaf < mid ? LeafRange{node.lo, mid} : LeafRange{mid, node.hi};
@@ -33,7 +33,7 @@ bool is_node(LeafRange range, std::int64_t leaves) {
   return node == range;
 }
 
-// One merge for each node that ends with this leaf.
+// Counts one merge for each node that ends with this leaf.
 int merges_after(std::int64_t leaf, LeafRange node) {
   check(leaf >= node.lo && leaf < node.hi, "a leaf lies in its node");
   int merges = 0;
@@ -44,7 +44,7 @@ int merges_after(std::int64_t leaf, LeafRange node) {
   return merges;
 }
 
-// The right half is never the smaller one, and is summed on top of the left half's sum.
+// The right half is never the smaller one, and is summed while the left half's sum is on the stack.
 int stack_height(std::int64_t leaves) {
   check(leaves > 0, "a tree has leaves");
   int height = 1;

@@ -1,7 +1,7 @@
 // The canonical tree of a sum over numbered leaves 0..n-1: the root is [0,n), and a node [lo,hi) of
-// more than one leaf is the sum of [lo,mid) and [mid,hi), mid = lo + (hi-lo)/2. The leaves are the
-// micro-batches of a step. A rank adds the part of the tree that lies over its own leaves; the
-// communicator, whose tree over the ranks is built alike, adds the rest. Pure functions.
+// more than one leaf is the sum of [lo,mid) and [mid,hi) with mid = lo + (hi-lo)/2. The leaves are
+// the micro-batches of a step. A rank computes the part of the tree over its own leaves; the
+// communicator, whose tree over the ranks has the same shape, computes the rest. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,19 @@ struct LeafRange {
   friend bool operator==(const LeafRange&, const LeafRange&) = default;
 };
 
-// The leaves of part `index` of `parts`, where parts divides leaves.
+// Returns the leaves of part `index` of `parts`; `parts` must divide `leaves`.
 LeafRange part_of_leaves(std::int64_t leaves, int parts, int index);
 
-// Whether [range) is a node of the tree over [0, leaves).
+// Returns whether the range is a node of the tree over [0, leaves).
 bool is_node(LeafRange range, std::int64_t leaves);
 
-// The leaves of a node are summed from the left, on a stack: push a leaf, then as often as this
-// says replace the two topmost sums by their sum. One sum is left after the node's last leaf.
+// The leaves of a node are summed from the left, on a stack: push a leaf, then replace the two
+// topmost sums by their sum as many times as this function returns. After the node's last leaf, one
+// sum is left.
 int merges_after(std::int64_t leaf, LeafRange node);
 
-// How high that stack grows: the number of buffers a rank needs. ceil(log2(leaves)) + 1.
+// Returns the largest height of that stack, which is the number of buffers that a rank needs:
+// ceil(log2(leaves)) + 1.
 int stack_height(std::int64_t leaves);
 
 }  // namespace trireme

@@ -13,7 +13,7 @@ bool works(std::int64_t micro_batches, int dp, Reproducibility reproducibility) 
   return micro_batches % dp == 0 && (!tree || std::has_single_bit(static_cast<unsigned>(dp)));
 }
 
-// The largest degree up to dp that works, and the smallest one above it where there is one.
+// Returns the largest degree below dp that works, and the smallest one above it, if there is one.
 std::string nearest_degrees(std::int64_t micro_batches, int dp, Reproducibility reproducibility) {
   int below = dp - 1;
   while (!works(micro_batches, below, reproducibility)) {

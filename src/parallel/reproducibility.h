@@ -1,5 +1,5 @@
-// numerics.reproducibility: what a run promises about its bits, and which data-parallel degrees can
-// keep the promise. Pure functions.
+// numerics.reproducibility: which runs are promised the same bits, and which data-parallel degrees
+// can keep that promise. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ enum class Reproducibility {
 };
 std::string_view to_string(Reproducibility reproducibility);
 
-// ConfigError where `micro_batches` a step can't be spread over dp ranks with that promise: says
-// the formula, the nearest dp that works and the other way out.
+// Throws ConfigError if `micro_batches` per step cannot be divided among dp ranks under that
+// promise. The message has the formula, the nearest degrees that work, and the alternative.
 void check_reduction(std::int64_t micro_batches, int dp, Reproducibility reproducibility);
 
 }  // namespace trireme

@@ -4,7 +4,8 @@
 
 namespace trireme {
 
-// An error passes through: nobody will wait for what is under way, and its buffers go away.
+// If an error passes through, nobody waits for the operations in flight, and their buffers are
+// freed.
 TensorRanks::~TensorRanks() {
   for (Pending& pending : under_way_) {
     pending.abandon();

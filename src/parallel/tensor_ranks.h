@@ -1,6 +1,7 @@
-// TensorRanks: the tensor-parallel group of a rank, over a communicator. Sums are taken in tree
-// order, in place; every rank gets the same bits. Owned by the engine, used by its thread; the
-// communicator and the context, whose exchange memory should be the communicator's, outlive it.
+// TensorRanks is the tensor-parallel group of a rank, over a communicator. Sums are formed in place
+// and in tree order, so that every rank gets the same bits. Owned by the engine, used by its
+// thread; the communicator and the context, whose exchange memory should be the communicator's,
+// outlive it.
 #pragma once
 
 #include <deque>
@@ -15,7 +16,7 @@ namespace trireme {
 
 class TensorRanks : public TensorGroup {
  public:
-  // spans: where waiting is noted; null: nowhere.
+  // spans: log for the time spent waiting; null for none.
   TensorRanks(Communicator& tp, DeviceContext& context, SpanLog* spans = nullptr)
       : tp_(tp), context_(context), spans_(spans) {}
   ~TensorRanks() override;
@@ -30,7 +31,7 @@ class TensorRanks : public TensorGroup {
   Exchange start_gather(View data) override;
   void finish(Exchange exchange) override;
 
-  // How long calls have waited since the last take: exposed communication.
+  // Returns how long calls have waited since the previous call (exposed communication).
   double take_waited_seconds();
 
  private:
@@ -39,7 +40,7 @@ class TensorRanks : public TensorGroup {
   Communicator& tp_;
   DeviceContext& context_;
   SpanLog* spans_;
-  std::deque<Pending> under_way_;  // the last one is number started_
+  std::deque<Pending> under_way_;  // operations in flight; the last one has number started_
   Exchange started_ = 0;
   double waited_seconds_ = 0;
 };

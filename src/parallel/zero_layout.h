@@ -1,15 +1,16 @@
-// ZeroLayout: how the ranks of a data-parallel group share what belongs to the parameters of one
-// store (Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models,
-// 2020). A value; the store outlives it.
+// ZeroLayout describes how the ranks of a data-parallel group divide what belongs to the parameters
+// of one store (Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter
+// Models, 2020). A plain value; the store outlives it.
 //
-//   level  every rank holds             and its shard alone of
-//   0      everything                   -
-//   1      computes, gradients          masters and moments
-//   2      computes                     + gradients
-//   3      -                            + computes
+//   level  every rank holds              and only its shard of
+//   0      everything                    -
+//   1      working copies, gradients     masters and moments
+//   2      working copies                + gradients
+//   3      -                             + working copies
 //
-// Of every bucket rank r has block r of as many equal blocks as there are ranks. Blocks are
-// multiples of kSumBlock, so that the last ones may reach beyond the bucket's end.
+// Each bucket is divided into as many equal blocks as there are ranks, and rank r has block r. A
+// block is a multiple of kSumBlock elements, so that the last ones may reach beyond the bucket's
+// end.
 #pragma once
 
 #include <vector>
@@ -24,11 +25,11 @@ namespace trireme {
 
 inline constexpr std::int64_t kDefaultBucketBytes = std::int64_t{25} << 20;
 
-// What data parallelism works with; all outlive it.
+// What the classes of data parallelism use; all of it outlives them.
 struct ZeroTools {
   Communicator& dp;          // the ranks that share the global batch
-  DeviceContext& context;    // its exchange memory is that of `dp`, for speed
-  SpanLog* spans = nullptr;  // where waiting for `dp` is noted; null: nowhere
+  DeviceContext& context;    // its exchange memory should be that of `dp`, for speed
+  SpanLog* spans = nullptr;  // log for the time spent waiting for `dp`; null for none
 };
 
 class ZeroLayout {
@@ -43,19 +44,19 @@ class ZeroLayout {
   const ParameterStore& parameters() const { return *parameters_; }
   int ranks() const { return group_.ranks; }
   int rank() const { return group_.rank; }
-  // A rank alone has no one to share with: level 0.
+  // Returns the level, which is 0 for a group of one rank.
   int level() const { return level_; }
   int buckets() const { return static_cast<int>(buckets_.size()); }
   const GradientBucket& bucket(int b) const { return buckets_[static_cast<std::size_t>(b)]; }
-  // The bucket of a parameter; -1: it is not trained here.
+  // Returns the bucket of a parameter, or -1 if the parameter is not trained on this rank.
   int bucket_of(ParameterId id) const { return bucket_of_[static_cast<std::size_t>(id)]; }
-  // The buckets that hold [first, end), from low parameters to high.
+  // Returns the buckets that hold the parameters [first, end), in the order of the parameters.
   std::vector<int> buckets_of(ParameterId first, ParameterId end) const;
 
-  // Elements of one of the blocks, and of all of them.
+  // Return the number of elements of one block, and of all blocks together.
   std::int64_t block(int b) const;
   std::int64_t padded(int b) const { return level_ == 0 ? bucket(b).elements : block(b) * ranks(); }
-  // What this rank owns: flat elements of the store. Level 0: the whole bucket.
+  // Returns the flat elements of the store that this rank owns: at level 0, the whole bucket.
   IndexRange owned(int b) const;
   std::int64_t owned_elements() const;
 

@@ -33,7 +33,7 @@ ZeroParameters::ZeroParameters(ParameterStore& store, const ZeroLayout& layout,
   }
 }
 
-// An error passes through: nobody will wait for what is under way, and the buffers go away.
+// If an error passes through, nobody waits for the gathers in flight, and their buffers are freed.
 ZeroParameters::~ZeroParameters() {
   for (Home& home : homes_) {
     home.gather.abandon();
@@ -52,7 +52,7 @@ Buffer ZeroParameters::zeroed(Buffer buffer) const {
   return buffer;
 }
 
-// [block]; level 0: the whole bucket.
+// Returns this rank's block of a bucket, [block]; at level 0, the whole bucket.
 View ZeroParameters::own_block(int bucket) const {
   const Home& home = homes_[static_cast<std::size_t>(bucket)];
   const std::int64_t block = layout_.block(bucket);
@@ -102,7 +102,7 @@ void ZeroParameters::wait(Home& home) {
   exposed_seconds_ += watch.seconds();
 }
 
-// Level 3: starts the gather of a bucket that is not there.
+// At level 3, starts the all-gather of a bucket that is not in memory.
 void ZeroParameters::bring(int bucket) {
   Home& absent = home(bucket);
   if (layout_.level() != 3 || absent.whole.data() != nullptr) {

@@ -1,12 +1,13 @@
-// ZeroParameters: where the computes of a store lie under a ZeroLayout, and when they are there.
+// ZeroParameters holds the working copies of a store as a ZeroLayout divides them, and gathers them
+// when they are needed:
 //
 //   level 0     the store's own buffer
-//   level 1, 2  a padded buffer a bucket; after an update every rank's block of it is all-gathered
-//   level 3     this rank's block of each bucket; whole buckets only while somebody needs them
+//   level 1, 2  a padded buffer per bucket; after an update, its blocks are all-gathered
+//   level 3     this rank's block of each bucket; whole buckets only while a layer uses them
 //
-// Parameters that are not trained lie beside, whole. The tools' communicator may be one of its own,
-// so that gathers do not stand behind reductions. All ranks of the group make the same calls. Owned
-// by whoever owns the optimizer; one thread.
+// Parameters that are not trained are kept whole, in buffers of their own. The communicator of the
+// tools may be a separate one, so that gathers do not queue behind reductions. All ranks of the
+// group make the same calls. Owned by ZeroState; one thread.
 #pragma once
 
 #include <vector>
@@ -19,18 +20,18 @@ namespace trireme {
 
 class ZeroParameters : public ParameterResidence {
  public:
-  // Takes the place of store.allocate(); zeros. All outlive this.
+  // Replaces store.allocate(); all working copies start as zeros. The arguments outlive this.
   ZeroParameters(ParameterStore& store, const ZeroLayout& layout, const ZeroTools& tools);
   ~ZeroParameters() override;
   ZeroParameters(const ZeroParameters&) = delete;
   ZeroParameters& operator=(const ZeroParameters&) = delete;
 
-  // What this rank owns: range b is that of bucket b.
+  // Returns what this rank owns; range b is that of bucket b.
   std::vector<HeldRange> held() const;
-  // The owned block of a bucket has changed, as it does on every rank: starts to tell the others.
-  // At level 3 nobody may need the bucket.
+  // Starts to send this rank's block of a bucket to the others, after it has changed on every rank.
+  // At level 3, no layer may be using the bucket.
   void publish(int bucket);
-  // Until what was published is there: of one bucket, or all.
+  // Wait until what was published has arrived: for one bucket, or for all.
   void settle(int bucket) { wait(home(bucket)); }
   void settle();
 
@@ -38,19 +39,19 @@ class ZeroParameters : public ParameterResidence {
   void prefetch(ParameterId first, ParameterId end) override;
   void release(ParameterId first, ParameterId end) override;
 
-  // Of computes: held now, and the most that ever was.
+  // Return the bytes of working copies now, and the most at one time.
   std::int64_t bytes() const { return bytes_; }
   std::int64_t peak_bytes() const { return peak_bytes_; }
-  // Waited for gathers, since the start.
+  // Returns the time spent waiting for gathers since construction.
   double exposed_seconds() const { return exposed_seconds_; }
 
  private:
   struct Home {
-    Buffer own;    // level 3: [block]
-    Buffer whole;  // [padded]; level 3: while it is gathered
+    Buffer own;    // level 3 only, [block]
+    Buffer whole;  // [padded]; at level 3, empty unless gathered
     Pending gather;
     int users = 0;
-    bool wanted = false;  // prefetched, not yet needed
+    bool wanted = false;  // prefetched but not yet needed
   };
 
   Home& home(int bucket) { return homes_[static_cast<std::size_t>(bucket)]; }
@@ -65,7 +66,7 @@ class ZeroParameters : public ParameterResidence {
   const ZeroLayout& layout_;
   ZeroTools tools_;
   std::vector<Home> homes_;
-  std::vector<Buffer> others_;  // of parameters that are not trained
+  std::vector<Buffer> others_;  // by parameter that is not trained
   std::int64_t bytes_ = 0;
   std::int64_t peak_bytes_ = 0;
   double exposed_seconds_ = 0;

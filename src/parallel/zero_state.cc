@@ -19,7 +19,7 @@ ZeroState::ZeroState(ParameterStore& store, const ZeroTools& tools, const Option
 void ZeroState::initialize(std::uint64_t seed) {
   masters_.initialize(seed);
   optimizer_.start_average();
-  Pool passing(tools_.context.device());  // its memory goes back to the system
+  Pool passing(tools_.context.device());  // returns its memory to the system when it ends
   for (ParameterId id = 0; id < store_.count(); ++id) {
     if (layout_.bucket_of(id) < 0) {
       const Tensor values(passing, store_[id].shape(), DType::f32);
@@ -50,7 +50,7 @@ void ZeroState::add_squares(SquareSums& squares) {
   }
 }
 
-// The parameters that forward reads first come first.
+// The parameters that forward reads first are updated first.
 void ZeroState::start_update(const OptimizerUpdate& update) {
   for (int b = layout_.buckets() - 1; b >= 0; --b) {
     parameters_.settle(b);

@@ -1,7 +1,7 @@
-// ZeroState: what data-parallel training keeps of one store, shared out as ZeRO's level says: where
-// the computes lie, masters, moments and gradients. A rank has one for each of its stores. The bits
-// of an update depend neither on the level nor on the buckets nor, with elastic sums, on the number
-// of ranks. All ranks of the group make the same calls. Owned by the training loop; one thread.
+// ZeroState holds what data-parallel training keeps of one store, divided by the level of ZeRO:
+// working copies, masters, moments and gradients. A rank has one for each of its stores. The bits
+// of an update do not depend on the level or the buckets, nor, with elastic sums, on the number of
+// ranks. All ranks of the group make the same calls. Owned by the training loop; one thread.
 //
 //   one step:  reducer().begin_step(n), open(m) ..., finish_step()
 //              add_squares(squares); norm = gradient_norm(squares.read(), group)
@@ -22,10 +22,10 @@ class ZeroState {
     int level = 0;  // of ZeRO
     Reproducibility reproducibility = Reproducibility::elastic;
     std::int64_t bucket_bytes = kDefaultBucketBytes;
-    std::vector<ParameterId> borders;  // where buckets had better begin: the layers' first
+    std::vector<ParameterId> borders;  // where buckets should begin: each layer's first
     OptimizerOptions optimizer;
   };
-  // In place of store.allocate(). All outlive this.
+  // Replaces store.allocate(). All arguments outlive this.
   ZeroState(ParameterStore& store, const ZeroTools& tools, const Options& options);
 
   const ZeroLayout& layout() const { return layout_; }
@@ -34,18 +34,20 @@ class ZeroState {
   Optimizer& optimizer() { return optimizer_; }
   GradientReducer& reducer() { return reducer_; }
 
-  // Initial values, from the seed; and what follows a load of pieces_to_load().
+  // Sets initial values from the seed. masters_changed() must follow a load of pieces_to_load(): it
+  // refreshes and publishes the working copies.
   void initialize(std::uint64_t seed);
   void masters_changed();
   std::vector<StatePiece> pieces_to_load() const { return pieces_of(optimizer_); }
-  // Over all ranks of the group every element that is primary once.
+  // Returns this rank's part; over all ranks of the group, each primary element occurs once.
   std::vector<StatePiece> pieces_to_save() const;
 
-  // After reducer().finish_step(): the squares of the gradients that this rank owns. At level 0
-  // every rank of the group owns all of them.
+  // Adds the squares of the gradients that this rank owns, after reducer().finish_step(). At level
+  // 0, every rank of the group owns all gradients.
   void add_squares(SquareSums& squares);
-  // The optimizer's step on all that this rank owns, and on the way to the other ranks: their
-  // computes are there after parameters().need() or settle(). update() waits for them.
+  // start_update() runs the optimizer on all that this rank owns, and starts to send the results to
+  // the other ranks. A working copy has arrived after parameters().need() or settle(). update()
+  // waits for all of them.
   void start_update(const OptimizerUpdate& update);
   void update(const OptimizerUpdate& update);
 
@@ -59,7 +61,8 @@ class ZeroState {
   GradientReducer reducer_;
 };
 
-// sqrt of what the ranks of the group have added to their sums, each square on one rank of it.
+// Returns the square root of the sum over the group. Each square must be in the sum of one rank
+// only.
 double gradient_norm(ExactSum squares, Communicator& group);
 
 }  // namespace trireme

@@ -11,10 +11,11 @@
 namespace trireme {
 namespace {
 
-// cuts[k] is where piece k begins; one more, the number of units, at the end.
+// cuts[k] is where piece k begins; the last entry is the number of units.
 using Cuts = std::vector<std::int64_t>;
 
-// Up to here two moves at a time are looked at: their number grows with the fourth power.
+// Up to this number of pieces, two moves at a time are tried; their number grows with its fourth
+// power.
 constexpr int kFewPieces = 16;
 
 class Balance {
@@ -47,19 +48,19 @@ class Balance {
   }
 
  private:
-  // Beside its units.
+  // Returns the cost of the embedding and the head for a rank that has them.
   double extra(int rank) const {
     return (rank == 0 ? costs_.embedding : 0) + (rank == stages_ - 1 ? costs_.head : 0);
   }
 
-  // What a rank has beside its units is shared out over its pieces: they add up in any case.
+  // A rank's extra cost is divided equally among its pieces, because only their sum matters.
   double piece(int k, std::int64_t lo, std::int64_t hi) const {
     return sums_[static_cast<std::size_t>(hi)] - sums_[static_cast<std::size_t>(lo)] +
            extra(k % stages_) * stages_ / pieces_;
   }
 
-  // best[k][n]: the largest of pieces 0..k over the first n units, in the best cut of them; from[k]
-  // [n]: where its piece k begins.
+  // Minimizes the largest piece, by dynamic programming. best[n]: the cost of the largest of pieces
+  // 0..k in the best cut of the first n units; from[k][n]: where piece k begins in that cut.
   Cuts smallest_largest_piece() const {
     const auto width = static_cast<std::size_t>(units_ + 1);
     constexpr double kNone = std::numeric_limits<double>::infinity();
@@ -87,7 +88,8 @@ class Balance {
     return cuts;
   }
 
-  // Largest first: what is to be small.
+  // Returns the loads from the largest to the smallest: cuts are compared by it, and smaller is
+  // better.
   std::vector<double> key(const Cuts& cuts) const {
     std::vector<double> sorted = loads(cuts);
     std::sort(sorted.begin(), sorted.end(), std::greater<>());
@@ -98,8 +100,9 @@ class Balance {
     return std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) == cuts.end();
   }
 
-  // Looks for a better cut within so many moves. One moves some neighbouring cuts by one unit to
-  // the left or right: a unit from a rank to another, however far apart.
+  // Looks for a better cut within `moves` moves. One move shifts some neighbouring cuts by one unit
+  // to the left or right, which passes one unit of load from one rank to another, however far
+  // apart.
   void explore(const Cuts& from, int moves, Cuts& best, std::vector<double>& best_key) const {
     for (int first = 1; first < pieces_; ++first) {
       for (const int by : {-1, 1}) {
@@ -121,7 +124,7 @@ class Balance {
     }
   }
 
-  // False where no cut within so many moves is better.
+  // Returns false if no cut within `moves` moves is better.
   bool improve(Cuts& cuts, int moves) const {
     Cuts best = cuts;
     std::vector<double> best_key = key(cuts);
@@ -134,10 +137,10 @@ class Balance {
   int pieces_;
   int stages_;
   std::int64_t units_;
-  std::vector<double> sums_;  // of the first n units
+  std::vector<double> sums_;  // sums_[n]: cost of the first n units
 };
 
-// The nearest shapes that such a model is deep enough for.
+// Names the nearest shapes that a model of this depth allows.
 std::string shapes_that_fit(std::int64_t units, const PipelineShape& shape) {
   std::vector<std::string> fit;
   if (shape.chunks > 1 && units / shape.stages >= 2) {

@@ -1,7 +1,7 @@
 // Stage balance: cuts the model into as many contiguous pieces as there are virtual stages, so that
-// the rank with most to do has as little as possible. Pure and deterministic. The units that are
-// never cut are the model's residual layers (two a transformer layer); the embedding goes with the
-// first piece, the head with the last, each at a cost of its own.
+// the rank with the highest cost has as little as possible. Pure and deterministic functions. The
+// units that are never cut are the model's residual layers (two per transformer block); the
+// embedding belongs to the first piece and the head to the last, each with a cost of its own.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-// Units [lo, hi) of a virtual stage.
+// The units [lo, hi) of a virtual stage.
 struct UnitRange {
   std::int64_t lo = 0;
   std::int64_t hi = 0;
@@ -19,19 +19,19 @@ struct UnitRange {
   friend bool operator==(const UnitRange&, const UnitRange&) = default;
 };
 
-// Costs of a micro-batch, in any one unit, none negative.
+// Costs per micro-batch, in any one unit, none negative.
 struct ModelCosts {
   std::vector<double> units;
   double embedding = 0;
   double head = 0;
 };
 
-// By virtual stage; no range is empty. With one chunk a rank no cut has a smaller largest sum; with
-// several, a local search finds none. ConfigError, with the
-// formula and its numbers, for fewer units than virtual stages.
+// Returns the ranges by virtual stage; no range is empty. With one chunk per rank, no cut has a
+// smaller largest sum; with several, a local search finds none. Throws ConfigError, with the
+// formula and its numbers, if there are fewer units than virtual stages.
 std::vector<UnitRange> balance_stages(const ModelCosts& costs, const PipelineShape& shape);
 
-// What each rank has to do under such a cut, its chunks added up.
+// Returns the cost of each rank under such a cut, summed over its chunks.
 std::vector<double> rank_costs(const ModelCosts& costs, const std::vector<UnitRange>& ranges,
                                int stages);
 

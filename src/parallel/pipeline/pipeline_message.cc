@@ -16,7 +16,7 @@ bool is_first(const PipelineShape& shape, int stage, int chunk) {
 bool is_last(const PipelineShape& shape, int stage, int chunk) {
   return shape.virtual_stage(stage, chunk) == shape.virtual_stages() - 1;
 }
-// Virtual stages go round the ranks.
+// The neighbours of a rank; virtual stages are assigned to the ranks in turn.
 int next_rank(const PipelineShape& shape, int stage) { return (stage + 1) % shape.stages; }
 int previous_rank(const PipelineShape& shape, int stage) {
   return (stage + shape.stages - 1) % shape.stages;

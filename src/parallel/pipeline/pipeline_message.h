@@ -1,4 +1,5 @@
-// What one step hands to another, on whichever rank. Pure functions of the schedule.
+// The tensors that one step of a pipeline passes to another, on any rank. Pure functions of the
+// schedule.
 #pragma once
 
 #include <optional>
@@ -11,12 +12,12 @@ namespace trireme {
 
 struct PipelineMessage {
   enum class Kind : std::uint8_t {
-    activation,  // to the forward of the next virtual stage
-    gradient,    // to the backward of the one before
+    activation,  // to the forward step of the next virtual stage
+    gradient,    // to the backward step of the previous virtual stage
     embedding,   // from the first virtual stage's backward to the last one's tie
   };
   Kind kind = Kind::activation;
-  int chunk = 0;  // the receiver's
+  int chunk = 0;  // of the receiver
   std::int64_t micro_batch = 0;
   friend bool operator==(const PipelineMessage&, const PipelineMessage&) = default;
   friend bool operator<(const PipelineMessage& a, const PipelineMessage& b) {
@@ -24,26 +25,27 @@ struct PipelineMessage {
   }
 };
 
-// A message and the rank at its other end.
+// A message and the rank that sends it to this one, or receives it from this one.
 struct Addressed {
   PipelineMessage message;
   int peer = 0;
 };
 
-// "activation", "gradient", "embedding".
+// Returns "activation", "gradient" or "embedding".
 std::string_view name_of(PipelineMessage::Kind kind);
 
-// What the step of this stage needs; none for a stage's own.
+// Returns the message that the step of this stage needs, if any. Its peer may be the stage itself.
 std::optional<Addressed> message_into(const PipelineStep& step, const PipelineShape& shape,
                                       int stage);
-// What its result is for; none for what stays. The embedding's gradient goes out beside it.
+// Return the message with the step's result, and the one with the embedding's gradient, if any.
 std::optional<Addressed> message_out_of(const PipelineStep& step, const PipelineShape& shape,
                                         int stage);
 std::optional<Addressed> embedding_message(const PipelineStep& step, const PipelineShape& shape,
                                            int stage);
 
-// 0 <= tag < tags. Different for all that can be under way between two ranks at one time: only
-// micro-batches very far apart share one, and those of one tag keep their order.
+// Returns a tag with 0 <= tag < tags. Messages that can be in flight between two ranks at one time
+// have different tags, except micro-batches that are very far apart; messages with one tag keep
+// their order.
 int tag_of(const PipelineMessage& message, const PipelineShape& shape, int tags);
 
 }  // namespace trireme

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = PipelineStep::Kind;
 
-// Receives posted while a step computes: from before and from behind.
+// Receives that are posted while a step computes: one from each neighbour.
 constexpr std::size_t kReceivesAhead = 2;
 
 struct Transfer {
@@ -22,7 +22,8 @@ struct Transfer {
 
 }  // namespace
 
-// One run. What is under way when it ends early is given up, before its buffers go away.
+// One run of a schedule. If it ends early, operations in flight are abandoned before their buffers
+// are freed.
 class PipelineRunner::Run {
  public:
   Run(PipelineRunner& runner, std::span<const PipelineStep> steps, StageWork& work)
@@ -66,7 +67,7 @@ class PipelineRunner::Run {
   }
 
  private:
-  // In the order of their steps, until so many are posted.
+  // Posts receives in the order of their steps, until `count` are posted.
   void post_receives(std::size_t count) {
     for (; next_receive_ < steps_.size() && receives_.size() < count; ++next_receive_) {
       const auto from = message_into(steps_[next_receive_], runner_.shape_, stage_);
@@ -79,7 +80,7 @@ class PipelineRunner::Run {
     }
   }
 
-  // Waits for it.
+  // Returns the input of a step, for which it waits; an empty tensor if the step needs none.
   Tensor take_input(const PipelineStep& step) {
     const auto from = message_into(step, runner_.shape_, stage_);
     if (!from) {
@@ -138,7 +139,7 @@ class PipelineRunner::Run {
                                           &runner_.tools_.context.stream());
   }
 
-  // Lets go of what has left, and throws for what could not.
+  // Frees the tensors that have been sent, and throws if a send failed.
   void settle_sends() {
     std::erase_if(sends_, [](Transfer& send) {
       const bool done = send.pending.done();
@@ -166,9 +167,9 @@ class PipelineRunner::Run {
   int stage_;
   Stopwatch watch_;
   std::deque<Transfer> receives_;          // posted, in the order of their steps
-  std::size_t next_receive_ = 0;           // the first step that was not looked at
-  std::deque<Transfer> sends_;             // under way
-  std::map<PipelineMessage, Tensor> own_;  // from this rank to itself
+  std::size_t next_receive_ = 0;           // the first step whose receive has not been considered
+  std::deque<Transfer> sends_;             // in flight
+  std::map<PipelineMessage, Tensor> own_;  // messages from this rank to itself
 };
 
 PipelineRunner::PipelineRunner(const Tools& tools, const PipelineShape& shape,

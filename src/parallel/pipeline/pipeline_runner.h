@@ -1,8 +1,8 @@
-// PipelineRunner: runs one rank's part of a schedule: calls its StageWork step by step and moves
-// activations and gradients between the stages while it computes. Receives are posted ahead of the
-// step that needs them; sends are not waited for before the end of the run, and hold their tensors
-// until they have left: stages that send to each other at the same time don't wait for each other.
-// Owned by the training loop, used by its thread alone.
+// PipelineRunner runs one rank's part of a schedule: it calls StageWork step by step and transfers
+// activations and gradients between the stages meanwhile. Receives are posted ahead of the step
+// that needs them. Sends are not waited for before the end of the run, and hold their tensors until
+// these have left, so that stages that send to each other at the same time do not deadlock. Owned
+// by the training loop and used by its thread alone.
 #pragma once
 
 #include <span>
@@ -17,31 +17,32 @@
 
 namespace trireme {
 
-// What a tag can be, of Communicator::send().
+// The tags of all messages are below this, as Communicator::send() requires.
 inline constexpr int kPipelineTags = 16383;
 
 class PipelineRunner {
  public:
   struct Timings {               // of the last run
-    double seconds = 0;          // all of it
+    double seconds = 0;          // total time
     double compute_seconds = 0;  // inside StageWork
-    double wait_seconds = 0;     // for other stages: the bubble, and what transfers add to it
-    // The steps as they ran, in seconds since the run's start; what lies between two was waiting.
+    double wait_seconds = 0;     // for other stages: the bubble, plus what transfers add
+    // The steps as they ran, in seconds since the run's start. The gaps between steps are waiting.
     std::vector<TimedStep> timeline;
   };
 
-  // All of it outlives the runner.
+  // Everything that the tools refer to outlives the runner.
   struct Tools {
     Communicator& pp;          // the stages, in their order
     DeviceContext& context;    // its exchange memory should be that of `pp`
-    SpanLog* spans = nullptr;  // where steps and waiting are noted; null: nowhere
+    SpanLog* spans = nullptr;  // log for steps and waiting; null for none
   };
-  // activation: [B,T,C] of every tensor that moves. shape.micro_batches is not looked at.
+  // activation: the shape [B,T,C] of all tensors that are transferred. shape.micro_batches is
+  // ignored.
   PipelineRunner(const Tools& tools, const PipelineShape& shape, const Shape& activation,
                  DType dtype);
 
-  // All ranks run the same schedule at the same time, each its own stage's steps. Everything sent
-  // has left before later work on the stream. An error passes through, and fails the group's
+  // Runs this rank's steps; all ranks call it with the same schedule at the same time. Sends are
+  // complete before later work on the stream. An error passes through, and fails the group's
   // operations.
   void run(std::span<const PipelineStep> steps, StageWork& work);
 

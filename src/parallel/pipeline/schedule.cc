@@ -23,8 +23,8 @@ void check_positive(std::string_view what, std::int64_t value) {
   }
 }
 
-// Forwards that a stage runs before its first backward. Interleaved: Narayanan et al., 2021, and
-// Megatron-LM's schedules.py.
+// Returns the number of forwards that a stage runs before its first backward. Interleaved:
+// Narayanan et al., 2021, and Megatron-LM's schedules.py.
 std::int64_t warm_up(PipelineSchedule schedule, const PipelineShape& shape, int stage) {
   const std::int64_t stages_behind = shape.stages - stage - 1;
   const std::int64_t forwards = shape.micro_batches * shape.chunks;
@@ -40,10 +40,10 @@ std::int64_t warm_up(PipelineSchedule schedule, const PipelineShape& shape, int 
   return std::min(stages_behind, forwards);
 }
 
-// 1f1b's order, but for zero_bubble's gradients of the weights (Qi et al., 2023, ZB-H1). They are
-// put off until memory asks for one, each before the forward that follows p behind; where forwards
-// have run out one goes into the place of each, where the stage would be idle; the others end the
-// stage's work.
+// Returns 1f1b's order. With zero_bubble (ZB-H1 of Qi et al., 2023), the gradients of the weights
+// are put off as long as at most p micro-batches stay live: one runs before each forward from the
+// p-th on. After the last forward, one takes the place of each forward that 1f1b would wait for,
+// and the others run at the end.
 std::vector<PipelineStep> make_untied(PipelineSchedule schedule, const PipelineShape& shape,
                                       int stage) {
   const bool is_split = schedule == PipelineSchedule::zero_bubble;
@@ -51,7 +51,7 @@ std::vector<PipelineStep> make_untied(PipelineSchedule schedule, const PipelineS
   const auto count = static_cast<std::int64_t>(forwards.size());
   const std::int64_t ahead = warm_up(schedule, shape, stage);
   std::vector<PipelineStep> steps;
-  std::int64_t weights = 0;  // micro-batches whose weights' gradients have their place
+  std::int64_t weights = 0;  // micro-batches whose weight gradients have been scheduled
   for (std::int64_t k = 0; k < count + ahead; ++k) {
     if (is_split && k >= std::min<std::int64_t>(shape.stages, count) && weights < k - ahead) {
       steps.push_back({Kind::backward_weight, 0, weights++});
@@ -72,8 +72,9 @@ std::vector<PipelineStep> make_untied(PipelineSchedule schedule, const PipelineS
   return steps;
 }
 
-// Ties go where the simulation says that the first stage's gradient has arrived, and a forward's
-// time has passed since: a late one would hold up the stage that all others wait for.
+// Inserts each tie where, in the simulation, the first stage's gradient has arrived and one
+// forward's time has passed since. A gradient that came late would delay the last stage, for which
+// all others wait.
 std::vector<PipelineStep> with_ties(PipelineSchedule schedule, const PipelineShape& shape) {
   PipelineSteps all;
   for (int stage = 0; stage < shape.stages; ++stage) {
@@ -177,7 +178,7 @@ PipelineSteps make_schedules(PipelineSchedule schedule, const PipelineShape& sha
   return all;
 }
 
-// In groups of as many micro-batches as there are stages: each goes through the first chunk, then
+// Groups as many micro-batches as there are stages. A group goes through the first chunk, then
 // through the next, and so on.
 std::vector<PipelineStep> make_forward_schedule(const PipelineShape& shape) {
   std::vector<PipelineStep> steps;

@@ -13,14 +13,14 @@
 namespace trireme {
 namespace {
 
-// Pixels.
+// Sizes in pixels.
 constexpr double kLeft = 76;
 constexpr double kTop = 74;
 constexpr double kRow = 30;
 constexpr double kBox = 24;
-constexpr double kNotes = 150;  // right of the rows
+constexpr double kNotes = 150;  // space to the right of the rows
 constexpr double kFoot = 64;
-constexpr double kStep = 24;  // the shortest step but ties, where there is room
+constexpr double kStep = 24;  // width of the shortest step that is not a tie, if there is room
 constexpr double kLeastWidth = 420;
 constexpr double kMostWidth = 3000;
 constexpr double kDigit = 6.5;
@@ -29,11 +29,11 @@ constexpr double kLegendEntry = 132;
 struct Colour {
   double red, green, blue;
 };
-// By kind of step; dark text is readable on all, and they differ in lightness, too.
+// Colours by kind of step. Dark text is readable on all of them, and they differ in lightness, too.
 constexpr std::array<Colour, 5> kColours = {
     {{116, 178, 236}, {122, 205, 160}, {122, 205, 160}, {247, 190, 96}, {222, 150, 196}}};
 
-// Later chunks are lighter.
+// Returns the fill colour of a step; later chunks are lighter.
 std::string colour_of(PipelineStep::Kind kind, int chunk, int chunks) {
   const double white = 0.65 * chunk / chunks;
   const auto mix = [white](double part) { return std::lround(part + (255 - part) * white); };
@@ -160,8 +160,8 @@ class Drawing {
 
   const PipelineSimulation& simulation_;
   const PipelineShape& shape_;
-  std::array<bool, 5> seen_{};  // kinds
-  double width_ = kLeastWidth;  // of the rows
+  std::array<bool, 5> seen_{};  // by kind: whether it occurs
+  double width_ = kLeastWidth;  // width of the rows
   double bottom_ = kTop;
   std::string out_;
 };

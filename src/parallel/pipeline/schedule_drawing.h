@@ -1,5 +1,5 @@
-// A simulated schedule (or one that ran) as a figure: a row a stage, a box a step, as SVG text that
-// needs nothing else and follows the reader's light or dark colours. A pure function of its data.
+// Draws a schedule, simulated or measured, as SVG text: one row per stage, one box per step. The
+// figure needs no other files and follows the reader's light or dark colours. A pure function.
 #pragma once
 
 #include <string>

@@ -43,18 +43,18 @@ class Simulator {
   }
 
  private:
-  using Moment = std::optional<double>;  // none: not yet
+  using Moment = std::optional<double>;  // empty: not known yet
 
   std::size_t place(int virtual_stage, std::int64_t micro_batch) const {
     return static_cast<std::size_t>(virtual_stage * shape_.micro_batches + micro_batch);
   }
 
-  // When what another virtual stage made is here.
+  // Returns when the result of another virtual stage arrives on this rank.
   Moment arrival(const Moment& made) const {
     return made && shape_.stages > 1 ? Moment(*made + costs_.transfer) : made;
   }
 
-  // When the step's inputs are there.
+  // Returns when the step's inputs are available.
   Moment ready(int stage, const PipelineStep& step) const {
     const int at = shape_.virtual_stage(stage, step.chunk);
     const std::int64_t m = step.micro_batch;
@@ -97,7 +97,7 @@ class Simulator {
     return costs.backward_input + costs.backward_weight;
   }
 
-  // Runs the stage's next step, if it can.
+  // Runs the stage's next step if its inputs are available, and returns whether it did.
   bool advance(int stage) {
     const auto index = static_cast<std::size_t>(stage);
     if (next_[index] == steps_[index].size()) {
@@ -152,8 +152,8 @@ class Simulator {
   const PipelineShape& shape_;
   const PipelineCosts& costs_;
   std::vector<Moment> forward_end_;   // by virtual stage and micro-batch
-  std::vector<Moment> gradient_end_;  // likewise: of what the virtual stage before it waits for
-  std::vector<std::size_t> next_;     // by stage
+  std::vector<Moment> gradient_end_;  // likewise: end of the step that sends the gradient
+  std::vector<std::size_t> next_;     // next step, by stage
   PipelineSimulation result_;
 };
 
@@ -178,7 +178,7 @@ double PipelineSimulation::bubble_of_ideal() const {
 
 std::vector<StageCosts> mean_costs(const std::vector<TimedStep>& timeline, int chunks) {
   std::vector<StageCosts> sums(static_cast<std::size_t>(chunks), StageCosts{0, 0, 0});
-  std::vector<std::int64_t> forwards(sums.size());  // as many as there are backwards
+  std::vector<std::int64_t> forwards(sums.size());  // equal to the number of backwards
   for (const TimedStep& timed : timeline) {
     const double seconds = timed.end - timed.start;
     const auto chunk = static_cast<std::size_t>(timed.step.chunk);

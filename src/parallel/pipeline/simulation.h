@@ -1,7 +1,7 @@
-// PipelineSimulation: when every step of a schedule starts and ends, if each piece of the model
-// takes a given time. Pure functions: for tests, pictures and the planner. A step starts when its
-// rank is free and its input has arrived; sending costs the sender nothing; a rank's memory of what
-// was sent to it is without limit.
+// PipelineSimulation is the time at which every step of a schedule starts and ends, if each piece
+// of the model takes a given time. Pure functions, for tests, figures and the planner. A step
+// starts when its rank is free and its input has arrived; sending costs the sender nothing, and a
+// rank can buffer any number of received tensors.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-// Seconds that one micro-batch takes.
+// Seconds per micro-batch.
 struct StageCosts {
   double forward = 1;
   double backward_input = 1;
@@ -20,14 +20,14 @@ struct StageCosts {
 
 struct PipelineCosts {
   std::vector<StageCosts> stages;  // by virtual stage
-  double transfer = 0;             // seconds from the end of a step to the next rank's having it
-  double tie = 0;                  // seconds
-  // If given, what every single step takes, by stage and in its order, in place of the above but
-  // for the transfer: what has been measured, run again.
+  double transfer = 0;  // seconds from the end of a step until its result is on the next rank
+  double tie = 0;       // seconds
+  // If given, the seconds of every single step, by stage and in its order, as measured. They
+  // replace `stages` and `tie`, but not `transfer`.
   std::vector<std::vector<double>> steps;
 };
 
-// The same for every virtual stage.
+// Returns the same costs for every virtual stage.
 PipelineCosts equal_costs(const PipelineShape& shape, const StageCosts& each, double transfer = 0);
 
 struct TimedStep {
@@ -38,29 +38,30 @@ struct TimedStep {
 
 struct PipelineSimulation {
   std::vector<std::vector<TimedStep>> stages;
-  double seconds = 0;        // until the last stage has ended
+  double seconds = 0;        // until the last stage ends
   std::vector<double> busy;  // seconds, by stage
-  // By stage: the most pairs of chunk and micro-batch that were between the start of their forward
-  // and the end of their backward (or of the weights' part of it) at one time.
+  // By stage: the most pairs of chunk and micro-batch that were live at one time, that is, between
+  // the start of their forward and the end of their backward (or of its weights' part).
   std::vector<std::int64_t> peak_live;
 
-  // Seconds that the stage is idle: the bubble.
+  // Returns the seconds in which the stage is idle: the bubble.
   double bubble(int stage) const { return seconds - busy.at(static_cast<std::size_t>(stage)); }
-  // The idle part of all ranks' time, 0..1; and what is idle as a part of what is busy, which the
-  // literature gives, as in (p-1)/m for 1f1b.
+  // Return the idle fraction of all ranks' time, 0..1, and the ratio of idle to busy time, which
+  // the literature uses, as in (p-1)/m for 1f1b.
   double bubble_fraction() const;
   double bubble_of_ideal() const;
 };
 
-// InternalError, with what each stuck stage waits for, for steps that wait for each other.
+// Throws InternalError if steps deadlock, with the step at which each stage is stuck.
 PipelineSimulation simulate(const PipelineSteps& steps, const PipelineShape& shape,
                             const PipelineCosts& costs);
 
-// What the steps of one rank cost on average, by chunk: to predict a run from another. A backward
-// that was not split counts as gradient of the input. Of a chunk without steps: 0.
+// Returns the mean costs of one rank's steps by chunk, to predict a run from another. A backward
+// that was not split counts as backward_input. The costs of a chunk without steps are 0.
 std::vector<StageCosts> mean_costs(const std::vector<TimedStep>& timeline, int chunks);
 
-// Whether a step of this kind gives the gradient that the virtual stage before it waits for.
+// Returns whether a step of this kind computes the gradient that the virtual stage before waits
+// for.
 constexpr bool sends_gradient(PipelineStep::Kind kind) {
   return kind == PipelineStep::Kind::backward || kind == PipelineStep::Kind::backward_input;
 }
