@@ -1,4 +1,4 @@
-// A fault point where numbers of a device pass.
+// A fault point that numbers in a device's memory pass, for tests of fault detection.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace trireme {
 
-// Lets a planned fault change `numbers`, f32, as a processor that errs would. Costs nothing unless
-// faults are armed.
+// Lets a planned fault change `numbers`, f32, as a faulty processor would. Copies them through the
+// host only if faults are armed. Used by the thread of the context's stream.
 void device_fault(std::string_view site, const View& numbers, DeviceContext& context);
 
 }  // namespace trireme

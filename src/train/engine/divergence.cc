@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-// Words that the configuration has checked.
+// Precondition: validated by RunConfig.
 Response response_of(const std::string& word) {
   if (word == "ignore") {
     return Response::update;

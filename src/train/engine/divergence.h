@@ -1,7 +1,7 @@
-// What follows a step whose loss or gradient norm is not finite, or stands out as a spike. Decided
-// after the gradient of the global batch is known and before the optimizer touches anything, by
-// values that are the same on all ranks: all decide alike in the same step. Pure functions.
-// docs/decisions/0017 says why it is done so.
+// Decides what follows a step whose loss or gradient norm is not finite or is a spike. The decision
+// comes after the gradient of the global batch is known and before the optimizer changes anything,
+// and depends on values that are the same on all ranks, so that all ranks decide alike in the same
+// step. Pure functions. docs/decisions/0017-rewind-and-replay.md gives the reasons.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 namespace trireme {
 
 enum class Response {
-  update,  // nothing: the optimizer's step is made
-  warn,    // is made, and told
-  skip,    // weights and moments stay as they are; the run goes on with the next batch
-  rewind,  // the run goes back to a checkpoint and leaves out the data that led here
-  stop,    // the run ends (3)
+  update,  // the optimizer updates as usual
+  warn,    // it updates, and a warning is logged
+  skip,    // weights and moments stay as they are; the run continues with the next batch
+  rewind,  // the run goes back to a checkpoint and leaves out the data of the steps since
+  stop,    // the run ends (exit code 3)
 };
 
 struct Judgement {
@@ -27,15 +27,16 @@ struct Judgement {
   std::string what;
 
   bool updates() const { return response == Response::update || response == Response::warn; }
-  // Neither an update nor the step after it: the loop ends here.
+  // Returns whether neither the update nor a next step follows, so that the training loop ends
+  // here.
   bool breaks_off() const { return response == Response::rewind || response == Response::stop; }
 };
 
-// Of the step that runs on `counters`.
+// Judges the step that runs on `counters`.
 Judgement judge(const DivergenceConfig& config, const TrainingCounters& counters, double loss,
                 double grad_norm);
-// What a step that does not break off leaves in the counters; a skipped one more in a row than
-// train.max_skipped_steps is for the caller to end the run.
+// Updates the counters after a step that does not break off. If skipped_in_a_row then exceeds
+// train.max_skipped_steps, the caller has to end the run.
 void note_judged(const DivergenceConfig& config, const Judgement& judgement, double loss,
                  double grad_norm, TrainingCounters& counters);
 

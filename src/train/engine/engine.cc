@@ -70,7 +70,7 @@ void Engine::masters_changed() {
   refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_, tools_.context.stream());
 }
 
-// The last stages have the losses.
+// Only the last stages have the losses; they broadcast them to their replicas.
 double Engine::evaluate(const Dataset& dataset, const EvaluationPlan& plan) {
   const Evaluation evaluation = trireme::evaluate(
       dataset, plan, *dp_control_,

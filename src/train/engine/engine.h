@@ -1,7 +1,7 @@
-// Engine: what computes steps on this rank: the groups it belongs to, its chunks of the model with
-// their gradients and optimizer state, and its part of a replica at work. Collective to build; all
-// that it is given outlives it. Owned by whoever trains (TrainingParts, a benchmark, a test); one
-// thread.
+// Engine computes training steps on this rank: it holds the rank's groups, its chunks of the model
+// with their gradients and optimizer state, and its part of a replica. The constructor is
+// collective, and its arguments outlive the engine. Owned by TrainingParts, a benchmark, a
+// prediction of memory or a test; one thread.
 #pragma once
 
 #include <memory>
@@ -24,25 +24,26 @@ class Engine {
     Communicator& data;   // for tensors
     FlightRecorder& recorder;
     DeviceContext& context;    // its exchange memory is data.memory()
-    SpanLog* spans = nullptr;  // of what is traced; null: nothing is
+    SpanLog* spans = nullptr;  // log for traced steps; null for none
   };
   Engine(const RunConfig& config, Layout layout, const Tools& tools);
 
   const RunConfig& config() const { return config_; }
   const Layout& layout() const { return layout_; }
   Communicator& world() const { return tools_.world; }
-  // For tensors: equal parts of all replicas; the parts of a layer; the stages of a pipeline.
+  // Groups for tensors: ranks with the same part in all replicas, with the parts of one layer, and
+  // with the stages of one pipeline.
   Communicator& dp() const { return *dp_; }
   Communicator& tp() const { return *tp_; }
   Communicator& pp() const { return *pp_; }
-  // For messages of the host: the same ranks as dp() and tp(); all ranks of a replica.
+  // Groups for messages of the host: the same ranks as dp() and tp(), and all ranks of a replica.
   Communicator& dp_control() const { return *dp_control_; }
   Communicator& tp_control() const { return *tp_control_; }
   Communicator& siblings() const { return *siblings_; }
   TensorRanks& group() { return group_; }
   const ModelChunks& chunks() const { return chunks_; }
   DeviceContext& context() const { return tools_.context; }
-  // Bytes of this rank's memory that other ranks may map.
+  // Returns the bytes of this rank's memory that other ranks may map.
   std::int64_t shared_bytes() const {
     const DeviceContext& context = tools_.context;
     return context.exchange().reserved_bytes() + context.exchange_state().reserved_bytes();
@@ -50,18 +51,18 @@ class Engine {
   Replica& replica() { return replica_; }
   SpanLog* spans() const { return tools_.spans; }
 
-  // The numbers of this rank's micro-batches within a step of `sequences`, rising.
+  // Returns the numbers of this rank's micro-batches within a step of `sequences`, rising.
   std::vector<std::int64_t> micro_batches(std::int64_t sequences) const {
     return layout_.micro_batches_of(tools_.world.rank(), sequences / config_.train.micro_batch);
   }
-  // Of all groups.
+  // Sets the deadline of all groups, including both that have all ranks.
   void set_deadline(std::chrono::duration<double> deadline);
-  // Every parameter as the seed says.
+  // Sets all parameters to their initial values for the seed. Collective.
   void initialize(std::uint64_t seed);
-  // After masters were loaded.
+  // Updates what depends on the masters after a load. Collective.
   void masters_changed();
-  // Nats a token; the same on all ranks. DataError or IoError, on all ranks alike, where a rank
-  // can't read its samples.
+  // Returns the mean loss in nats per token, the same on all ranks. Throws DataError or IoError, on
+  // all ranks alike, if a rank cannot read its samples. Collective.
   double evaluate(const Dataset& dataset, const EvaluationPlan& plan);
 
  private:

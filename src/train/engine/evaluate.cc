@@ -13,9 +13,9 @@ namespace trireme {
 
 namespace {
 
-// Micro-batches [first, first + count) of `batch` samples each; appends their losses.
+// Consecutive micro-batches of `batch` samples each, from first_sample on.
 struct Span {
-  std::int64_t batch;  // samples a micro-batch
+  std::int64_t batch;  // samples per micro-batch
   std::int64_t first_sample;
   std::int64_t count;  // micro-batches
 };
@@ -26,7 +26,7 @@ void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& sp
     return;
   }
   const Sampler in_order(dataset.samples(sequence), 1, Shuffle::none, 0);
-  // One micro-batch per step: the loader's memory does not grow with the dataset.
+  // Each micro-batch is a step of the loader, so that its memory does not grow with the dataset.
   Loader loader(dataset, in_order,
                 {.sequence = sequence,
                  .batches = span.batch,
@@ -71,8 +71,9 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   const std::int64_t samples = std::min(dataset.samples(plan.sequence), plan.max_samples);
   const std::int64_t batch = std::min(plan.micro_batch, samples);
   const std::int64_t whole = samples / batch;  // micro-batches
-  const std::int64_t rest = samples % batch;   // samples of one more, the last
-  // Ranks that meet in every pass (ZeRO 3) have equally many: the last ones repeat some of others.
+  const std::int64_t rest = samples % batch;  // samples in one more, smaller micro-batch at the end
+  // All ranks compute equally many, because the ranks of ZeRO 3 gather parameters together in every
+  // pass. The last ranks repeat some of others.
   const std::int64_t a_rank = (whole + comm.size() - 1) / comm.size();
   const std::int64_t first = std::min(a_rank * comm.rank(), whole - a_rank);
   std::vector<double> own(static_cast<std::size_t>(a_rank), 0.0);

@@ -1,7 +1,7 @@
-// GradientWatch: stands between a backward pass and the sink of its gradients. It digests them, so
-// that a micro-batch that is computed again can be compared with the first time, and it is where a
-// planned fault changes one. Owned by the step's work, for one micro-batch of one chunk; one
-// thread.
+// GradientWatch passes gradients from a backward pass to their sink. It computes their digests, so
+// that a micro-batch that is computed again can be compared with the first time, and is the fault
+// point at which a planned fault changes a gradient. Owned by the step's work, for one micro-batch
+// of one chunk; one thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace trireme {
 
 class GradientWatch : public GradientSink {
  public:
-  // Both arguments outlive it. digests: whether gradients are digested.
+  // Both arguments outlive it. digests: whether to compute digests.
   GradientWatch(const ParameterStore& parameters, GradientSink& to, bool digests);
 
   using GradientSink::gradient;
@@ -21,14 +21,14 @@ class GradientWatch : public GradientSink {
   void ready(ParameterId id) override;
 
   // Waits for the device and returns the digest of all gradients so far, which does not depend on
-  // their order; 0 if none are digested.
+  // their order; 0 without digests.
   std::uint64_t digest() const;
 
  private:
   const ParameterStore& parameters_;
   GradientSink& to_;
-  Tensor digests_;                  // i64 [parameters]; empty if none are digested
-  std::vector<ParameterId> ready_;  // in the order of backward
+  Tensor digests_;                  // i64 [parameters]; empty without digests
+  std::vector<ParameterId> ready_;  // the parameters seen so far, in the order of backward
 };
 
 }  // namespace trireme

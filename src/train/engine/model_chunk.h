@@ -1,5 +1,5 @@
-// ModelChunk: one virtual stage of a rank: its slice of the model and all that trains it. Owned by
-// the training loop; used by its thread.
+// ModelChunk is one virtual stage on a rank: its slice of the model, the parameters, and their
+// training state. Owned by Engine; used by its thread.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@ struct ModelChunk {
   Model model;
   ZeroState state;
 
-  // state_options.borders are the model's. What the tools name outlives the chunk.
+  // state_options.borders is replaced by the model's borders. What the tools refer to outlives the
+  // chunk.
   ModelChunk(const ModelConfig& config, const ModelSlice& slice, DType compute,
              const ZeroTools& tools, ZeroState::Options state_options)
       : parameters(tools.context, compute),
@@ -31,7 +32,7 @@ struct ModelChunk {
   }
 };
 
-// Of a rank.
+// The chunks of one rank, in the order of the model.
 using ModelChunks = std::vector<std::unique_ptr<ModelChunk>>;
 
 }  // namespace trireme

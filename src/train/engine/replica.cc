@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// A micro-batch in a chunk, between its forward and the end of its backward.
+// The state of a micro-batch in a chunk between its forward and the end of its backward.
 struct Flight {
   Saved saved;
   GradientSink* gradients = nullptr;
@@ -19,10 +19,10 @@ struct Flight {
 
 }  // namespace
 
-// One step, or one evaluation.
+// The work of one step or one evaluation.
 class Replica::Work : public StageWork {
  public:
-  // tokens: null if no chunk reads any. count: micro-batches to come.
+  // tokens: null if no chunk of this rank reads any. count: number of micro-batches.
   Work(const Parts& parts, const TokenSource* tokens, std::int64_t batch, std::int64_t count)
       : parts_(parts), source_(tokens), batch_(batch), count_(count) {
     if (parts.chunks.back()->model.slice().has_head(parts.config.model)) {
@@ -30,7 +30,8 @@ class Replica::Work : public StageWork {
     }
   }
 
-  // Of a step of `sequences`; without, nothing is trained.
+  // Prepares the work for training step `step` of `sequences`; without this call, it evaluates.
+  // numbers: those of the micro-batches within the global batch.
   void train(std::int64_t step, std::int64_t sequences, const std::vector<std::int64_t>& numbers) {
     step_ = step;
     numbers_ = &numbers;
@@ -67,7 +68,7 @@ class Replica::Work : public StageWork {
     Flight& flight = flights_.at({chunk, m});
     Run run = run_of(chunk, m);
     run.gradients = flight.gradients;
-    // Each lets go of its tensors as soon as it is done.
+    // Each function is destroyed as soon as it is done, to free its tensors.
     for (auto& work : flight.later) {
       std::exchange(work, {})(run);
     }
@@ -100,7 +101,7 @@ class Replica::Work : public StageWork {
     }
     return losses;
   }
-  // The same for digests of the gradients; none unless they are kept.
+  // The same for the digests of the gradients; empty unless divergence.digests is set.
   std::vector<std::uint64_t> digests() {
     std::vector<std::uint64_t> digests;
     if (parts_.config.divergence.digests) {
@@ -137,7 +138,8 @@ class Replica::Work : public StageWork {
 
   std::int64_t number_of(std::int64_t m) const { return (*numbers_)[static_cast<std::size_t>(m)]; }
 
-  // Loads up to there, if this rank sees tokens at all.
+  // Returns micro-batch m, for which it loads all up to m. A rank that reads no tokens gets the
+  // shape alone.
   MicroBatch tokens_of(std::int64_t m) {
     if (source_ == nullptr) {
       return {batch_, parts_.config.data.sequence, {}, {}};
@@ -174,7 +176,7 @@ class Replica::Work : public StageWork {
     return d;
   }
 
-  // The reducer's, mostly at first hand.
+  // Returns the reducer's sink, or a GradientWatch in front of it if digests or faults need one.
   GradientSink& sink_of(ModelChunk& chunk, std::int64_t m) {
     GradientSink& sink = chunk.state.reducer().open(number_of(m));
     if (!parts_.config.divergence.digests && !faults_armed()) {
@@ -185,8 +187,8 @@ class Replica::Work : public StageWork {
     return *watches_.back().second;
   }
 
-  // The tokens stay for the chunk that goes through its backward last, the first one of the rank,
-  // and for the embedding's part of a tied gradient.
+  // The tokens are kept until the backward of the rank's first chunk, which is the last of this
+  // micro-batch, or until the embedding's part of a tied gradient has been added.
   void end_flight(int chunk, std::int64_t m) {
     flights_.erase({chunk, m});
     if (chunk == 0 && !tied_.contains(m)) {
@@ -200,14 +202,14 @@ class Replica::Work : public StageWork {
   std::int64_t count_;
   Tensor losses_;  // f64 [count], by micro-batch; empty unless this rank has the head
   std::int64_t step_ = 0;
-  float scale_ = 0;  // of each token's loss in the mean
+  float scale_ = 0;  // weight of each token's loss in the mean
   const std::vector<std::int64_t>* numbers_ = nullptr;
   std::int64_t loaded_ = 0;
   std::map<std::int64_t, DeviceTokens> tokens_;
   std::map<std::pair<int, std::int64_t>, Flight> flights_;
   std::map<std::int64_t, GradientSink*> tied_;
   std::map<std::int64_t, Tensor> embedding_gradients_;
-  // This step's, with the numbers of their micro-batches.
+  // Those of this step, with the numbers of their micro-batches.
   std::vector<std::pair<std::int64_t, std::unique_ptr<GradientWatch>>> watches_;
 };
 
@@ -218,7 +220,7 @@ Replica::Replica(Parts parts)
 
 Replica::~Replica() = default;
 
-// Of what goes from stage to stage.
+// Returns the shape of the tensors between stages.
 Shape Replica::activation_shape(std::int64_t batch) const {
   const RunConfig& config = parts_.config;
   const std::int64_t channels = config.model.hidden;
@@ -232,7 +234,7 @@ bool Replica::reads_tokens() const {
   return parts_.pp.rank() == 0 || parts_.pp.rank() == parts_.pp.size() - 1;
 }
 
-// Prepares the pipeline for this number of micro-batches in this replica.
+// Makes the pipeline's schedule for this number of micro-batches per replica.
 void Replica::schedule(std::int64_t micro_batches) {
   if (shape_.micro_batches != micro_batches) {
     shape_.micro_batches = micro_batches;

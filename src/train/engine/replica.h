@@ -1,6 +1,6 @@
-// Replica: this rank's part of one model replica at work: runs the micro-batches of a step, or of
-// an evaluation, through its slices of the model as the pipeline's schedule says. Owned by the
-// training loop, used by its thread; what it is given outlives it.
+// Replica is this rank's part of one model replica: it runs the micro-batches of a step, or of an
+// evaluation, through the rank's slices of the model in the order of the pipeline's schedule. Owned
+// by Engine and used by its thread; its parts outlive it.
 #pragma once
 
 #include <functional>
@@ -17,11 +17,11 @@
 
 namespace trireme {
 
-// What a rank has computed of a step, to be compared with another run of it.
+// What a rank has computed in a step, to be compared with another run of it.
 struct MicroBatchBits {
   std::vector<double> losses;  // sum of the token losses of each of its micro-batches, at the last
                                // stage; zeros elsewhere
-  std::vector<std::uint64_t> digests;  // of their gradients; none unless divergence.digests
+  std::vector<std::uint64_t> digests;  // of their gradients; empty unless divergence.digests is set
 };
 
 class Replica {
@@ -34,24 +34,26 @@ class Replica {
     TensorGroup& group;
     FlightRecorder& recorder;
     DeviceContext& context;
-    SpanLog* spans = nullptr;  // of what is traced; null: nothing is
+    SpanLog* spans = nullptr;  // log for traced steps; null for none
   };
   explicit Replica(Parts parts);
   ~Replica();
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  // Forward and backward of the micro-batches of step `step`, whose numbers within the global batch
-  // of `sequences` are given; the gradients go to the chunks' reducers. tokens gives them in that
-  // order; it is not called at ranks that see no tokens.
+  // Runs forward and backward of this rank's micro-batches in step `step`, which have the given
+  // numbers within the global batch of `sequences`. The gradients go to the chunks' reducers.
+  // `tokens` returns the micro-batches in that order; it is not called on ranks that read no
+  // tokens. All ranks of the replica call it together.
   MicroBatchBits train(std::int64_t step, std::int64_t sequences,
                        const std::vector<std::int64_t>& micro_batches, const TokenSource& tokens);
-  // The same losses of the next `count` micro-batches, of `batch` sequences each, forward only.
+  // Computes the losses f64 [count] of the next `count` micro-batches, of `batch` sequences each,
+  // forward only. They stay zero on ranks without the head.
   void evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses);
 
-  // Whether this rank's slices read tokens or targets.
+  // Returns whether this rank's slices read tokens or targets.
   bool reads_tokens() const;
-  // Of the last train(); and how long it waited for tokens.
+  // Return the timings of the last train(), and how long it waited for tokens.
   const PipelineRunner::Timings& timings() const { return timings_; }
   double data_wait_seconds() const { return data_wait_seconds_; }
 
@@ -62,7 +64,7 @@ class Replica {
   void schedule(std::int64_t micro_batches);
 
   Parts parts_;
-  PipelineShape shape_;              // of the last step's schedule
+  PipelineShape shape_;              // of the schedule in steps_
   std::vector<PipelineStep> steps_;  // the schedule
   PipelineRunner::Timings timings_;
   double data_wait_seconds_ = 0;

@@ -9,10 +9,11 @@
 namespace trireme {
 namespace {
 
-constexpr double kNormalMad = 0.6745;  // of the standard normal distribution
-constexpr double kLossFloor = 0.01;    // of the median
+constexpr double kNormalMad = 0.6745;  // MAD of the standard normal distribution
+constexpr double kLossFloor = 0.01;    // fraction of the median
 constexpr double kLogNormFloor = 0.1;
 
+// Returns score(x) as defined in spike_detector.h.
 double score(const std::vector<double>& values, double x, double floor) {
   const double middle = median(values);
   std::vector<double> distances;
@@ -23,7 +24,7 @@ double score(const std::vector<double>& values, double x, double floor) {
   return (x - middle) / std::max(median(std::move(distances)) / kNormalMad, floor);
 }
 
-// A norm of exactly 0 has no logarithm.
+// Replaces 0, which has no logarithm, by the smallest positive number.
 double log_of(double norm) { return std::log(std::max(norm, std::numeric_limits<double>::min())); }
 
 void keep(std::vector<double>& values, std::int64_t window, double value) {

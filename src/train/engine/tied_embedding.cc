@@ -3,7 +3,7 @@
 namespace trireme {
 namespace {
 
-// Nothing else is under way between steps.
+// No other message is in flight between steps.
 constexpr int kTag = 0;
 
 }  // namespace

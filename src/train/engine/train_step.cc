@@ -54,7 +54,7 @@ std::int64_t peak_resident_bytes() {
 
 namespace {
 
-// The sign of a NaN says nothing, but it would be printed.
+// Clears the sign of a NaN, which has no meaning but would be printed.
 double without_sign_of_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
 // Lets a planned fault change a master weight.
@@ -68,12 +68,13 @@ void expose_weights(const ModelChunk& chunk) {
 }  // namespace
 
 StepResult TrainStep::run(TrainingCounters& counters, int signal) {
-  restore_floating_point();  // a library that was loaded meanwhile may have changed it
+  restore_floating_point();  // a library that was loaded since may have changed it
   StepResult result;
   result.sequences = engine_.config().batches().size_of(counters.batches());
   result.lr = learning_rate(engine_.config().optimizer.schedule, counters.step);
   run_micro_batches(counters.step, result);
-  // The small exchange queues up behind the gradients: together they are what computing waits for.
+  // The small all-gather is queued behind the gradients' reductions, and is timed together with
+  // them.
   const Stopwatch exposed;
   share(signal, result);
   for (const auto& chunk : engine_.chunks()) {
@@ -85,7 +86,7 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   return result;
 }
 
-// The number of micro-batches in the whole step, over all replicas.
+// Returns the number of micro-batches in the whole step, over all replicas.
 std::int64_t TrainStep::micro_batches(const StepResult& result) const {
   return result.sequences / engine_.config().train.micro_batch;
 }
@@ -108,7 +109,8 @@ void TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
                       result.pipeline_wait_ms - result.comm_exposed_ms;
 }
 
-// Waited for other replicas within this step's backwards, and for gathered parameters ever.
+// Returns the time spent waiting for gradients in this step, plus the total time spent waiting for
+// gathered parameters.
 double TrainStep::exposed_seconds() const {
   double seconds = 0;
   for (const auto& chunk : engine_.chunks()) {
@@ -118,8 +120,8 @@ double TrainStep::exposed_seconds() const {
   return seconds;
 }
 
-// One small all-gather a step carries all that ranks have to tell each other. The losses are those
-// of the last stages; ranks of a tensor-parallel group have the same ones.
+// Exchanges what the ranks report to each other in one small all-gather per step. The losses are
+// those of the last stages; the ranks of a tensor-parallel group have the same ones.
 void TrainStep::share(int signal, StepResult& result) {
   constexpr std::size_t kExtra = 2;
   const std::vector<double>& losses = result.bits.losses;
@@ -157,12 +159,12 @@ void TrainStep::share(int signal, StepResult& result) {
       sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size())) / tokens);
 }
 
-// Of waiting for all ranks of the replica.
+// Returns the kind of a wait for all ranks of the replica.
 SpanKind TrainStep::kind_within_replica() const {
   return engine_.pp().size() > 1 ? SpanKind::stages : SpanKind::tensor;
 }
 
-// Where every replica has the whole gradient each finds the norm for itself.
+// Each replica computes the norm by itself if it has the whole gradient.
 double TrainStep::norm() {
   SquareSums sums(engine_.context());
   for (const auto& chunk : engine_.chunks()) {

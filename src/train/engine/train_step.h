@@ -1,6 +1,7 @@
-// TrainStep: one optimizer step: this rank's part of its replica's micro-batches, the gradient of
-// the global batch, clipping, AdamW. Every rank returns the same result, bit for bit, but for the
-// waits. Owned by the training loop, used by its thread.
+// TrainStep runs one optimizer step: this rank's micro-batches, the gradient of the global batch,
+// clipping, and the optimizer's update. Every rank returns the same result, bit for bit, except
+// what StepResult marks as this rank's. Owned by the training loop and used by its thread; all
+// ranks call it together.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +14,30 @@
 namespace trireme {
 
 struct StepResult {
-  std::int64_t sequences = 0;  // of the global batch
-  double loss = 0;             // mean over its tokens
-  double grad_norm = 0;        // before clipping
+  std::int64_t sequences = 0;  // in the global batch
+  double loss = 0;             // mean over the tokens of the global batch
+  double grad_norm = 0;        // norm of the gradient before clipping
   double lr = 0;
-  Judgement judgement;               // without an update weights and moments are untouched
+  Judgement judgement;               // if it is not to update, weights and moments are unchanged
   int stop_signal = 0;               // a signal that any rank has received, or 0
-  std::int64_t memory_bytes = 0;     // resident, the largest of all ranks
-  std::vector<double> micro_losses;  // of all micro-batches of the step, in their order: nats, sums
-  // Of this rank.
+  std::int64_t memory_bytes = 0;     // resident, the maximum over all ranks
+  std::vector<double> micro_losses;  // sums of token losses in nats, of all micro-batches in order
+  // The following are this rank's.
   MicroBatchBits bits;
   double data_wait_ms = 0;
   double comm_exposed_ms = 0;   // waited for other replicas, mostly after the last backward
-  double tensor_wait_ms = 0;    // for the ranks of the tensor-parallel group
-  double pipeline_wait_ms = 0;  // for other stages
+  double tensor_wait_ms = 0;    // waited for ranks of the tensor-parallel group
+  double pipeline_wait_ms = 0;  // waited for other stages
   double compute_ms = 0;        // forward and backward, without any of these waits
 };
 
 class TrainStep {
  public:
-  // Both outlive it. tokens: this rank's micro-batches, step by step.
+  // The engine outlives it. tokens: returns this rank's micro-batches, step by step.
   TrainStep(Engine& engine, TokenSource tokens) : engine_(engine), tokens_(std::move(tokens)) {}
 
   // Runs step counters.step and advances the counters, unless the judgement breaks off: then they
-  // stay as they were. signal: what this rank has received.
+  // do not change. signal: a signal that this rank has received, or 0.
   StepResult run(TrainingCounters& counters, int signal);
 
  private:
@@ -52,11 +53,11 @@ class TrainStep {
   TokenSource tokens_;
 };
 
-// The sum of values[i], one after the other: the order that every layout shares.
+// Returns the sum of values [count], added one after the other, which is the order in all layouts.
 double sum_in_order(const double* values, std::int64_t count);
-// Resident memory of this process, from /proc/self/statm; 0 where there is none.
+// Returns the resident memory of this process, from /proc/self/statm, or 0 if that is missing.
 std::int64_t resident_bytes();
-// The most that was ever resident of this program, from /proc/self/status.
+// Returns the largest resident memory that this program has had, from /proc/self/status.
 std::int64_t peak_resident_bytes();
 
 }  // namespace trireme

@@ -13,7 +13,8 @@
 namespace trireme {
 namespace {
 
-// Of a run, with all that is left out; far from 2^63 when they are counted in tokens.
+// The largest number of batches of a run, including those left out; counted in tokens, it is far
+// from 2^63.
 constexpr std::int64_t kMostBatches = std::int64_t{1} << 40;
 
 void check_fits(std::int64_t batches) {
@@ -22,7 +23,7 @@ void check_fits(std::int64_t batches) {
   }
 }
 
-// Finite numbers.
+// Reads an array of finite numbers.
 std::vector<double> values_field(const nlohmann::json& object, const char* name) {
   std::vector<double> values;
   for (const nlohmann::json& value : array_field(object, name)) {
@@ -34,7 +35,7 @@ std::vector<double> values_field(const nlohmann::json& object, const char* name)
   return values;
 }
 
-// The held elements [first, first + data.count) of a parameter, or of a state of it.
+// Appends the blocks of the held elements [first, first + data.count) of a parameter or its state.
 void add_blocks(const std::string& name, const Place& place, std::int64_t first, const View& data,
                 std::vector<TensorBlock>& blocks) {
   for (const HeldBlock& held : blocks_of(place, first, data.count)) {

@@ -11,7 +11,7 @@
 namespace trireme {
 namespace {
 
-// JSON has no NaN: what is not finite is written as null.
+// JSON has no NaN: values that are not finite are written as null.
 double number_or_nan(const nlohmann::json& object, const char* name) {
   return field(object, name).is_null() ? std::numeric_limits<double>::quiet_NaN()
                                        : finite_field(object, name);

@@ -1,6 +1,7 @@
-// ValidationHistory: what a run remembers of its evaluations: which steps were the best, how many
-// did not improve, and whether the newest step still has to be evaluated. Part of the training
-// counters, so that a resumed run decides as an uninterrupted one does. A value.
+// ValidationHistory is what a run keeps of its evaluations: which steps were the best, how many
+// evaluations in a row brought no improvement, and whether the newest step still has to be
+// evaluated. It is part of the training counters, so that a resumed run decides as an uninterrupted
+// one does. A plain value.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct EvaluatedStep {
   friend bool operator==(const EvaluatedStep&, const EvaluatedStep&) = default;
 };
 
-// A step is saved before it is evaluated. Its checkpoint says so, with what its line in
+// The evaluation of a step that was saved before it. The checkpoint stores what its line in
 // metrics.jsonl needs, and a run that resumes from it evaluates it first.
 struct PendingEvaluation {
   double loss = 0;  // of the training step
@@ -26,9 +27,9 @@ struct PendingEvaluation {
 };
 
 struct ValidationHistory {
-  std::vector<EvaluatedStep> best = {};  // the lowest loss first; equal losses: the older first
+  std::vector<EvaluatedStep> best = {};  // lowest loss first; of equal losses, the older first
   std::optional<double> reference = {};  // what the next evaluation has to improve on
-  std::int64_t without_improvement = 0;  // evaluations in a row
+  std::int64_t without_improvement = 0;  // number of evaluations in a row
   std::optional<PendingEvaluation> pending = {};
 
   bool empty() const { return best.empty() && !reference && !pending; }
@@ -36,14 +37,14 @@ struct ValidationHistory {
   friend bool operator==(const ValidationHistory&, const ValidationHistory&) = default;
 };
 
-// Adds the loss of a step and ends its pending evaluation. An improvement is a loss of less than
-// the reference - min_delta, which then becomes the reference. A loss that is not finite (an
-// evaluation that failed, say) changes neither. keep: how many best steps are remembered.
+// Adds the evaluation of a step, and clears `pending`. An improvement is a loss below reference -
+// min_delta, which then becomes the reference. A loss that is not finite (as of a failed
+// evaluation) changes nothing else. keep: number of best steps to keep.
 void note_evaluation(ValidationHistory& history, const EvaluatedStep& evaluated, std::int64_t keep,
                      double min_delta);
 
 nlohmann::json to_json(const ValidationHistory& history);
-// DataError if a field is missing, of another type, or impossible.
+// Throws DataError if a field is missing, of another type, or impossible.
 ValidationHistory validation_history_from_json(const nlohmann::json& json);
 
 }  // namespace trireme
