@@ -12,14 +12,14 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
-// The number in a file of one number; none where there is no such ("max", no file).
+// Returns the number in a file, or nothing if the file is missing or holds a word such as "max".
 std::optional<std::int64_t> number_in(const fs::path& path) {
   std::ifstream file(path);
   std::int64_t value = 0;
   return file >> value && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
-// The number behind a name, in a file of lines "name number".
+// Returns the number after a name, in a file of lines "name number".
 std::optional<std::int64_t> field_in(const fs::path& path, const std::string& field) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -34,17 +34,17 @@ std::optional<std::int64_t> field_in(const fs::path& path, const std::string& fi
   return std::nullopt;
 }
 
-// Names of one version's files.
+// The names of one cgroup version's files.
 struct GroupFiles {
   const char* limit;
   const char* used;
-  const char* cache;  // field of memory.stat
+  const char* cache;  // field in memory.stat
 };
 constexpr GroupFiles kVersion2 = {"memory.max", "memory.current", "inactive_file"};
 constexpr GroupFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
                                   "total_inactive_file"};
 
-// Of the group and of all above it: a limit on any of them holds.
+// Returns the least memory left in the group and the groups above it, because each limit applies.
 AvailableMemory least_of_groups(const fs::path& top, const std::string& group,
                                 const GroupFiles& files) {
   AvailableMemory least{kUnlimited, ""};
@@ -80,7 +80,7 @@ AvailableMemory available_memory(const fs::path& root) {
       least = other;
     }
   };
-  // hierarchy:controllers:path
+  // Each line is hierarchy:controllers:path.
   std::ifstream groups(root / "proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     const std::size_t second = line.find(':', line.find(':') + 1);

@@ -34,8 +34,8 @@ Pending DryWorld::start(const OperationRequest&) {
   return done_ == Done::at_once ? Pending() : Pending(std::make_shared<Waited>());
 }
 
-// Reductions between replicas finish no earlier than somebody waits for them, which is when they
-// hold most memory.
+// The operations of dp groups end only when they are waited for, because that is when reductions
+// between replicas hold most memory.
 std::unique_ptr<Communicator> DryWorld::split(int, int, std::string_view name) {
   const auto group = [&](int rank, int size, Done done) {
     return std::unique_ptr<Communicator>(new DryWorld(grid_, world_rank_, rank, size, done));

@@ -1,5 +1,6 @@
-// DryWorld: one rank's communicators when the other ranks do not exist. Operations move nothing, so
-// that an engine on a counting device takes the memory of a real step. One thread.
+// DryWorld stands for the communicators of one rank when the other ranks do not exist. Operations
+// transfer nothing, so that an engine on a counting device takes the memory of a real step. One
+// thread.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@ namespace trireme {
 
 class DryWorld : public Communicator {
  public:
-  // The world of `rank`. split() knows the groups of an Engine by their names. The grid outlives
-  // it.
+  // The world of `rank`. split() returns the groups of an Engine, which it identifies by name. The
+  // grid outlives it.
   DryWorld(const ProcessGrid& grid, int rank);
 
   using Communicator::split;
@@ -21,7 +22,7 @@ class DryWorld : public Communicator {
   void set_deadline(std::chrono::duration<double>) override {}
 
  private:
-  // When an operation is found to have finished: at once, or once somebody waits for it.
+  // When an operation counts as finished.
   enum class Done : std::uint8_t { at_once, when_waited_for };
   DryWorld(const ProcessGrid& grid, int world_rank, int rank, int size, Done done);
   Pending start(const OperationRequest&) override;

@@ -13,7 +13,7 @@
 namespace trireme {
 namespace {
 
-// Key and value; together they are what a user types.
+// Keys and values, as a user types them.
 using Keys = std::map<std::string, std::string>;
 
 struct Proposal {
@@ -58,7 +58,7 @@ class Advisor {
   }
 
  private:
-  // Changes a proposal; false where there is nothing to gain by it.
+  // Changes a proposal, or returns false if the change would gain nothing.
   using Change = std::function<bool(Proposal&)>;
 
   std::vector<Change> changes() const {
@@ -115,7 +115,7 @@ class Advisor {
     };
   }
 
-  // Fewer replicas of more ranks each.
+  // Trades replicas for more ranks per replica.
   Change split(int more_tp, int more_pp) const {
     return [this, more_tp, more_pp](Proposal& p) {
       if (grid_.dp() % (more_tp * more_pp) != 0) {

@@ -1,4 +1,4 @@
-// What to change about a run that does not fit into the memory of its hosts. Pure functions.
+// Finds changes that make a run fit into the memory of its hosts. Pure functions.
 #pragma once
 
 #include <optional>
@@ -9,33 +9,34 @@
 
 namespace trireme {
 
-// Of a host whose ranks a run wants to start.
+// A host, and those ranks of a run that start on it.
 struct HostShare {
   std::string host;
   std::vector<int> ranks;
-  std::int64_t available = 0;  // bytes that they may take together, beyond what they hold
-  std::string source;          // what says so
-  // Bytes that checkpoints of earlier attempts take in its memory: new ones take their place.
+  std::int64_t available = 0;  // bytes that the ranks may take together, beyond what they hold
+  std::string source;          // where `available` comes from
+  // Bytes that checkpoints of earlier attempts occupy in its memory; new ones replace them.
   std::int64_t held = 0;
 };
 
-// Bytes that the host's ranks will take, beyond what they hold.
+// Returns the bytes that the host's ranks will take, beyond what they hold.
 std::int64_t to_come(const HostShare& host, const std::vector<MemoryPlan>& plans,
                      const std::vector<std::int64_t>& resident_at_start);
 
 struct MemoryAdvice {
-  std::string keys;  // "parallel.zero=1"
+  std::string keys;  // such as "parallel.zero=1"
   RunConfig config;
 };
-// The change that costs least and makes every host's ranks fit: a single one, or else several
-// together. In the order of what they cost: train.recompute=selective, parallel.zero 1 and 2,
-// train.recompute=full, a smaller train.micro_batch, parallel.zero 3, more tp, more pp. Nothing, if
-// none of this is enough.
+// Returns the cheapest change with which the ranks of every host fit: a single one or, if none is
+// enough, several together. In the order of their cost, they are train.recompute=selective,
+// parallel.zero 1 and 2, train.recompute=full, a smaller train.micro_batch, parallel.zero 3, more
+// tp, and more pp. Returns nothing if all of them are not enough.
 std::optional<MemoryAdvice> memory_advice(const RunConfig& config, const Layout& layout,
                                           const std::vector<HostShare>& hosts,
                                           const std::vector<std::int64_t>& resident_at_start);
 
-// Why the run can't start, with numbers and advice; nothing if every host has enough memory.
+// Returns why the run cannot start, with numbers and advice, or nothing if every host has enough
+// memory.
 std::optional<std::string> memory_fault(const RunConfig& config, const Layout& layout,
                                         const std::vector<HostShare>& hosts,
                                         const std::vector<MemoryPlan>& plans,

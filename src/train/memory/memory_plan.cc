@@ -15,23 +15,24 @@
 namespace trireme {
 namespace {
 
-// What libraries, threads and the transports take after the start, measured
+// Bytes that libraries, threads and transports take after the start, as measured
 // (docs/parallelism.md, Memory).
 constexpr std::int64_t kLaterProgramBytes = std::int64_t{24} << 20;
-// Buffers through which a checkpoint is read back once it is written.
+// Buffers for reading a checkpoint back after it was written.
 constexpr std::int64_t kReadBackBytes = std::int64_t{32} << 20;
 constexpr std::size_t kMostLines = 16;
 
-// Attention packs keys and values of all heads before it goes over them; the products' library
-// packs an operand.
+// Returns the bytes that kernels take: attention packs keys and values of all heads before it reads
+// them, and the library of matrix products packs an operand.
 std::int64_t kernel_workspace(const RunConfig& config, int tensor_ranks) {
   const std::int64_t rows = config.train.micro_batch * config.data.sequence;
   const std::int64_t width = config.model.kv_heads * config.model.head_dim / tensor_ranks;
   return 2 * rows * width * size_of(config.compute_dtype());
 }
 
-// Copies of a rank's blocks. On the node's memory: those of kMemorySlots, of which one is on its
-// way to disk; and with partners the newest of another node, and the next as it comes in.
+// Returns the number of copies of a rank's blocks that exist for checkpoints. In the node's memory
+// there are kMemorySlots, one of which is being written to disk. With partners, there are also the
+// newest copy of another node and the next one, which is being received.
 std::int64_t snapshot_copies(const CheckpointConfig& checkpoint) {
   const std::int64_t partners = checkpoint.partner ? 2 : 0;
   return checkpoint.uses_memory() ? static_cast<std::int64_t>(kMemorySlots) + partners : 1;

@@ -51,8 +51,8 @@ std::vector<MemoryPlan> gather_plans(Communicator& world, const MemoryPlan& own)
   return plans;
 }
 
-// The bytes of each node folder, counted once: nodes of a launch may share a host, ranks share a
-// node.
+// Gathers the bytes that checkpoints occupy in each node folder, and counts each folder once: the
+// nodes of a launch may share a host, and ranks share a node.
 std::vector<std::int64_t> gather_held(Communicator& world, const std::vector<RankPlace>& places) {
   const NodeMemory node = NodeMemory::from_environment();
   std::vector<std::int64_t> held = gather_numbers(world, {held_bytes(node)});
@@ -67,7 +67,8 @@ std::vector<std::int64_t> gather_held(Communicator& world, const std::vector<Ran
   return held;
 }
 
-// The memory of each host, as its first rank finds it. Called before any rank allocates.
+// Gathers the memory of each host, as the rank that finds the least sees it. Called before any rank
+// allocates.
 std::vector<HostShare> gather_hosts(Communicator& world, const std::vector<RankPlace>& places) {
   const AvailableMemory here = available_memory();
   const std::vector<std::int64_t> available = gather_numbers(world, {here.bytes});

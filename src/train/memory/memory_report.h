@@ -1,6 +1,6 @@
-// MemoryReport: what a run says of its memory: predicted, before anything is allocated, and, at the
-// end, measured; and that it does not start where a host has too little. Every call is collective.
-// Owned by the run's parts; the world and the places outlive it.
+// MemoryReport logs a run's memory: the prediction, before anything is allocated, and the
+// measurement at the end. It refuses a run for which a host has too little memory. Every call is
+// collective. Owned by TrainingParts; the world outlives it.
 #pragma once
 
 #include <vector>
@@ -13,20 +13,20 @@
 
 namespace trireme {
 
-// What is resident of memory that processes share: among it other ranks', of which this one has
-// read. 0 where nobody says so.
+// Returns the resident bytes of memory that processes share, which include other ranks' memory that
+// this one has read; 0 if the system does not report it.
 std::int64_t shared_resident_bytes();
 
-// What checkpoints have taken on this rank.
+// The memory that checkpoints have taken on this rank.
 struct SnapshotMemory {
   std::int64_t bytes = 0;
-  std::int64_t shared_bytes = 0;  // those of it that shared_resident_bytes() counts
+  std::int64_t shared_bytes = 0;  // the part that shared_resident_bytes() counts
 };
 
 class MemoryReport {
  public:
-  // ConfigError on every rank, with numbers and advice, where the ranks of a host together will
-  // take more than it has; not if run.memory_check is off.
+  // Throws ConfigError on every rank, with numbers and advice, if the ranks of a host together will
+  // take more than it has available, unless run.memory_check is off.
   MemoryReport(const RunConfig& config, const Layout& layout, const std::vector<RankPlace>& places,
                Communicator& world);
 

@@ -28,8 +28,8 @@ std::int64_t elements_at_home(const ParameterStore& store, const ZeroLayout& lay
 }
 
 // Returns the first batch of the ramp's stage that needs most memory for gradients, among the
-// stages that keep them whole, or among the others: the largest of equals. The first full batch if
-// there is none.
+// stages that keep them whole or among the others; the largest batch of equals. Returns the first
+// full batch if there is none.
 std::int64_t batch_of_most_gradients(const Engine& engine, bool whole) {
   const BatchSchedule batches = engine.config().batches();
   std::int64_t found = batches.stages() - 1;
@@ -55,8 +55,8 @@ std::int64_t batch_of_most_gradients(const Engine& engine, bool whole) {
 
 }  // namespace
 
-// The largest step needs most activations. Others of the ramp may need more of one kind of gradient
-// buffers, and the pools keep the most of each kind.
+// The largest step needs most activations. Other steps of the ramp may need more of one kind of
+// gradient buffers, and the pools keep the peak of each kind.
 StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank) {
   const FaultsPaused paused;
   DeviceContext context(Device{DeviceKind::counting}, 1);

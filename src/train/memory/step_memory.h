@@ -1,6 +1,6 @@
-// How much memory one rank's training step takes: counted by an engine that has run, or predicted
-// by an engine that runs a step on a counting device, where memory has sizes but no bytes and
-// kernels do nothing (src/device/device.h).
+// The memory that one rank's training step takes: counted in an engine that has run, or predicted
+// with an engine that runs a step on a counting device, where memory has sizes but no bytes and
+// kernels do nothing (src/device/device.h). The functions have no state.
 #pragma once
 
 #include "src/train/engine/engine.h"
@@ -11,11 +11,11 @@ namespace trireme {
 struct StepMemory {
   std::int64_t computes = 0;     // working copies of the parameters that the rank always holds
   std::int64_t masters = 0;      // 0 if the working copies are f32
-  std::int64_t states = 0;       // the optimizer's, and Muon's workspace
+  std::int64_t states = 0;       // optimizer state, and Muon's workspace
   std::int64_t gradients = 0;    // peak
   std::int64_t gathered = 0;     // ZeRO 3: working copies gathered from other ranks, peak
-  std::int64_t activations = 0;  // what the pool of activations takes from the system
-  std::int64_t exchanged = 0;    // the same for activations that move between ranks
+  std::int64_t activations = 0;  // that the pool of activations takes from the system
+  std::int64_t exchanged = 0;    // the same for activations that are transferred between ranks
   std::int64_t snapshot = 0;     // one rank's part of a checkpoint
   // The peak of what these two pools hand out at one time.
   std::int64_t peak_activations = 0;
@@ -23,9 +23,9 @@ struct StepMemory {
   friend bool operator==(const StepMemory&, const StepMemory&) = default;
 };
 
-// Predicts a run's memory by its largest step and by the steps of the batch ramp that need most for
-// gradients. Messages between stages are counted as received at once: they are few beside the
-// activations that are kept. Passes no fault points.
+// Predicts a run's memory from its largest step and from the steps of the batch ramp that need most
+// for gradients. Messages between stages count as received at once, because they are small relative
+// to the activations that are kept. Fault points have no effect in it.
 StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank);
 
 // Returns what an engine has taken so far.
