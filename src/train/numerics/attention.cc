@@ -5,10 +5,11 @@
 namespace trireme {
 namespace {
 
-// More than one block of queries and keys: tiles on the diagonal and beside it.
+// Enough for more than one block of queries and keys, so that tiles on and beside the diagonal
+// occur.
 constexpr std::int64_t kMostTime = 72;
 
-// Heads that take part, of one sample, laid out as the run does: q, k and v side by side.
+// The heads of one sample that are checked, with q, k and v side by side as in a run.
 struct Sizes {
   explicit Sizes(const KernelShapes& s)
       : time(std::min(s.time, kMostTime)),
@@ -60,7 +61,7 @@ void check_attention(CheckBench& bench) {
   bench.compare("attention_forward (log-sum-exp)", lse.view(), expected_lse.view(), z.time);
 
   const auto backward = [&](const Kernels& table) {
-    // The gap between the heads that take part and the next token stays as it is.
+    // The gap between the heads that are checked and the next token keeps its contents.
     const Tensor d = bench.numbers(z.time * z.stride, type, 7);
     AttentionBackward p;
     p.forward = forward;

@@ -14,25 +14,26 @@
 namespace trireme {
 namespace {
 
-// Random numbers that are laid end to end: a prime, so that no two rows of a matrix begin alike.
+// Number of random numbers, which are repeated to fill a tensor. It is prime, so that no two rows
+// of a matrix begin alike.
 constexpr std::int64_t kMaterial = 16381;
-// Elements from which kernels share their work out (kElementsForThreads of cpu/isa/loops.h).
+// Number of elements from which on kernels use threads (kElementsForThreads of cpu/isa/loops.h).
 constexpr std::int64_t kElementsOfThreads = 16640;
 
 constexpr const char* kRemedy =
     "take this host out of the job and test it (trireme health); numerics.self_check=false skips "
     "this check";
 
-// How far a result may be off: relative |expected| + absolute * the largest |expected|.
+// The error that is allowed: relative * |expected| + absolute * the largest |expected|.
 struct Tolerance {
   double relative;
   double absolute;
 };
 
-// One rounding of the result's type, and the error of its sum: n terms of like size, rounded to f32
-// one after the other, are off by about 2^-24 sqrt(n) of their largest sum (Higham, 2002, ch. 4);
-// 32 times that are allowed, which no sum in f32 comes near and one term that is missing exceeds.
-// Kernels on bf16 round on the way as well (weights of attention, softmax): 2^-8 of the largest.
+// Allows one rounding to the result's type, and the error of its sum: n terms of similar size, each
+// addition rounded to f32, are off by about 2^-24 sqrt(n) of their largest sum (Higham, 2002, ch.
+// 4). 32 times that is allowed, which no sum in f32 comes near and one missing term exceeds.
+// Kernels on bf16 also round on the way (weights of attention, softmax): 2^-8 of the largest.
 Tolerance tolerance_of(DType type, DType compute, std::int64_t terms) {
   const double sum = 32 * 0x1p-24 * std::sqrt(static_cast<double>(terms));
   return {type == DType::bf16 ? 0x1p-7 : 0x1p-18,

@@ -1,5 +1,5 @@
-// The bench on which the self-check lays kernels: numbers to compute with, memory for results, and
-// the comparison with the reference. One a check; single-threaded.
+// CheckBench is what the self-check of kernels works with: numbers as arguments, memory for
+// results, and the comparison with the reference. One per check; one thread.
 #pragma once
 
 #include <string>
@@ -22,21 +22,23 @@ class CheckBench {
   const KernelShapes& shapes;
   DType dtype() const { return shapes.dtype; }
 
-  // So many rows of a width that the kernel uses its threads, at most those of the run.
+  // Returns a number of rows of this width with which a kernel uses its threads, at most the run's
+  // rows.
   std::int64_t rows_for(std::int64_t width) const;
-  // Numbers within [-1, 1), others for other seeds.
+  // Returns [count] numbers within [-1, 1), different ones for different seeds.
   Tensor numbers(std::int64_t count, DType dtype, std::int64_t seed);
-  // Every element is a NaN: what a kernel does not write shows.
+  // Returns [count] NaNs, so that elements that a kernel does not write are found.
   Tensor unwritten(std::int64_t count, DType dtype);
   Tensor copy(const Tensor& other);
-  // i32, each within [0, limit).
+  // Returns i32 [count], each within [0, limit).
   Tensor ids(std::int64_t count, std::int64_t limit);
 
-  // Compares what `kernel` gave with the reference's results. terms: numbers that a result sums.
-  // DeviceError where one is farther off than its type and the sum can explain.
+  // Compares what `kernel` computed with the reference's results. terms: how many numbers each
+  // result sums. Throws DeviceError if a result is farther off than its type and the sum can
+  // explain.
   void compare(std::string_view kernel, const ConstView& found, const ConstView& expected,
                std::int64_t terms = 1);
-  // DeviceError where an element is a NaN.
+  // Throws DeviceError if an element is NaN.
   void check_written(std::string_view kernel, const ConstView& found) const;
 
  private:
@@ -44,10 +46,10 @@ class CheckBench {
   std::vector<float> material_;
 };
 
-// Elements as floats.
+// Returns the elements as floats.
 std::vector<float> floats_of(const ConstView& view);
 
-// The parts of the check.
+// The parts of the check, each of which throws DeviceError for a wrong result.
 void check_products(CheckBench& bench);
 void check_attention(CheckBench& bench);
 void check_rows(CheckBench& bench);

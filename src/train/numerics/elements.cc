@@ -1,4 +1,4 @@
-// Kernels that work element by element: activations, dropout, the optimizer, sums of gradients.
+// Checks kernels that work element by element: activations, dropout, optimizers, sums of gradients.
 #include <algorithm>
 
 #include "src/train/numerics/bench.h"
@@ -6,7 +6,7 @@
 namespace trireme {
 namespace {
 
-// Enough for two threads, with a rest that fills no vector.
+// Enough elements for two threads, with a remainder that does not fill a vector.
 constexpr std::int64_t kCount = 16640 + 7;
 
 void check_activation(CheckBench& bench) {
@@ -58,7 +58,7 @@ void check_dropout(CheckBench& bench) {
 
 void check_adamw(CheckBench& bench) {
   const Tensor gradient = bench.numbers(kCount, DType::f32, 1);
-  // Second moments are no less than zero.
+  // Second moments are not negative.
   const Tensor second = bench.numbers(kCount, DType::f32, 2);
   for (std::int64_t i = 0; i < kCount; ++i) {
     as<float>(second.view())[i] *= as<float>(second.view())[i];
@@ -125,7 +125,7 @@ void check_average(CheckBench& bench) {
   bench.compare("moving_average", run(bench.kernels).view(), run(bench.reference).view());
 }
 
-// Gradients: squares, sums of two and of several, conversion.
+// Checks squares of gradients, sums of two and of several, and conversion.
 void check_sums(CheckBench& bench) {
   const Tensor x = bench.numbers(kCount, DType::f32, 1);
   const Tensor z = bench.numbers(kCount, DType::f32, 2);

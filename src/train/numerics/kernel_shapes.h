@@ -1,5 +1,5 @@
-// What a rank's kernels are called with in training: the sizes of its part of a layer, and which
-// kernels its model takes. A plain value.
+// KernelShapes describes the kernel calls of a rank in training: the sizes of its part of a layer,
+// and which kernels its model uses. A plain value.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@ struct RunConfig;
 
 struct KernelShapes {
   DType dtype = DType::f32;  // of activations
-  std::int64_t batch = 1;    // B and T of a micro-batch
+  std::int64_t batch = 1;    // batch and time: of a micro-batch
   std::int64_t time = 1;
   std::int64_t channels = 1;  // C
-  std::int64_t heads = 1;     // this rank's, as the next ones
+  std::int64_t heads = 1;     // this and the following: of this rank
   std::int64_t kv_heads = 1;
   std::int64_t head_dim = 1;
   std::int64_t ffn = 1;
   std::int64_t vocabulary = 1;
-  bool shares_vocabulary = false;  // with other ranks
+  bool shares_vocabulary = false;  // whether other ranks have parts of the vocabulary
   bool llama = false;              // RMSNorm, rotary positions and SwiGLU; else LayerNorm and GELU
   float dropout = 0;
   float attention_dropout = 0;
   LossTerms loss_terms = {};
-  bool sgd = false;       // else AdamW, which is part of Muon, too
+  bool sgd = false;       // otherwise AdamW, which Muon uses, too
   bool averages = false;  // keeps a moving average of the weights
 
   std::int64_t rows() const { return batch * time; }
 };
 
-// Of the first rank of a tensor-parallel group of `tp` ranks.
+// Returns the shapes on the first rank of a tensor-parallel group of `tp` ranks.
 KernelShapes kernel_shapes(const RunConfig& config, int tp);
 
 }  // namespace trireme

@@ -5,11 +5,11 @@
 namespace trireme {
 namespace {
 
-// The most work of one product, and the most weights.
+// Upper bounds of the work and the weights of one product.
 constexpr std::int64_t kMostOperations = 16'000'000;
 constexpr std::int64_t kMostWeights = std::int64_t{1} << 18;
 constexpr std::int64_t kFewestRows = 16;
-// Of the rows and columns, what is compared with the reference; columns: two for each thread.
+// The grid of elements that are compared with the reference; at least two columns per thread.
 constexpr std::int64_t kRows = 8;
 constexpr std::int64_t kColumns = 32;
 
@@ -32,7 +32,7 @@ std::vector<Layer> layers_of(const KernelShapes& s) {
           {"vocabulary", s.channels, s.vocabulary, true, false}};
 }
 
-// Up to `most` indices below `count`, spread evenly, with the first and the last.
+// Returns up to `most` indices below `count`, evenly spread, including the first and the last.
 std::vector<std::int64_t> spread(std::int64_t count, std::int64_t most) {
   const std::int64_t n = std::min(count, most);
   std::vector<std::int64_t> result;
@@ -42,7 +42,8 @@ std::vector<std::int64_t> spread(std::int64_t count, std::int64_t most) {
   return result;
 }
 
-// to[i, j] = from[rows[i], columns[j]]; from is [., width], or its transpose [width', .].
+// to[i, j] = from[rows[i], columns[j]]. from has rows of `width` elements, and is stored transposed
+// if `transposed`.
 template <class T>
 void gather_as(const Tensor& to, const ConstView& from, std::int64_t width, bool transposed,
                const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& columns) {
@@ -63,7 +64,7 @@ void gather(const Tensor& to, const ConstView& from, std::int64_t width, bool tr
 
 std::vector<std::int64_t> all_below(std::int64_t count) { return spread(count, count); }
 
-// Runs the product, whose C holds NaN (or zero, to be added to), and compares a grid of C.
+// Runs the product, whose C holds NaN, and compares a grid of elements of C.
 void check_product(CheckBench& bench, const std::string& name, const Matmul& product) {
   bench.kernels.matmul(bench.stream, product);
   const Matmul& p = product;
@@ -94,7 +95,7 @@ void check_product(CheckBench& bench, const std::string& name, const Matmul& pro
   }
   bench.reference.matmul(bench.stream, sample);
   bench.compare(name, found.view(), expected.view(), p.k);
-  // Beyond the grid: an element that no thread has written is still what it was.
+  // An element outside the grid that no thread has written still holds NaN.
   bench.check_written(name, p.c);
 }
 

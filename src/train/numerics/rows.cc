@@ -1,4 +1,5 @@
-// Kernels that work row by row: embedding, norms, rotary positions, sums over rows, the loss.
+// Checks kernels that work row by row: embedding, norms, rotary positions, sums over rows, the
+// loss.
 #include <algorithm>
 
 #include "src/train/numerics/bench.h"
@@ -6,7 +7,7 @@
 namespace trireme {
 namespace {
 
-// Token ids that the check's embedding has.
+// Number of token ids of the embedding in the check.
 constexpr std::int64_t kIds = 64;
 
 void check_embedding(CheckBench& bench) {
@@ -33,7 +34,7 @@ void check_embedding(CheckBench& bench) {
                 forward(bench.reference).view());
 
   const auto backward = [&](const Kernels& table) {
-    // dtoken, to be added to, and dposition.
+    // dtoken, which is added to, and dposition.
     const Tensor d = bench.numbers(kIds * s.channels + all, DType::f32, 3);
     EmbeddingBackward p;
     p.batch = 1;
@@ -50,7 +51,7 @@ void check_embedding(CheckBench& bench) {
                 backward(bench.reference).view(), rows);
 }
 
-// One rank's residual stream, normalized, and back.
+// Checks the norm of one rank's residual stream, forward and backward.
 void check_norm(CheckBench& bench) {
   const KernelShapes& s = bench.shapes;
   const std::int64_t rows = bench.rows_for(s.channels);
@@ -58,7 +59,7 @@ void check_norm(CheckBench& bench) {
   const Tensor x = bench.numbers(all, s.dtype, 1);
   const Tensor dy = bench.numbers(all, s.dtype, 2);
   const Tensor weight = bench.numbers(2 * s.channels, s.dtype, 3);
-  const Tensor moments = bench.unwritten(2 * rows, DType::f32);  // the reference's
+  const Tensor moments = bench.unwritten(2 * rows, DType::f32);  // the reference's results
   const char* const name = s.llama ? "rms_norm" : "layer_norm";
   const View mean = s.llama ? View() : moments.view().slice(0, rows);
   const View rstd = moments.view().slice(rows, rows);
@@ -141,8 +142,8 @@ void check_column_sum(CheckBench& bench) {
   bench.compare("column_sum", found.view(), expected.view(), rows);
 }
 
-// The loss and the gradient of the logits; by way of the ranks' statistics where the vocabulary is
-// shared, as if this rank's part were all of it.
+// Returns the gradient of the logits, and writes the losses. If ranks share the vocabulary, goes
+// through their statistics, as if this rank's part were all of it.
 Tensor loss_and_gradient(CheckBench& bench, const Kernels& table, const Tensor& targets,
                          std::int64_t rows, const Tensor& losses) {
   const KernelShapes& s = bench.shapes;

@@ -1,10 +1,10 @@
-// The self-check of the numbers: each kernel that trains runs once, with the widths and the threads
-// of the run, and its result is compared with that of the reference table. It finds a processor
-// that computes wrong numbers, a library that does, and threads that did not turn up.
+// The self-check of the kernels: each kernel that training uses runs once, with the widths and
+// threads of the run, and its result is compared with that of the reference table. It detects
+// processors and libraries that compute wrong numbers, and threads that did not run.
 //
 // The work is bounded (docs/reproducibility.md): few rows, products of at most 16 MFLOP and 256 Ki
-// weights, two heads of attention. Of a product, the reference computes a grid of elements, and
-// every element must have been written.
+// weights, two heads of attention. Of a product, the reference computes only a grid of elements,
+// but every element must have been written.
 #pragma once
 
 #include "src/compute/device_context.h"
@@ -12,9 +12,9 @@
 
 namespace trireme {
 
-// Throws DeviceError that names the host, the kernel and the figures. Does nothing if the context
-// uses the reference table itself. Uses the context's stream, and some MiB of memory that it gives
-// back to the system.
+// Throws DeviceError that names the host, the kernel and the values. Does nothing if the context
+// uses the reference table itself. Uses the context's stream, and some MiB of memory that it
+// returns to the system.
 void check_kernels(DeviceContext& context, const KernelShapes& shapes);
 
 }  // namespace trireme
