@@ -14,7 +14,7 @@
 namespace trireme {
 namespace {
 
-// What the manifest says of the model.
+// Reads the manifest's description of the model.
 void read_meta(const CheckpointMeta& meta, LoadedModel& loaded) {
   const nlohmann::json& config = *meta.config;
   loaded.config = model_from_fingerprint(config);
@@ -28,7 +28,7 @@ void read_meta(const CheckpointMeta& meta, LoadedModel& loaded) {
   loaded.compute = trained_in_fp32 ? DType::f32 : DType::bf16;
 }
 
-// Before the model itself is declared, which takes memory for every layer.
+// Called before the model is declared, which takes memory for every layer.
 void check_count(const Manifest& manifest, const ModelConfig& config) {
   const std::int64_t claimed = parameter_count(config);
   std::int64_t stored = 0;
@@ -42,7 +42,7 @@ void check_count(const Manifest& manifest, const ModelConfig& config) {
       fmt::format("its model has {} parameters, but only {} are stored", claimed, stored));
 }
 
-// Before memory is taken for the weights.
+// Called before memory is allocated for the weights.
 void check_shapes(const Manifest& manifest, const ParameterStore& store) {
   std::vector<TensorBlock> blocks;
   for (const Parameter& p : store.all()) {

@@ -1,4 +1,5 @@
-// A trained model out of a checkpoint, ready to evaluate or generate; no optimizer, no MPI.
+// Loads a trained model from a checkpoint, ready to evaluate or generate, without optimizer or MPI.
+// The caller owns it; one thread.
 #pragma once
 
 #include <filesystem>
@@ -16,21 +17,22 @@ namespace trireme {
 
 struct LoadedModel {
   ModelConfig config;
-  std::unique_ptr<ParameterStore> parameters;  // before the model, which refers to it
+  std::unique_ptr<ParameterStore> parameters;  // declared before `model`, which refers to it
   std::unique_ptr<Model> model;
   std::int64_t step = 0;
-  std::int64_t sequence = 0;         // tokens a sample it was trained on
+  std::int64_t sequence = 0;         // tokens per sample in its training
   TokenizerIdentity tokenizer;       // of its training data
   DType compute = DType::f32;        // precision of activations and products
-  std::vector<std::string> skipped;  // newer steps that were not whole, and why
+  std::vector<std::string> skipped;  // newer steps that are not complete, and why
 };
 
-// "bf16" or "fp32"; nothing for "".
+// word: "bf16", "fp32", or "", for which it returns nothing.
 std::optional<DType> asked_precision(std::string_view word);
 
-// directory: a step's folder, or a checkpoint folder, which means its newest valid step. NotFound
-// if there is none, DataError if none is valid; ConfigError if the average of the weights is asked
-// for where the run kept none. compute: bf16 or f32; nothing: as it was trained.
+// directory: a step's folder, or a checkpoint folder, which stands for its newest valid step.
+// compute: bf16 or f32; if empty, as it was trained. The context outlives the model. Throws
+// NotFound if there is no step, DataError if none is valid, and ConfigError if weights are the
+// average and the run kept none.
 LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
                        std::optional<DType> compute, Weights weights = Weights::latest);
 

@@ -18,15 +18,15 @@ namespace {
 
 constexpr std::size_t kShownMicroBatches = 3;
 
-// Without what belongs to the first start of a process: what was found to fit then fits again, but
-// now some of it is still held for those to come.
+// Returns the configuration without what belongs to the first start of a process: the memory was
+// found to suffice, but now some of it is still held for the parts to come.
 RunConfig of_later_starts(RunConfig config) {
   config.trace = 0;
   config.memory_check = "off";
   return config;
 }
 
-// How many steps are worth remembering.
+// Returns the number of steps to keep records of.
 std::int64_t most_records(const RunConfig& config) {
   const DivergenceConfig& d = config.divergence;
   const auto breaks_off = [](const std::string& word) {
@@ -36,7 +36,7 @@ std::int64_t most_records(const RunConfig& config) {
   return replays && (breaks_off(d.spike) || breaks_off(d.not_finite)) ? d.replay_steps + 1 : 0;
 }
 
-// A step whose manifest was written by something else is none to go back to.
+// A step whose counters cannot be read is not used.
 bool may_go_back_to(const StepFolder& step, const TrainingCounters& failed) {
   try {
     return has_passed(failed, counters_of(step.manifest.value().meta));
@@ -45,7 +45,7 @@ bool may_go_back_to(const StepFolder& step, const TrainingCounters& failed) {
   }
 }
 
-// As rank 0 finds them.
+// Returns the steps that rank 0 finds, on all ranks.
 std::vector<std::int64_t> agreed_rewind_steps(const RunConfig& config, Communicator& world,
                                               const TrainingCounters& failed) {
   const std::string text = run_on_root(world, [&] {
@@ -57,7 +57,7 @@ std::vector<std::int64_t> agreed_rewind_steps(const RunConfig& config, Communica
   return parse_json(text).get<std::vector<std::int64_t>>();
 }
 
-// What is known of the data of the step that parts stand at; rank 0's words.
+// Returns what rank 0 knows of the data of the current step, on all ranks.
 std::string origin_of(TrainingParts& parts, const StepResult& failed) {
   return run_on_root(parts.world, [&] {
     const std::vector<std::string> lines =
@@ -124,7 +124,7 @@ std::unique_ptr<TrainingParts> Recovery::after(std::unique_ptr<TrainingParts> pa
   return go_back(agreed_rewind_steps(config_, host_.world, counters), counters, what);
 }
 
-// What came of it, for people.
+// Replays the failed step, and returns the result in words.
 std::string Recovery::replay(const TrainingCounters& failed) {
   const std::int64_t most = config_.divergence.replay_steps;
   if (most == 0 || config_.reproducibility == "fast") {
@@ -170,7 +170,7 @@ std::string Recovery::replay(const TrainingCounters& failed) {
       from);
 }
 
-// Throws what differs, if anything is known of the step.
+// Throws if the step's bits differ from the recorded ones; does nothing without a record.
 void Recovery::compare(TrainingParts& parts, std::int64_t step, const StepResult& result,
                        const std::string& where) const {
   const StepRecord* const first = records_.find(step);

@@ -1,13 +1,12 @@
-// Recovery: what a run does with a step that broke off (divergence.h): computes it again, to tell a
-// fault of the hardware from one of data and optimizer, and then ends or goes back. Both begin as a
-// restart does, with all parts built anew, but in the same process: no state can be left over.
-// Owned by Training; every call is collective.
+// Recovery handles a step that broke off (divergence.h): it computes the step again, to distinguish
+// a hardware fault from a fault of data or optimizer, and then ends the run or goes back. Replay
+// and rewind begin as a restart does, with all parts built anew but in the same process, so that no
+// state is left over. Owned by Training; every call is collective.
 //
-//   a checkpoint      c ........ d ........ s   the step that broke off; d: the newest one on disk
-//   with
-//                                                this line's data (replay_start.h)
-//   replay                       d ........ s   the same bits? else DeviceError
-//   rewind            c <-- c, saved anew with the window of data that is left out
+//   checkpoints       c ........ d ........ s   s: the step that broke off; d: the newest on disk
+//                                               with this run's data order (replay_start.h)
+//   replay                       d ........ s   the same bits? otherwise DeviceError
+//   rewind            c <--                     c: saved again with the window of data left out
 #pragma once
 
 #include <memory>
@@ -22,11 +21,11 @@ class Recovery {
  public:
   Recovery(RunConfig config, const TrainingHost& host);
 
-  // Of the latest steps.
+  // Returns the records of the latest steps.
   StepRecords& records() { return records_; }
-  // The parts to go on with. DivergenceError if the run ends here, DeviceError if the replay has
-  // other bits; RankFault if it is known whose. `failed`: the result of the step of
-  // parts->counters.
+  // Returns the parts to continue with. `failed`: the result of the step at parts->counters. Throws
+  // DivergenceError if the run ends here, and DeviceError if the replay has other bits: RankFault
+  // if the rank that computed them is known.
   std::unique_ptr<TrainingParts> after(std::unique_ptr<TrainingParts> parts,
                                        const StepResult& failed);
 
@@ -43,9 +42,9 @@ class Recovery {
   StepRecords records_;
 };
 
-// The steps that a run which failed on `failed` may go back to, the newest first: multiples of
-// `every` at least `least` steps back that the folder holds and the run has passed; 0 where the
-// first of them has no earlier multiple. What rank 0 sees.
+// Returns the steps to which a run that failed at `failed` may go back, the newest first: multiples
+// of `every` at least `least` steps back that the folder holds and the run has been at; only 0, the
+// seed, if there is no such multiple above 0. Reads the folder; for one rank.
 std::vector<std::int64_t> rewind_steps(const std::filesystem::path& folder,
                                        const TrainingCounters& failed, std::int64_t every,
                                        std::int64_t least);

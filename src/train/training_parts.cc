@@ -24,7 +24,7 @@
 namespace trireme {
 namespace {
 
-// The fewest ranks that a host has.
+// Returns the number of ranks on the host with the fewest.
 int ranks_a_host(const std::vector<RankPlace>& places) {
   int ranks = places.front().local_size;
   for (const RankPlace& place : places) {
@@ -33,7 +33,8 @@ int ranks_a_host(const std::vector<RankPlace>& places) {
   return ranks;
 }
 
-// As many as the environment gives of those that are asked for.
+// Returns the number of compute threads: those asked for, or fewer if the environment allows no
+// more.
 int threads_of(const RunConfig& config, const RankPlace& place, Log& log) {
   const IntegerOrWord& threads = config.train.threads;
   const ComputeThreads found = measure_compute_threads(
@@ -63,7 +64,7 @@ void check_allowed_fields(const std::vector<std::string>& allowed, const nlohman
   }
 }
 
-// Only a node's folder outlives the ranks: without it there are no checkpoints in memory.
+// Checkpoints in memory need a node folder, which outlives the ranks. Without one, turns them off.
 RunConfig usable_config(RunConfig config, const TrainingHost& host) {
   const std::int64_t has_folder = host.node.folder.empty() ? 0 : 1;
   if (config.checkpoint.uses_memory() &&
@@ -76,7 +77,7 @@ RunConfig usable_config(RunConfig config, const TrainingHost& host) {
           "disk only; start the run with trireme launch to save to memory as well");
     }
   }
-  // Nor copies of it where there is one node only.
+  // Partner copies need more than one node.
   if (config.checkpoint.uses_memory() && config.checkpoint.partner) {
     config.checkpoint.partner = map_nodes(host.world, host.node).ranks.size() > 1;
   }
@@ -129,7 +130,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
 }
 
 TrainingParts::~TrainingParts() {
-  // An error says what is wrong before anything else; who has finished can wait.
+  // After an error, its message should not be delayed; a run that has ended can wait.
   const double limit = std::uncaught_exceptions() > 0 ? 0.2 : 0.8 * config.deadline.checkpoint;
   if (checkpoints != nullptr && !checkpoints->quiet_within(std::chrono::duration<double>(limit))) {
     host.log.warning(fmt::format("{} hangs or is very slow: abandoning the unfinished writes",
@@ -239,8 +240,9 @@ void TrainingParts::resume_at(const StartPoint& start) {
   }
 }
 
-// A run that begins is refused where its validation set is no good. One that has weights goes on,
-// for they are worth more, unless the configuration is what is wrong.
+// If the validation set is unusable, a run that starts from step 0 is refused. One that has been
+// resumed continues without it, because its weights are worth more, unless the configuration is
+// wrong.
 void TrainingParts::open_validation_set() {
   if (config.data.validation.empty()) {
     return;
@@ -273,7 +275,7 @@ Sampler TrainingParts::make_sampler() const {
 }
 
 void TrainingParts::make_loader() {
-  // The counters come from a checkpoint, which may be planted.
+  // The counters come from a checkpoint, which may have been forged.
   const BatchSchedule batches = config.batches();
   if (!batches.has_room_for(counters.batches() + config.train.steps)) {
     throw DataError(
@@ -304,7 +306,7 @@ double TrainingParts::validation_loss() {
 }
 
 std::optional<double> TrainingParts::logged_validation_loss() const {
-  // NaN stands for null, infinity for no line.
+  // NaN stands for null in the line, infinity for a missing line.
   constexpr double kNone = std::numeric_limits<double>::infinity();
   double loss = kNone;
   run_on_root(world, [&] {
@@ -349,7 +351,7 @@ StepMetrics TrainingParts::metrics_of_resumed_step(const PendingEvaluation& pend
 
 void TrainingParts::make_metrics() {
   const RunDirectory run(config.run_dir);
-  // A line without the evaluation that is still to be done is written again with it.
+  // A line that lacks the pending evaluation is written again once that is done.
   const bool rewrites = counters.validation.pending && !config.data.validation.empty() &&
                         !trireme::logged_validation_loss(run.metrics(), counters.step);
   metrics = std::make_unique<MetricsLog>(

@@ -1,5 +1,6 @@
-// TrainingParts: all that a run is made of, built in one order on every rank; a part uses only what
-// stands above it, and ends before that. Owned by Training. Collective to build.
+// TrainingParts holds all parts of a run, built in the same order on every rank. A part uses only
+// those above it, and is destroyed before them. Owned by Training and by Recovery during a replay;
+// used by the main thread. The constructor is collective.
 #pragma once
 
 #include <memory>
@@ -18,38 +19,41 @@
 
 namespace trireme {
 
-// Where a run begins that does not begin as its configuration says: in the midst of a process.
+// Where the parts start if the configuration does not decide: for a replay or a rewind within a
+// process.
 struct StartPoint {
   std::int64_t step = 0;
-  bool from_seed = false;  // not from a checkpoint; at step 0
-  // Goes on from there, and leaves out the data up to this run's next step; none: computes steps
-  // again, and neither saves nor logs any.
+  bool from_seed = false;  // start at step 0 from the seed, without a checkpoint
+  // If given, the run continues from there, and leaves out the data up to this run's next step.
+  // Otherwise it computes steps again, and neither saves nor logs any.
   std::optional<TrainingCounters> rewound_from = {};
   bool is_replay() const { return !rewound_from; }
 };
 
 struct TrainingParts {
-  // Resumes, if there is something to resume from. NotFound or DataError, on all ranks alike, where
-  // the checkpoint of a start point is not there or no good.
+  // Resumes from a checkpoint if there is one. Throws NotFound or DataError, on all ranks alike, if
+  // the checkpoint of `start` is missing or invalid.
   TrainingParts(const RunConfig& config, const TrainingHost& host,
                 const std::optional<StartPoint>& start = std::nullopt);
 
-  // Leaves checkpoints behind, not destroyed, whose file system hangs: the process ends soon.
+  // If the checkpoints' file system hangs, abandons them without destroying them: the process ends
+  // soon.
   ~TrainingParts();
   TrainingParts(const TrainingParts&) = delete;
   TrainingParts& operator=(const TrainingParts&) = delete;
 
-  // What this rank is doing from here on, and how long it may wait for the others meanwhile.
+  // Sets the phase that this rank shows, and the deadline of its waits in that phase.
   void enter(const char* phase, double deadline_seconds);
-  // The order of the training data.
+  // Returns the order of the training data.
   Sampler make_sampler() const;
-  // Nats a token on the validation set; the same on all ranks.
+  // Returns the loss on the validation set in nats per token, the same on all ranks; NaN without a
+  // set. Collective.
   double validation_loss();
-  // The validation loss of the step that the run stands at, if metrics.jsonl holds it. Collective.
+  // Returns the validation loss of the current step, if metrics.jsonl holds it. Collective.
   std::optional<double> logged_validation_loss() const;
-  // Where the run stands: the step, what it has seen and what is left.
+  // Returns the current step, and the samples and tokens that are done and left.
   StepMetrics place_metrics() const;
-  // What is known of the step that the run was resumed at; rates are NaN.
+  // Returns what is known of the step from which the run resumed; rates are NaN.
   StepMetrics metrics_of_resumed_step(const PendingEvaluation& pending) const;
 
   RunConfig config;
@@ -57,18 +61,18 @@ struct TrainingParts {
   Communicator& world;  // for messages of the host
   DeviceContext context;
   Dataset dataset;
-  std::optional<Dataset> validation;  // none: not asked for, or unusable since the run began
+  std::optional<Dataset> validation;  // empty if not configured, or unusable on a resume
   MemoryReport memory;
-  std::unique_ptr<StepTrace> trace;  // null: nothing is traced
+  std::unique_ptr<StepTrace> trace;  // null if nothing is traced
   Engine engine;
   RunFingerprints fingerprints;
   std::unique_ptr<TrainingCheckpoints> checkpoints;
   TrainingCounters counters;
-  std::unique_ptr<Loader> loader;  // of ranks that see tokens
+  std::unique_ptr<Loader> loader;  // null on ranks that read no tokens
   std::unique_ptr<TrainStep> step;
-  StragglerWatch stragglers;              // of what the steps take
-  std::optional<RunningCeiling> ceiling;  // of the speed of all ranks
-  std::unique_ptr<MetricsLog> metrics;    // rank 0's
+  StragglerWatch stragglers;              // compares the ranks' step times
+  std::optional<RunningCeiling> ceiling;  // for the speed of all ranks; empty in a replay
+  std::unique_ptr<MetricsLog> metrics;    // null on ranks other than 0, and in a replay
 
  private:
   std::unique_ptr<StepTrace> make_trace() const;
@@ -83,7 +87,7 @@ struct TrainingParts {
 
   void warn_of_arithmetic();
 
-  std::optional<std::int64_t> restorations_;  // found so far (floating_point.h)
+  std::optional<std::int64_t> restorations_;  // number found so far (floating_point.h)
   bool told_arithmetic_ = false;              // whether warn_of_arithmetic() has warned
 };
 

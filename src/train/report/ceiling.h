@@ -1,4 +1,4 @@
-// The machine's own ceilings, measured: what a step's speed is compared with.
+// Measures the machine's matrix product rate, to which a step's speed is compared.
 #pragma once
 
 #include <limits>
@@ -7,14 +7,14 @@
 
 namespace trireme {
 
-// FLOP/s of a square product, size x size x size, by the table's own matmul.
+// FLOP/s of a product of size x size x size elements, computed by the kernel table's matmul.
 struct ProductRate {
-  double median = 0;  // of the timed calls
+  double median = 0;  // over the timed calls
   double best = 0;
 };
 
-// Times `rounds` calls after one that warms up, or three or more that together take `enough`
-// seconds. pool: memory of the context's device.
+// Times `rounds` calls after one for warm-up; fewer, but at least three, once they have taken
+// `enough` seconds. Waits for the context's stream. pool: memory of the context's device.
 ProductRate measure_product_rate(DeviceContext& context, Pool& pool, DType dtype, std::int64_t size,
                                  int rounds,
                                  double enough = std::numeric_limits<double>::infinity());

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kSize = 1024;
 constexpr int kFirstRounds = 15;
-constexpr double kFirstSeconds = 0.05;  // of every start, also of one after a failure
+constexpr double kFirstSeconds = 0.05;  // at every start, including one after a failure
 constexpr int kLaterRounds = 2;
 constexpr double kShareOfTime = 1e-3;
 
@@ -29,10 +29,10 @@ double RunningCeiling::at_least(double flops) {
   return flops_;
 }
 
-// The best of several: right after the start memory is still being handed out.
+// Takes the best rate so far: right after the start, memory is still being mapped.
 void RunningCeiling::sample(int rounds) {
   const Stopwatch watch;
-  Pool passing(context_.device());  // its memory goes back to the system
+  Pool passing(context_.device());  // returns its memory to the system when it ends
   own_ = std::max(
       own_, measure_product_rate(context_, passing, dtype_, kSize, rounds, kFirstSeconds).best);
   sample_seconds_ = watch.seconds();

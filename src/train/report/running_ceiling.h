@@ -1,7 +1,7 @@
-// RunningCeiling: the product rate of all ranks that `mfu` divides by. One sample says little:
-// other programs and the processor's clock may halve it for seconds. So the largest of many counts,
-// taken while the run goes on, and the steps themselves are a sample as well: mfu is never above 1.
-// Collective; owned by the training's parts.
+// RunningCeiling measures the product rate of all ranks, by which `mfu` divides. One sample is
+// unreliable, because other programs and the processor's clock may halve it for seconds. Therefore
+// the largest of many samples counts, taken while the run continues, and the steps count as
+// samples, too, so that mfu is never above 1. Collective; owned by TrainingParts, one thread.
 #pragma once
 
 #include "mpi/communicator.h"
@@ -12,11 +12,11 @@ namespace trireme {
 
 class RunningCeiling {
  public:
-  // Samples for up to 50 ms.
+  // Takes samples for up to 50 ms.
   RunningCeiling(DeviceContext& context, DType dtype, Communicator& world);
 
-  // FLOP/s of all ranks together, at least `flops`, which they have just reached. Samples again
-  // where the last sample took less than a thousandth of the time since.
+  // Returns the FLOP/s of all ranks together, which are at least `flops`, the rate just reached.
+  // Takes another sample if the last one took less than a thousandth of the time since.
   double at_least(double flops);
   double flops() const { return flops_; }
 
@@ -28,8 +28,8 @@ class RunningCeiling {
   Communicator& world_;
   double own_ = 0;             // this rank's best sample
   double flops_ = 0;           // the ceiling
-  double sample_seconds_ = 0;  // that the last sample took
-  Stopwatch since_;            // the last sample
+  double sample_seconds_ = 0;  // duration of the last sample
+  Stopwatch since_;            // time since the last sample
 };
 
 }  // namespace trireme
