@@ -43,7 +43,7 @@ struct Attention::Span {
   std::int64_t first = 0;     // position of the first of these tokens; kv_time = first + time
   std::int64_t capacity = 0;  // rows from one batch member to the next
   View all;                   // T [B, capacity, width]
-  View fresh;  // the rows of this pass: those of all batch members, or of a cache the new ones
+  View fresh;                 // the rows of this pass; with a cache, only the new ones
 };
 
 // The results of the attention kernel.

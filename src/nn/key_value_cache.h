@@ -14,7 +14,7 @@ namespace trireme {
 
 class KeyValueCache {
  public:
-  // Allocates memory for `capacity` tokens. Throws ConfigError if they are not 1 to config.context.
+  // Allocates memory for `capacity` tokens. Throws ConfigError unless it is in 1..config.context.
   KeyValueCache(DeviceContext& context, const ModelConfig& config, std::int64_t capacity,
                 DType compute);
 

@@ -27,9 +27,9 @@ struct ModelConfig {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;  // 0: as many as heads
-  std::int64_t head_dim = 0;  // 0: hidden / heads
-  std::int64_t ffn = 0;       // 0: 4 x hidden (GPT-2 only)
+  std::int64_t kv_heads = 0;  // 0 means heads
+  std::int64_t head_dim = 0;  // 0 means hidden / heads
+  std::int64_t ffn = 0;       // 0 means 4 x hidden (GPT-2 only)
   std::int64_t vocab = 0;
   std::int64_t context = 0;  // the longest sequence; GPT-2 has as many learned positions
   bool tie_embeddings = true;
@@ -47,7 +47,7 @@ struct ModelConfig {
   void validate() const;
 
   std::int64_t attention_width() const { return heads * head_dim; }
-  // The width of the packed queries, keys and values of a token.
+  // Returns the width of a token's packed queries, keys and values.
   std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };

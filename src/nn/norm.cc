@@ -89,7 +89,7 @@ NormBackward Norm::arguments(const Tensor& dy, const Tensor& dresidual, const Ke
   return norm;
 }
 
-// Ranks that share the rows have a summand each of the gradients of weight and bias.
+// Starts to sum the gradients of weight and bias over the ranks, if these share the rows.
 TensorGroup::Exchange Norm::start_sums(Run& run) const {
   if (!run.shares_rows()) {
     return 0;

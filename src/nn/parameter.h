@@ -19,7 +19,7 @@ namespace trireme {
 struct Initializer {
   enum class Kind { zeros, ones, normal };
   Kind kind = Kind::zeros;
-  float deviation = 0;  // of the normal distribution around 0
+  float deviation = 0;  // standard deviation of the normal distribution around 0
 };
 
 struct Parameter {

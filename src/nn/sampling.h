@@ -8,7 +8,7 @@
 namespace trireme {
 
 struct SamplingOptions {
-  double temperature = 1;  // 0: always the most likely token
+  double temperature = 1;  // 0 means always the most likely token
   std::int64_t top_k = 0;  // number of most likely tokens to keep; 0: all
   double top_p = 1;        // keep the smallest set with probability >= p (Holtzman et al., 2020)
   std::uint64_t seed = 0;

@@ -16,11 +16,11 @@ struct GradientBucket {
 };
 
 // Cuts the trained parameters into buckets, the last parameters first, which is about the order of
-// backward. A bucket is closed once it holds bucket_bytes of f32; a larger parameter is a bucket of
-// its own. Joined parameters stay together. The buckets together hold every trained parameter, and
-// the gap after it, once. borders: parameters, rising, at which buckets should begin, such as the
-// first of each layer; a bucket begins elsewhere only if the parameters between two borders take
-// more than twice bucket_bytes.
+// backward. A bucket is closed once it holds bucket_bytes of f32, and holds at most twice that
+// unless one parameter takes more. Joined parameters stay together. The buckets together hold every
+// trained parameter, and the gap after it, once. borders: parameters, rising, at which buckets
+// should begin, such as the first of each layer; a bucket begins elsewhere only if the parameters
+// between two borders take more than twice bucket_bytes.
 std::vector<GradientBucket> cut_into_buckets(const ParameterStore& parameters,
                                              std::int64_t bucket_bytes,
                                              const std::vector<ParameterId>& borders = {});

@@ -3,13 +3,13 @@
 // bucket are ready, and those of the micro-batches before, it adds them to the sum so far; at the
 // end of a round (gradient_rounds.h), the communicator reduces the sum while backward continues.
 //
-//   reducer.begin_step(micro_batches);            in the global batch of this step
-//   for m in reducer.micro_batches():             their numbers, of this rank
+//   reducer.begin_step(micro_batches);            number of them in the step's global batch
+//   for m in reducer.micro_batches():             the numbers of this rank's
 //     GradientSink& sink = reducer.open(m);       several may be open at once
 //     model.forward_backward(...);                with run.gradients = &sink
 //   reducer.finish_step();
-//   reducer.sum(bucket)                           over all micro-batches of all ranks: ZeRO 0 the
-//                                                 bucket, above this rank's block of it
+//   reducer.sum(bucket)                           over all micro-batches of all ranks: with ZeRO 0
+//                                                 the whole bucket, otherwise this rank's block
 //
 // In elastic mode, the sum is the canonical tree over the micro-batches (reduction_tree.h), so that
 // every number of ranks and every level of ZeRO gives the same bits; in layout and fast modes, the

@@ -19,7 +19,7 @@ std::string spot_of(const RankPlace& place) {
              : fmt::format("host {}, socket {}", place.host, place.binding.packages);
 }
 
-// "0-3,6"
+// Returns the ranks as text, such as "0-3,6".
 std::string list_of(const std::vector<int>& ranks) {
   std::string text;
   for (std::size_t i = 0; i < ranks.size();) {

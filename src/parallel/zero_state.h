@@ -19,7 +19,7 @@ namespace trireme {
 class ZeroState {
  public:
   struct Options {
-    int level = 0;  // of ZeRO
+    int level = 0;  // level of ZeRO
     Reproducibility reproducibility = Reproducibility::elastic;
     std::int64_t bucket_bytes = kDefaultBucketBytes;
     std::vector<ParameterId> borders;  // where buckets should begin: each layer's first

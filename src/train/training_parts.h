@@ -1,6 +1,6 @@
 // TrainingParts holds all parts of a run, built in the same order on every rank. A part uses only
-// those above it, and is destroyed before them. Owned by Training and by Recovery during a replay;
-// used by the main thread. The constructor is collective.
+// those above it, and is destroyed before them. Owned by Training, or by a replay; used by the
+// main thread. The constructor is collective.
 #pragma once
 
 #include <memory>

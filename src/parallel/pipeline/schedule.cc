@@ -41,9 +41,9 @@ std::int64_t warm_up(PipelineSchedule schedule, const PipelineShape& shape, int 
 }
 
 // Returns 1f1b's order. With zero_bubble (ZB-H1 of Qi et al., 2023), the gradients of the weights
-// are put off as long as at most p micro-batches stay live: one runs before each forward from the
-// p-th on. After the last forward, one takes the place of each forward that 1f1b would wait for,
-// and the others run at the end.
+// are put off as long as at most shape.stages micro-batches stay live: from forward number
+// shape.stages on, one runs before each forward. After the last forward, one takes the place of
+// each forward, where 1f1b would be idle, and the others run at the end.
 std::vector<PipelineStep> make_untied(PipelineSchedule schedule, const PipelineShape& shape,
                                       int stage) {
   const bool is_split = schedule == PipelineSchedule::zero_bubble;

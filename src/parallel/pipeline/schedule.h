@@ -17,8 +17,7 @@ enum class PipelineSchedule : std::uint8_t {
   gpipe,        // all forwards, then all backwards (Huang et al., 2019)
   one_f_one_b,  // "1f1b": each backward as early as possible (Narayanan et al., 2019)
   interleaved,  // 1f1b with several chunks per rank (Narayanan et al., 2021)
-  zero_bubble,  // 1f1b that puts the weights' gradients off to where it would idle (Qi et al.,
-                // 2023)
+  zero_bubble,  // 1f1b with weight gradients in its idle times (Qi et al., 2023)
 };
 
 struct PipelineShape {

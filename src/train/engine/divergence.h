@@ -23,7 +23,7 @@ struct Judgement {
   Response response = Response::update;
   SpikeScores scores;
   bool finite = true;
-  // "loss 9.1 (31.2 deviations above the median of 128 steps), gradient norm ..."
+  // For example "loss 9.1, 31.2 deviations above the median; gradient norm 0.8", or "".
   std::string what;
 
   bool updates() const { return response == Response::update || response == Response::warn; }

@@ -1,7 +1,7 @@
 // Engine computes training steps on this rank: it holds the rank's groups, its chunks of the model
 // with their gradients and optimizer state, and its part of a replica. The constructor is
-// collective, and its arguments outlive the engine. Owned by TrainingParts, a benchmark, a
-// prediction of memory or a test; one thread.
+// collective; the configuration and what the tools refer to outlive the engine. Owned by
+// TrainingParts, a benchmark, a prediction of memory or a test; one thread.
 #pragma once
 
 #include <memory>

@@ -19,8 +19,8 @@ namespace trireme {
 
 // What a rank has computed in a step, to be compared with another run of it.
 struct MicroBatchBits {
-  std::vector<double> losses;  // sum of the token losses of each of its micro-batches, at the last
-                               // stage; zeros elsewhere
+  // For each of its micro-batches, the sum of the token losses; zeros except on the last stage.
+  std::vector<double> losses;
   std::vector<std::uint64_t> digests;  // of their gradients; empty unless divergence.digests is set
 };
 

@@ -22,12 +22,12 @@ struct KernelShapes {
   std::int64_t ffn = 1;
   std::int64_t vocabulary = 1;
   bool shares_vocabulary = false;  // whether other ranks have parts of the vocabulary
-  bool llama = false;              // RMSNorm, rotary positions and SwiGLU; else LayerNorm and GELU
+  bool llama = false;              // RMSNorm, rotary positions, SwiGLU; otherwise LayerNorm, GELU
   float dropout = 0;
   float attention_dropout = 0;
   LossTerms loss_terms = {};
   bool sgd = false;       // otherwise AdamW, which Muon uses, too
-  bool averages = false;  // keeps a moving average of the weights
+  bool averages = false;  // whether a moving average of the weights is kept
 
   std::int64_t rows() const { return batch * time; }
 };
