@@ -37,8 +37,7 @@ GradientReducer::GradientReducer(const ZeroLayout& layout, const ZeroTools& tool
         "a layout is that of its group");
 }
 
-// If an error passes through, nobody waits for the reductions in flight, and their buffers are
-// freed.
+// If an error passes through, the reductions in flight are abandoned, and their buffers are freed.
 GradientReducer::~GradientReducer() {
   for (Reduction& reduction : in_flight_) {
     reduction.pending.abandon();

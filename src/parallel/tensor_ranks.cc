@@ -4,8 +4,7 @@
 
 namespace trireme {
 
-// If an error passes through, nobody waits for the operations in flight, and their buffers are
-// freed.
+// If an error passes through, the operations in flight are abandoned, and their buffers are freed.
 TensorRanks::~TensorRanks() {
   for (Pending& pending : under_way_) {
     pending.abandon();

@@ -33,7 +33,7 @@ ZeroParameters::ZeroParameters(ParameterStore& store, const ZeroLayout& layout,
   }
 }
 
-// If an error passes through, nobody waits for the gathers in flight, and their buffers are freed.
+// If an error passes through, the gathers in flight are abandoned, and their buffers are freed.
 ZeroParameters::~ZeroParameters() {
   for (Home& home : homes_) {
     home.gather.abandon();

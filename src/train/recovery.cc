@@ -57,7 +57,7 @@ std::vector<std::int64_t> agreed_rewind_steps(const RunConfig& config, Communica
   return parse_json(text).get<std::vector<std::int64_t>>();
 }
 
-// Returns what rank 0 knows of the data of the current step, on all ranks.
+// Returns on all ranks what rank 0 finds out about the data of the current step.
 std::string origin_of(TrainingParts& parts, const StepResult& failed) {
   return run_on_root(parts.world, [&] {
     const std::vector<std::string> lines =

@@ -1,7 +1,7 @@
 // StageWork is what a rank's virtual stages compute. PipelineRunner decides when, and transfers
 // tensors between stages. Implemented over slices of the model by the engine. All tensors have one
 // shape, [B,T,C], and one type. An argument belongs to the stage, which may overwrite it; a result
-// may be on its way to another rank, so that nobody may write to it any more. All calls come from
+// may be on its way to another rank, and must not be written to any more. All calls come from
 // the thread that runs the schedule.
 #pragma once
 
