@@ -54,9 +54,9 @@ RunConfig config_of(const BenchStepOptions& options, int ranks) {
   c.model = preset_model_config(options.model);
   c.data.sequence = options.sequence;
   c.train.micro_batch = options.micro_batch;
-  const std::int64_t a_replica = std::int64_t{options.tp} * options.pp;
+  const std::int64_t per_replica = std::int64_t{options.tp} * options.pp;
   const std::int64_t dp =
-      options.dp > 0 ? options.dp : std::max<std::int64_t>(ranks / a_replica, 1);
+      options.dp > 0 ? options.dp : std::max<std::int64_t>(ranks / per_replica, 1);
   c.train.global_batch = options.micro_batch * options.micro_batches * dp;
   c.train.steps = std::int64_t{options.rounds + 1} * options.steps;
   c.train.precision = options.precision;
@@ -77,7 +77,7 @@ RunConfig config_of(const BenchStepOptions& options, int ranks) {
   return c;
 }
 
-int fewest_ranks_a_host(const std::vector<RankPlace>& places) {
+int fewest_ranks_per_host(const std::vector<RankPlace>& places) {
   return std::min_element(
              places.begin(), places.end(),
              [](const RankPlace& a, const RankPlace& b) { return a.local_size < b.local_size; })
@@ -90,7 +90,7 @@ class StepBench {
       : options_(options),
         config_(config_of(options, session.world().size())),
         layout_(
-            make_layout(config_, session.world().size(), fewest_ranks_a_host(session.places()))),
+            make_layout(config_, session.world().size(), fewest_ranks_per_host(session.places()))),
         data_(session.make_world(parse_backend(options.backend))),
         world_(data_->split(0, data_->rank(), "control")),
         context_(default_device(),
@@ -239,7 +239,7 @@ Json StepBench::result(const Timings& timings) {
   // The slowest rank determines the time of a step; the ceiling is the sum over all ranks.
   const double step = 1e-3 * all_reduce_value(*world_, median(timings.step), ReduceOp::max);
   const double ceiling = all_reduce_value(*world_, median(timings.ceiling), ReduceOp::sum);
-  const auto tokens = static_cast<double>(config_.tokens_a_step());
+  const auto tokens = static_cast<double>(config_.tokens_per_step());
   const double flops = flops_per_token(config_.model, options_.sequence) * tokens / step;
   const double transfer = measure_transfer(engine_.pp(), context_.exchange(), message_bytes());
   const PipelineBubble::Fractions bubble = bubble_.fractions(engine_.pp(), transfer);

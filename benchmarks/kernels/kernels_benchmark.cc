@@ -212,7 +212,7 @@ void dropout(benchmark::State& state) {
   const Buffer y = b.filled(kRows * kChannels, DType::bf16);
   measure(state, kRows * kChannels * 4, [&] {
     b.kernels.dropout(b.stream, {.batch = 1,
-                                 .elements_a_sample = kRows * kChannels,
+                                 .elements_per_sample = kRows * kChannels,
                                  .probability = 0.1F,
                                  .x = x.view(DType::bf16),
                                  .y = y.view(DType::bf16)});

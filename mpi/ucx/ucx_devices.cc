@@ -86,12 +86,12 @@ std::vector<UcxDevice> ucx_devices() {
 
 std::string describe(const std::vector<UcxDevice>& devices) {
   std::string text;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   for (const UcxDevice& device : devices) {
-    if (std::find(told.begin(), told.end(), device.transport) != told.end()) {
+    if (std::find(reported.begin(), reported.end(), device.transport) != reported.end()) {
       continue;
     }
-    told.push_back(device.transport);
+    reported.push_back(device.transport);
     text += fmt::format("{}{} on", text.empty() ? "" : "; ", device.transport);
     for (const UcxDevice& other : devices) {
       text += other.transport == device.transport ? " " + other.name : "";

@@ -144,7 +144,7 @@ void CopySender::work() {
       // A new order may have interrupted the copy, so its failure says nothing about the partner.
       const bool counts = !has_new_order();
       if (counts) {
-        tell(trouble, partner);
+        report(trouble, partner);
       }
       lock.lock();
       trouble_ = counts ? trouble : trouble_;
@@ -154,9 +154,9 @@ void CopySender::work() {
 }
 
 // Reports the first of several failed copies in a row, and the first success after them.
-void CopySender::tell(const std::string& trouble, const Partner& partner) {
-  if (trouble.empty() == told_) {
-    told_ = !told_;
+void CopySender::report(const std::string& trouble, const Partner& partner) {
+  if (trouble.empty() == reported_) {
+    reported_ = !reported_;
     const std::string text =
         trouble.empty()
             ? fmt::format("{} has a copy of the newest checkpoint in memory again", partner.node)

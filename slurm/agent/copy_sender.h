@@ -36,7 +36,7 @@ class CopySender {
 
  private:
   void work();
-  void tell(const std::string& trouble, const Partner& partner);
+  void report(const std::string& trouble, const Partner& partner);
   void copy_newest(const Partner& partner);
   void copy(const std::filesystem::path& step, const Partner& partner) const;
   void send_file(Connection& to, const std::filesystem::path& path, std::uint64_t digest) const;
@@ -56,8 +56,8 @@ class CopySender {
   // Counts changes of the partner and the request to end.
   std::atomic<int> orders_ = 0;
   // The following members are used by the thread only.
-  int followed_ = 0;   // value of orders_ when the current copy began
-  bool told_ = false;  // whether the latest failure has been reported
+  int followed_ = 0;       // value of orders_ when the current copy began
+  bool reported_ = false;  // whether the latest failure has been reported
   std::string done_step_;
   std::string done_partner_;
   int done_port_ = 0;  // identifies the agent: a restarted one has another port and no copies

@@ -31,7 +31,7 @@ constexpr std::size_t kMostWaiting = 100'000;
 constexpr std::chrono::seconds kFarewell{10};
 
 // Writes text to stderr, if possible in one write. What stderr does not accept is lost.
-void tell(std::string_view text) {
+void report(std::string_view text) {
   while (!text.empty()) {
     const ssize_t done = ::write(STDERR_FILENO, text.data(), text.size());
     if (done <= 0 && errno != EINTR) {
@@ -135,7 +135,7 @@ class Journal::Lane {
 Journal::Journal(const std::filesystem::path& path, std::string launch)
     : launch_(std::move(launch)),
       file_(Lane::open(LinesOf(path))),
-      people_(Lane::open([](const std::string& line) { tell(line); })) {}
+      people_(Lane::open([](const std::string& line) { report(line); })) {}
 
 Journal::~Journal() {
   const auto end = std::chrono::steady_clock::now() + kFarewell;

@@ -39,7 +39,7 @@ Environment shared_environment(const LaunchSetting& setting, std::int64_t genera
       {"TRIREME_LAUNCH_ID", setting.launch},
       {"TRIREME_GENERATION", fmt::format("{}", generation)},
       {"TRIREME_LAUNCH_NODES", join(names_of(nodes), ',')},
-      {"TRIREME_LAUNCH_RANKS_PER_NODE", fmt::format("{}", setting.ranks_a_node)}};
+      {"TRIREME_LAUNCH_RANKS_PER_NODE", fmt::format("{}", setting.ranks_per_node)}};
   environment.insert(environment.end(), setting.extra.begin(), setting.extra.end());
   return environment;
 }
@@ -58,10 +58,10 @@ constexpr const char* kExport = "--export=ALL";
 std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t generation,
                                 const std::vector<NodeSpec>& nodes, Environment& environment) {
   const auto count = static_cast<int>(nodes.size());
-  const int ranks = count * setting.ranks_a_node;
+  const int ranks = count * setting.ranks_per_node;
   std::vector<std::string> hosts;
   for (const NodeSpec& node : nodes) {
-    hosts.push_back(fmt::format("{}:{}", node.name, setting.ranks_a_node));
+    hosts.push_back(fmt::format("{}:{}", node.name, setting.ranks_per_node));
   }
   std::vector<std::string> argv = {"mpirun", "-n", fmt::format("{}", ranks)};
   if (setting.reach == Reach::local) {
@@ -69,13 +69,13 @@ std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t gener
   } else {
     append(argv, {"--host", join(hosts, ',')});
   }
-  if (setting.reach != Reach::local || setting.cpus_a_rank > 0) {
-    const int a_host = setting.reach == Reach::local ? ranks : setting.ranks_a_node;
-    append(argv, {"--map-by", setting.cpus_a_rank > 0
-                                  ? fmt::format("ppr:{}:node:PE={}", a_host, setting.cpus_a_rank)
-                                  : fmt::format("ppr:{}:node", a_host)});
+  if (setting.reach != Reach::local || setting.cpus_per_rank > 0) {
+    const int per_host = setting.reach == Reach::local ? ranks : setting.ranks_per_node;
+    append(argv, {"--map-by", setting.cpus_per_rank > 0 ? fmt::format("ppr:{}:node:PE={}", per_host,
+                                                                      setting.cpus_per_rank)
+                                                        : fmt::format("ppr:{}:node", per_host)});
   }
-  if (setting.cpus_a_rank > 0) {
+  if (setting.cpus_per_rank > 0) {
     append(argv, {"--bind-to", "core"});
   }
   if (setting.reach == Reach::ssh) {
@@ -110,11 +110,11 @@ std::vector<std::string> srun(const LaunchSetting& setting, const std::vector<No
                                    kExport,
                                    "--distribution=block",
                                    fmt::format("--nodes={}", count),
-                                   fmt::format("--ntasks={}", count * setting.ranks_a_node),
-                                   fmt::format("--ntasks-per-node={}", setting.ranks_a_node),
+                                   fmt::format("--ntasks={}", count * setting.ranks_per_node),
+                                   fmt::format("--ntasks-per-node={}", setting.ranks_per_node),
                                    "--nodelist=" + join(names_of(nodes), ',')};
-  if (setting.cpus_a_rank > 0) {
-    append(argv, {fmt::format("--cpus-per-task={}", setting.cpus_a_rank), "--cpu-bind=cores"});
+  if (setting.cpus_per_rank > 0) {
+    append(argv, {fmt::format("--cpus-per-task={}", setting.cpus_per_rank), "--cpu-bind=cores"});
   }
   return argv;
 }

@@ -22,9 +22,9 @@ struct LaunchSetting {
   Starter starter = Starter::mpirun;
   Reach reach = Reach::local;
   std::vector<std::string> ssh = {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"};
-  int ranks_a_node = 1;
-  PortRange ports = {};  // on which the supervisor and the agents listen
-  int cpus_a_rank = 0;   // cores that a rank is bound to; 0 for the starter's default
+  int ranks_per_node = 1;
+  PortRange ports = {};   // on which the supervisor and the agents listen
+  int cpus_per_rank = 0;  // cores that a rank is bound to; 0 for the starter's default
   std::vector<std::string> launcher_arguments = {};  // the user's own arguments for mpirun or srun
   std::vector<std::string> run = {};                 // the words "train CONFIG key=value..."
   // Further variables for the environment of every rank; their names begin with TRIREME_.

@@ -119,7 +119,7 @@ class Supervisor {
   void perform(const Action& action);
   void launch(const LaunchRanks& order);
   void finish(const Finish& order);
-  void tell(const Note& note);
+  void report(const Note& note);
 
   LaunchPlan plan_;
   LaunchSetting setting_;
@@ -152,11 +152,12 @@ std::invoke_result_t<Work> Supervisor::beside_pings(Work work,
     leaving_since = signals_.asked() && leaving_since < 0 ? now() : leaving_since;
     if (leaving_since >= 0 && now() - leaving_since > kStopPatience) {
       files_hang_ = true;
-      tell({"files_hang",
-            {{"seconds", now() - began}},
-            fmt::format(
-                "the file system of {} has not answered for {:.0f} s: ending without writing to it",
-                plan_.run_folder.string(), now() - began)});
+      report(
+          {"files_hang",
+           {{"seconds", now() - began}},
+           fmt::format(
+               "the file system of {} has not answered for {:.0f} s: ending without writing to it",
+               plan_.run_folder.string(), now() - began)});
       return otherwise;
     }
     if (now() - began < kLongestStallSeconds) {
@@ -286,10 +287,10 @@ void Supervisor::look_at_blames() {
       return false;
     }
     if (!blame.is_written.get()) {
-      tell({"site_list_unwritable",
-            {{"node", blame.node}},
-            fmt::format("cannot add {} to the site list: cannot write to {}", blame.node,
-                        plan_.site_list.string())});
+      report({"site_list_unwritable",
+              {{"node", blame.node}},
+              fmt::format("cannot add {} to the site list: cannot write to {}", blame.node,
+                          plan_.site_list.string())});
     }
     return true;
   });
@@ -314,7 +315,7 @@ void Supervisor::perform(const Action& action) {
                                                })});
                           }
                         },
-                        [&](const Note& a) { tell(a); }, [&](const Finish& a) { finish(a); }},
+                        [&](const Note& a) { report(a); }, [&](const Finish& a) { finish(a); }},
              action);
 }
 
@@ -348,10 +349,10 @@ void Supervisor::launch(const LaunchRanks& order) {
   try {
     launcher_.start(ranks_command(setting, order.generation, order.nodes));
   } catch (const NotFound& error) {
-    tell({"launcher_missing", {{"why", error.what()}}, error.what()});
+    report({"launcher_missing", {{"why", error.what()}}, error.what()});
     finish({static_cast<int>(ExitCode::usage), error.what()});
   } catch (const IoError& error) {
-    tell({"launcher_not_started", {{"why", error.what()}}, error.what()});
+    report({"launcher_not_started", {{"why", error.what()}}, error.what()});
     feed(LauncherEnded{});
   }
 }
@@ -366,7 +367,7 @@ void Supervisor::finish(const Finish& order) {
   code_ = order.code;
 }
 
-void Supervisor::tell(const Note& note) {
+void Supervisor::report(const Note& note) {
   journal_.write(note.event, note.fields, now());
   if (!note.text.empty()) {
     journal_.say(time_of_day() + " trireme launch: " + note.text);

@@ -296,7 +296,7 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   first_rank_ = nullptr;
   newest_before_ = newest_;
   stage_ = Stage::run;
-  const std::size_t ranks = used_.size() * static_cast<std::size_t>(plan_.ranks_a_node);
+  const std::size_t ranks = used_.size() * static_cast<std::size_t>(plan_.ranks_per_node);
   note("launch",
        {{"generation", generation_}, {"nodes", names}, {"groups", groups}, {"ranks", ranks}},
        fmt::format("attempt {}: {} on {}{}", generation_,

@@ -27,7 +27,7 @@ namespace trireme {
 struct CoursePlan {
   int nodes_wanted = 1;
   int least_nodes = 1;
-  int ranks_a_node = 1;
+  int ranks_per_node = 1;
   // Returns whether the run's layout allows this number of nodes.
   std::function<bool(int nodes)> fits = [](int) { return true; };
   std::string launcher = "mpirun";  // the program that starts the ranks, for messages

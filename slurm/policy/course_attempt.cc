@@ -117,7 +117,7 @@ void Course::end_if_stale() {
 }
 
 void Course::watch_attempt() {
-  const int expected = static_cast<int>(used_.size()) * plan_.ranks_a_node;
+  const int expected = static_cast<int>(used_.size()) * plan_.ranks_per_node;
   const bool are_there = evidence_.all_ranks_seen;
   evidence_.all_ranks_seen = are_there || ranks_seen() >= expected;
   note_status();
@@ -328,7 +328,7 @@ std::string Course::node_of_rank(int rank) const {
       }
     }
   }
-  const auto place = static_cast<std::size_t>(rank / plan_.ranks_a_node);
+  const auto place = static_cast<std::size_t>(rank / plan_.ranks_per_node);
   return place < used_.size() ? nodes_[used_[place]].spec.name : "";
 }
 

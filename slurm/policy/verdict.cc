@@ -72,10 +72,10 @@ std::vector<GoneRank> first_to_die(const std::vector<GoneRank>& gone) {
 // Describes stopped ranks first, because the others wait for them.
 std::string describe(const std::vector<StaleRank>& stale) {
   std::string text;
-  int told = 0;
+  int reported = 0;
   for (const bool stopped : {true, false}) {
     for (const StaleRank& rank : stale) {
-      if ((rank.state == 'T' || rank.state == 't') == stopped && told++ < 4) {
+      if ((rank.state == 'T' || rank.state == 't') == stopped && reported++ < 4) {
         text += fmt::format(
             "{}rank {} on {} ({} at step {}, no change for {:.0f} s, deadline {:.0f} s{})",
             text.empty() ? "" : ", ", rank.rank, rank.node, rank.phase, rank.step, rank.age,

@@ -11,7 +11,7 @@ namespace trireme {
 namespace {
 
 constexpr std::chrono::seconds kStrangerTime{5};
-constexpr int kMostTold = 20;  // limits the log during a port scan
+constexpr int kMostReported = 20;  // limits the log during a port scan
 
 }  // namespace
 
@@ -78,7 +78,7 @@ bool Gate::hear(Stranger& stranger, std::vector<Caller>& callers) {
     Hello hello = stranger.door.accept(texts.front(), welcome);
     callers.push_back({std::move(stranger.connection), std::move(hello), std::move(welcome)});
   } catch (const DataError& error) {
-    if (told_++ < kMostTold) {
+    if (reported_++ < kMostReported) {
       say(fmt::format("trireme launch: refused a connection to port {}: {}", port(), error.what()));
     }
   }

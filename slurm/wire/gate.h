@@ -70,7 +70,7 @@ class Gate {
   PeerUsers users_;
   std::map<std::uint32_t, std::list<Stranger>> strangers_;  // by address, oldest first
   Clock::time_point rests_until_{};
-  int told_ = 0;
+  int reported_ = 0;
 };
 
 }  // namespace trireme

@@ -63,9 +63,9 @@ std::optional<uid_t> PeerUsers::user_of(int connected_socket) {
     Answer answer{};
     std::memcpy(&answer, bytes.data(), std::min(sizeof(answer), static_cast<std::size_t>(got)));
     if (answer.head.nlmsg_seq == asked_) {
-      const bool is_told = answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY &&
-                           static_cast<std::size_t>(got) >= sizeof(answer);
-      return is_told ? std::optional<uid_t>(answer.body.idiag_uid) : std::nullopt;
+      const bool is_known = answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY &&
+                            static_cast<std::size_t>(got) >= sizeof(answer);
+      return is_known ? std::optional<uid_t>(answer.body.idiag_uid) : std::nullopt;
     }
   }
   return std::nullopt;

@@ -49,7 +49,7 @@ void show(const ShowOptions& options) {
   fmt::print("{}", printable_lines(loaded.binder.to_yaml()));  // with YAML's escapes
   fmt::print("# {} parameters; {} per step in {}; {} FLOPs per token\n",
              format_count(static_cast<double>(parameter_count(c.model))),
-             counted(c.tokens_a_step(), "token"), counted(c.micro_batches(), "micro-batch"),
+             counted(c.tokens_per_step(), "token"), counted(c.micro_batches(), "micro-batch"),
              format_count(flops_per_token(c.model, c.data.sequence)));
   if (c.batches().stages() > 1) {
     fmt::print("# {}\n", describe_ramp(c.batches()));

@@ -274,7 +274,7 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       .check(integer_within(1, kMostCounted))
       .show_default();
   command.add_option("--stop", options->stop, "End a text before this string; can be repeated")
-      .one_value_a_use();
+      .one_value_per_use();
   command.add_flag("--ema", options->ema,
                    "Use the moving average of the weights that optimizer.ema has kept");
   add_sampling_options(command, *options);

@@ -144,11 +144,11 @@ void add_plot_command(CommandLine& app) {
   command.add_option("--title", options->title, "The figure's title").show_default();
   command
       .add_option("--event", options->events, "Mark a step with a vertical line; can be repeated")
-      .one_value_a_use()
+      .one_value_per_use()
       .type_name("STEP:LABEL");
   command
       .add_option("--level", options->levels, "Mark a loss with a horizontal line; can be repeated")
-      .one_value_a_use()
+      .one_value_per_use()
       .type_name("LOSS:LABEL");
   command.add_flag("--json", options->json, "Print the plotted points as JSON");
   command.footer(

@@ -142,7 +142,7 @@ TimeLimit time_limit(const RunConfig& config, const JobEnd& end, Log& log) {
 }
 
 // Logs what Ctrl-C will do, since mpirun kills the ranks soon after.
-void tell_of_grace(Log& log) {
+void warn_of_grace(Log& log) {
   const double seconds = seconds_until_killed(process_environment());
   if (std::isfinite(seconds)) {
     log.info(fmt::format(
@@ -301,7 +301,7 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
                     .stop = stop_,
                     .status = context_.status};
   host.limit = time_limit(config, end_, log);
-  tell_of_grace(log);
+  warn_of_grace(log);
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
   host.progress = context_.progress.get();

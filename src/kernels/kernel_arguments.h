@@ -167,9 +167,9 @@ struct AttentionBackward {
 // (site, step, sample, element / 4), so that it does not depend on which rank computes it. y may be
 // x. Backward is the same call on the gradient.
 struct Dropout {
-  std::int64_t batch = 0;              // samples in this call
-  std::int64_t elements_a_sample = 0;  // T*C
-  std::int64_t first_sample = 0;       // number of the first sample within the global batch
+  std::int64_t batch = 0;                // samples in this call
+  std::int64_t elements_per_sample = 0;  // T*C
+  std::int64_t first_sample = 0;         // number of the first sample within the global batch
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   std::uint32_t site = 0;  // number of the dropout layer in the model

@@ -11,7 +11,7 @@ MasterWeights::MasterWeights(const ParameterStore& store, std::vector<HeldRange>
   std::int64_t at = 0;
   for (const HeldRange& range : held_) {
     starts_.push_back(at);
-    at += range.computes.count;
+    at += range.working_copies.count;
   }
   if (store.compute_dtype() != DType::f32) {
     own_ = Tensor(store.context().state(), {at}, DType::f32);
@@ -20,20 +20,21 @@ MasterWeights::MasterWeights(const ParameterStore& store, std::vector<HeldRange>
 }
 
 std::int64_t MasterWeights::elements() const {
-  return held_.empty() ? 0 : starts_.back() + held_.back().computes.count;
+  return held_.empty() ? 0 : starts_.back() + held_.back().working_copies.count;
 }
 
 View MasterWeights::values(int range) const {
-  const View& computes = held(range).computes;
-  return own_.empty() ? computes
-                      : own_.view().slice(starts_[static_cast<std::size_t>(range)], computes.count);
+  const View& working_copies = held(range).working_copies;
+  return own_.empty()
+             ? working_copies
+             : own_.view().slice(starts_[static_cast<std::size_t>(range)], working_copies.count);
 }
 
 View MasterWeights::value(ParameterId id) const {
   const Parameter& parameter = store_[id];
   for (int range = 0; range < ranges(); ++range) {
     const std::int64_t at = parameter.offset - held(range).first;
-    if (at >= 0 && at + parameter.elements() <= held(range).computes.count) {
+    if (at >= 0 && at + parameter.elements() <= held(range).working_copies.count) {
       return values(range).slice(at, parameter.elements());
     }
   }
@@ -44,7 +45,7 @@ View MasterWeights::value(ParameterId id) const {
 void MasterWeights::initialize(std::uint64_t seed) {
   for (int range = 0; range < ranges(); ++range) {
     const std::int64_t begin = held(range).first;
-    const std::int64_t end = begin + held(range).computes.count;
+    const std::int64_t end = begin + held(range).working_copies.count;
     for (const Parameter& parameter : store_.all()) {
       const std::int64_t from = std::max(begin, parameter.offset);
       const std::int64_t to = std::min(end, parameter.offset + parameter.elements());
@@ -54,16 +55,16 @@ void MasterWeights::initialize(std::uint64_t seed) {
       }
     }
   }
-  refresh_computes();
+  refresh_working_copies();
 }
 
-void MasterWeights::refresh_computes() {
+void MasterWeights::refresh_working_copies() {
   if (own_.empty()) {
     return;
   }
   for (int range = 0; range < ranges(); ++range) {
     DeviceContext& context = store_.context();
-    context.kernels().cast(context.stream(), held(range).computes, values(range));
+    context.kernels().cast(context.stream(), held(range).working_copies, values(range));
   }
 }
 

@@ -14,7 +14,7 @@ namespace trireme {
 // The flat elements [first, first + computes.count) of a store, and their working copies.
 struct HeldRange {
   std::int64_t first = 0;
-  View computes;
+  View working_copies;
 };
 
 class MasterWeights {
@@ -24,7 +24,7 @@ class MasterWeights {
   MasterWeights(const ParameterStore& store, std::vector<HeldRange> held);
   // Holds the whole store, after store.allocate().
   explicit MasterWeights(const ParameterStore& store)
-      : MasterWeights(store, {{0, store.computes()}}) {}
+      : MasterWeights(store, {{0, store.working_copies()}}) {}
 
   const ParameterStore& store() const { return store_; }
   int ranges() const { return static_cast<int>(held_.size()); }
@@ -41,7 +41,7 @@ class MasterWeights {
   void initialize(std::uint64_t seed);
   // Rounds the working copies from the masters, as is necessary after a load. The optimizer updates
   // both itself.
-  void refresh_computes();
+  void refresh_working_copies();
 
  private:
   const ParameterStore& store_;

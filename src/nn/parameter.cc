@@ -23,21 +23,22 @@ ParameterId ParameterStore::add(Parameter parameter) {
 }
 
 void ParameterStore::allocate() {
-  computes_ = Tensor(context_.state(), {flat_elements_}, compute_dtype_);
-  context_.stream().clear(computes_.view());
-  place(0, count(), computes_.view());
+  working_copies_ = Tensor(context_.state(), {flat_elements_}, compute_dtype_);
+  context_.stream().clear(working_copies_.view());
+  place(0, count(), working_copies_.view());
 }
 
-void ParameterStore::place(ParameterId first, ParameterId end, const View& computes) {
-  check(computes.empty() || computes.dtype == compute_dtype_,
+void ParameterStore::place(ParameterId first, ParameterId end, const View& working_copies) {
+  check(working_copies.empty() || working_copies.dtype == compute_dtype_,
         "working copies have the store's type");
   where_.resize(parameters_.size(), nullptr);
   for (ParameterId id = first; id < end; ++id) {
     const Parameter& parameter = (*this)[id];
     where_[static_cast<std::size_t>(id)] =
-        computes.empty()
+        working_copies.empty()
             ? nullptr
-            : computes.slice(parameter.offset - (*this)[first].offset, parameter.elements()).data;
+            : working_copies.slice(parameter.offset - (*this)[first].offset, parameter.elements())
+                  .data;
   }
 }
 

@@ -50,7 +50,7 @@ class ParameterStore {
   void allocate();
   // Sets where the working copies of [first, end) are: `computes` holds the flat elements from the
   // first one of `first` on. If it is empty, they are not in memory for now.
-  void place(ParameterId first, ParameterId end, const View& computes);
+  void place(ParameterId first, ParameterId end, const View& working_copies);
 
   const std::vector<Parameter>& all() const { return parameters_; }
   const Parameter& operator[](ParameterId id) const {
@@ -69,7 +69,7 @@ class ParameterStore {
   DeviceContext& context() const { return context_; }
   DType compute_dtype() const { return compute_dtype_; }
   // Returns the working copies of all parameters, [flat_elements]; only after allocate().
-  View computes() const { return computes_.view(); }
+  View working_copies() const { return working_copies_.view(); }
   // Returns the working copy of a parameter. Throws InternalError if it is not in memory.
   View compute(ParameterId id) const { return compute(id, 1); }
   // Returns the working copies of `count` parameters joined from `first` on, as one range.
@@ -81,7 +81,7 @@ class ParameterStore {
   std::vector<Parameter> parameters_;
   std::int64_t flat_elements_ = 0;
   std::vector<void*> where_;  // the working copy of each parameter, or null
-  Tensor computes_;
+  Tensor working_copies_;
 };
 
 }  // namespace trireme

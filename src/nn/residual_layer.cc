@@ -5,7 +5,7 @@ namespace trireme {
 void apply_dropout(const ResidualDropout& dropout, const Tensor& x, const Tensor& y, Run& run) {
   Dropout call;
   call.batch = run.batch;
-  call.elements_a_sample = run.time * x.shape()[2];
+  call.elements_per_sample = run.time * x.shape()[2];
   call.first_element = run.shares_rows() ? run.group->rank() * x.elements() : 0;
   call.first_sample = run.first_sample;
   call.seed = run.dropout.seed;

@@ -84,7 +84,7 @@ Optimizer::Optimizer(MasterWeights& masters, const OptimizerOptions& options)
     std::int64_t at = 0;
     starts_.emplace_back();
     for (int range = 0; range < masters.ranges(); ++range) {
-      const std::int64_t count = masters.held(range).computes.count;
+      const std::int64_t count = masters.held(range).working_copies.count;
       starts_.back().push_back(at);
       at += count - unused_before(state, range, count);
     }
@@ -209,7 +209,7 @@ void Optimizer::step(int range, const ConstView& gradients, const OptimizerUpdat
   const Kernels& kernels = store.context().kernels();
   Stream& stream = store.context().stream();
   const HeldRange& held = masters_.held(range);
-  check(gradients.count == held.computes.count, "gradients are laid out like their range");
+  check(gradients.count == held.working_copies.count, "gradients are laid out like their range");
   const bool muon = options_.kind == OptimizerKind::muon;
   for (ParameterId id = 0; id < store.count();) {
     if (muon && store[id].hidden) {
@@ -227,7 +227,7 @@ void Optimizer::step(int range, const ConstView& gradients, const OptimizerUpdat
     }
     const bool narrow = store.compute_dtype() != DType::f32;
     const Stretch at{masters_.values(range).slice(from, n), gradients.slice(from, n),
-                     narrow ? held.computes.slice(from, n) : View{}, weight_decay};
+                     narrow ? held.working_copies.slice(from, n) : View{}, weight_decay};
     if (options_.kind != OptimizerKind::sgd) {
       run_adamw(at, state(0, range, from, n), state(1, range, from, n), options_, update, kernels,
                 stream);
@@ -263,7 +263,7 @@ void Optimizer::step_of_muon(int range, ParameterId id, const ConstView& gradien
   DeviceContext& context = masters_.store().context();
   muon_step(call, context);
   if (masters_.store().compute_dtype() != DType::f32) {
-    context.kernels().cast(context.stream(), held.computes.slice(from, n), call.value);
+    context.kernels().cast(context.stream(), held.working_copies.slice(from, n), call.value);
   }
 }
 

@@ -77,7 +77,7 @@ class Optimizer {
   View state(int state, int range, std::int64_t first, std::int64_t count) const;
   // The state of a whole range.
   View state(int state, int range) const {
-    return this->state(state, range, 0, masters_.held(range).computes.count);
+    return this->state(state, range, 0, masters_.held(range).working_copies.count);
   }
   // Returns the number of elements in all states.
   std::int64_t state_elements() const;

@@ -9,7 +9,7 @@ std::vector<StatePiece> pieces_of(const Optimizer& optimizer) {
   std::vector<StatePiece> pieces;
   for (int range = 0; range < masters.ranges(); ++range) {
     const std::int64_t begin = masters.held(range).first;
-    const std::int64_t end = begin + masters.held(range).computes.count;
+    const std::int64_t end = begin + masters.held(range).working_copies.count;
     for (ParameterId id = 0; id < masters.store().count(); ++id) {
       const Parameter& parameter = masters.store()[id];
       const std::int64_t from = std::max(begin, parameter.offset);

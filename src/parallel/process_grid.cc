@@ -62,7 +62,7 @@ std::string products_of(int n, const GridShape& s) {
 
 }  // namespace
 
-ProcessGrid::ProcessGrid(int world_size, const GridShape& s, int ranks_a_host) {
+ProcessGrid::ProcessGrid(int world_size, const GridShape& s, int ranks_per_host) {
   check(world_size > 0, "a world has ranks");
   check_axis("dp", s.dp);
   check_axis("tp", s.tp);
@@ -84,7 +84,7 @@ ProcessGrid::ProcessGrid(int world_size, const GridShape& s, int ranks_a_host) {
   dp_ = s.dp.value_or(rest);
   rest = s.dp ? rest : 1;
   tp_ = s.tp.value_or(
-      !s.pp ? largest_divisor(rest, ranks_a_host > 0 ? ranks_a_host : rest, s.tp_works) : rest);
+      !s.pp ? largest_divisor(rest, ranks_per_host > 0 ? ranks_per_host : rest, s.tp_works) : rest);
   rest = s.tp ? rest : rest / tp_;
   pp_ = s.pp.value_or(rest);
 }

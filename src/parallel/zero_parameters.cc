@@ -13,7 +13,7 @@ ZeroParameters::ZeroParameters(ParameterStore& store, const ZeroLayout& layout,
       homes_(static_cast<std::size_t>(layout.buckets())) {
   if (layout.level() == 0) {
     store.allocate();
-    bytes_ = peak_bytes_ = store.computes().bytes();
+    bytes_ = peak_bytes_ = store.working_copies().bytes();
     return;
   }
   for (int b = 0; b < layout.buckets(); ++b) {
@@ -58,7 +58,7 @@ View ZeroParameters::own_block(int bucket) const {
   const std::int64_t block = layout_.block(bucket);
   switch (layout_.level()) {
     case 0:
-      return store_.computes().slice(layout_.bucket(bucket).first, block);
+      return store_.working_copies().slice(layout_.bucket(bucket).first, block);
     case 3:
       return home.own.view(store_.compute_dtype());
     default:

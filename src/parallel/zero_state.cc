@@ -31,7 +31,7 @@ void ZeroState::initialize(std::uint64_t seed) {
 }
 
 void ZeroState::masters_changed() {
-  masters_.refresh_computes();
+  masters_.refresh_working_copies();
   for (int b = 0; b < layout_.buckets(); ++b) {
     parameters_.publish(b);
   }

@@ -86,7 +86,7 @@ LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& co
   loaded.parameters->allocate();
   MasterWeights masters(*loaded.parameters);
   load_step(step.path, manifest, parameters_to_load(masters, weights));
-  masters.refresh_computes();
+  masters.refresh_working_copies();
   return loaded;
 }
 

@@ -47,7 +47,7 @@ class Loop {
  private:
   StepResult one_step();
   int stop_signal();
-  void tell_judgement(std::int64_t step, const StepResult& result);
+  void report_judgement(std::int64_t step, const StepResult& result);
   void check_skipped(const StepResult& result);
   void watch_stragglers(const StepResult& result);
   void compare_with_grace(double step_seconds);
@@ -65,7 +65,7 @@ class Loop {
   RunEvaluations evaluations_{p_};
   Window window_;
   bool stood_out_ = false;  // whether the previous step stood out
-  bool told_grace_ = false;
+  bool warned_of_grace_ = false;
 };
 
 LoopEnd Loop::run() {
@@ -124,16 +124,16 @@ StepResult Loop::one_step() {
   window_.tensor_wait_ms += result.tensor_wait_ms;
   window_.pipeline_wait_ms += result.pipeline_wait_ms;
   records_.add({step, result.loss, result.grad_norm, result.bits});
-  tell_judgement(step + 1, result);
+  report_judgement(step + 1, result);
   return result;
 }
 
 // Logs the judgement of a step. Of consecutive steps that stand out with a warning, only the first
 // is logged.
-void Loop::tell_judgement(std::int64_t step, const StepResult& result) {
+void Loop::report_judgement(std::int64_t step, const StepResult& result) {
   const Judgement& judgement = result.judgement;
-  const bool told = std::exchange(stood_out_, judgement.response == Response::warn);
-  if (judgement.response == Response::update || p_.world.rank() != 0 || (told && stood_out_)) {
+  const bool reported = std::exchange(stood_out_, judgement.response == Response::warn);
+  if (judgement.response == Response::update || p_.world.rank() != 0 || (reported && stood_out_)) {
     return;
   }
   p_.host.log.event("stands_out", {{"step", step},
@@ -196,7 +196,7 @@ void Loop::check_skipped(const StepResult& result) {
 void Loop::compare_with_grace(double step_seconds) {
   const double grace = seconds_until_killed(process_environment());
   const double needed = step_seconds + p_.checkpoints->longest_save_seconds();
-  if (needed < grace || p_.world.rank() != 0 || std::exchange(told_grace_, true)) {
+  if (needed < grace || p_.world.rank() != 0 || std::exchange(warned_of_grace_, true)) {
     return;
   }
   p_.host.log.warning(fmt::format(
@@ -268,7 +268,7 @@ StepMetrics Loop::metrics_of(const StepResult& result) const {
   m.tokens_per_s = static_cast<double>(window_.sequences * config.data.sequence) / elapsed;
   m.step_ms = 1e3 * elapsed / steps;
   const double flops = flops_per_token(config.model, config.data.sequence) * m.tokens_per_s;
-  m.flops_per_s_a_rank = flops / p_.world.size();
+  m.flops_per_s_per_rank = flops / p_.world.size();
   m.mfu = flops / p_.ceiling->at_least(flops);
   m.data_wait_ms = window_.data_wait_ms / steps;
   m.comm_exposed_ms = window_.comm_exposed_ms / steps;

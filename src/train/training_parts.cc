@@ -25,7 +25,7 @@ namespace trireme {
 namespace {
 
 // Returns the number of ranks on the host with the fewest.
-int ranks_a_host(const std::vector<RankPlace>& places) {
+int ranks_per_host(const std::vector<RankPlace>& places) {
   int ranks = places.front().local_size;
   for (const RankPlace& place : places) {
     ranks = std::min(ranks, place.local_size);
@@ -95,11 +95,11 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
               threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())), host.log),
               host.data.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
-      memory(config, make_layout(config, world.size(), ranks_a_host(host.places)), host.places,
+      memory(config, make_layout(config, world.size(), ranks_per_host(host.places)), host.places,
              world),
       trace(make_trace()),
       engine(
-          config, make_layout(config, world.size(), ranks_a_host(host.places)),
+          config, make_layout(config, world.size(), ranks_per_host(host.places)),
           {world, host.data, host.recorder, context, trace == nullptr ? nullptr : trace->spans()}),
       stragglers(world, engine.layout().grid.pp_rank(world.rank()), config.train.straggler_every) {
   host.recorder.set_dump_folder(config.run_dir / "logs");
@@ -144,7 +144,7 @@ std::unique_ptr<StepTrace> TrainingParts::make_trace() const {
     return nullptr;
   }
   return std::make_unique<StepTrace>(StepTrace::Parts{
-      config.trace, make_layout(config, world.size(), ranks_a_host(host.places)).grid,
+      config.trace, make_layout(config, world.size(), ranks_per_host(host.places)).grid,
       RunDirectory(config.run_dir).trace(), host.recorder, world, host.log});
 }
 
@@ -180,7 +180,7 @@ void TrainingParts::log_layout() {
 // count: loading libraries causes some, and the measurement of the compute threads reports others.
 void TrainingParts::warn_of_arithmetic() {
   const std::int64_t found = floating_point_restorations();
-  if (found > restorations_.value_or(found) && !std::exchange(told_arithmetic_, true)) {
+  if (found > restorations_.value_or(found) && !std::exchange(warned_of_arithmetic_, true)) {
     host.log.warning(
         "a library changes how this program rounds or underflows while it runs (look at LD_PRELOAD "
         "and at libraries built with -ffast-math): set back to the default before each use");
@@ -341,7 +341,7 @@ StepMetrics TrainingParts::metrics_of_resumed_step(const PendingEvaluation& pend
   m.grad_norm = pending.grad_norm;
   m.lr = learning_rate(config.optimizer.schedule, counters.step - 1);
   for (double* rate :
-       {&m.tokens_per_s, &m.step_ms, &m.flops_per_s_a_rank, &m.mfu, &m.data_wait_ms,
+       {&m.tokens_per_s, &m.step_ms, &m.flops_per_s_per_rank, &m.mfu, &m.data_wait_ms,
         &m.comm_exposed_ms, &m.tensor_wait_ms, &m.pipeline_wait_ms, &m.checkpoint_stall_ms}) {
     *rate = kUnknown;
   }
@@ -361,7 +361,7 @@ void TrainingParts::make_metrics() {
   host.log.info(fmt::format(
       "{} parameters, {}{} per step in {} over dp {}; step {} of {}; matrix products at {}",
       format_count(static_cast<double>(parameter_count(config.model))),
-      config.batches().stages() > 1 ? "up to " : "", counted(config.tokens_a_step(), "token"),
+      config.batches().stages() > 1 ? "up to " : "", counted(config.tokens_per_step(), "token"),
       counted(config.micro_batches(), "micro-batch"), engine.layout().grid.dp(), counters.step,
       config.train.steps, format_rate(ceiling->flops(), "FLOP/s")));
 }

@@ -88,7 +88,7 @@ struct TrainingParts {
   void warn_of_arithmetic();
 
   std::optional<std::int64_t> restorations_;  // number found so far (floating_point.h)
-  bool told_arithmetic_ = false;              // whether warn_of_arithmetic() has warned
+  bool warned_of_arithmetic_ = false;         // whether warn_of_arithmetic() has warned
 };
 
 }  // namespace trireme

@@ -28,7 +28,7 @@ class CommandLineTest : public testing::Test {
         .check(within(100.0, 250.0))
         .type_name("DEGREES");
     bake_.add_option("--size", size_, "width and length").delimiter(',').expected(2);
-    bake_.add_option("--seed", seed_, "what goes on top").one_value_a_use();
+    bake_.add_option("--seed", seed_, "what goes on top").one_value_per_use();
     bake_.add_flag("--salt", salt_, "or none");
     bake_.add_option("--ovens", ovens_, "How many ovens");
     bake_.footer(

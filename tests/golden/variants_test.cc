@@ -73,7 +73,7 @@ TEST_P(VariantsTest, TenSteps) {
   if (variant_.contains("average_loss")) {
     const View average = optimizer.state(optimizer.options().states() - 1, 0);
     std::copy_n(as<float>(average), average.count, as<float>(tiny_.masters->values(0)));
-    tiny_.masters->refresh_computes();
+    tiny_.masters->refresh_working_copies();
     run.training = false;
     const Tokens tokens(kBatch, kTime, tiny_.model.config().vocab, 0);
     const double expected = variant_["average_loss"];

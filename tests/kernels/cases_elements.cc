@@ -37,7 +37,7 @@ Results run_dropout(std::int64_t n, DType dtype, float probability, const Kernel
   const Array x = Array::random(3 * n, dtype, 1);
   Array y(3 * n, dtype);
   kernels.dropout(stream, {.batch = 3,
-                           .elements_a_sample = n,
+                           .elements_per_sample = n,
                            .first_sample = 5,
                            .seed = 0x123456789ABCDEF0,
                            .step = 77,

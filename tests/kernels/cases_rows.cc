@@ -93,19 +93,19 @@ Results run_cross_entropy_of_parts(const RowShape& s, DType dtype, std::int64_t 
                                    bool forward_only, const LossTerms& terms,
                                    const Kernels& kernels, Stream& stream) {
   const Array targets = Array::ids(s.rows, s.columns * parts, 2);
-  const std::int64_t statistics_a_part = s.rows * kRowStatistics;
-  Array statistics(parts * statistics_a_part, DType::f64);
+  const std::int64_t statistics_per_part = s.rows * kRowStatistics;
+  Array statistics(parts * statistics_per_part, DType::f64);
   std::vector<Array> logits;
   for (std::int64_t p = 0; p < parts; ++p) {
     logits.push_back(Array::random(s.rows * s.columns, dtype, static_cast<std::uint32_t>(p), 4));
-    kernels.softmax_part(
-        stream, {.rows = s.rows,
-                 .vocabulary = s.columns,
-                 .first_id = p * s.columns,
-                 .logits = logits.back(),
-                 .targets = targets,
-                 .statistics = statistics.view().slice(p * statistics_a_part, statistics_a_part),
-                 .sum_logits = terms.label_smoothing > 0});
+    kernels.softmax_part(stream, {.rows = s.rows,
+                                  .vocabulary = s.columns,
+                                  .first_id = p * s.columns,
+                                  .logits = logits.back(),
+                                  .targets = targets,
+                                  .statistics = statistics.view().slice(p * statistics_per_part,
+                                                                        statistics_per_part),
+                                  .sum_logits = terms.label_smoothing > 0});
   }
   Results results;
   for (std::int64_t p = 0; p < parts; ++p) {

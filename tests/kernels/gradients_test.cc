@@ -303,7 +303,7 @@ TEST_F(Gradient, DropoutIsItsOwnBackward) {
   Array dx(60, DType::f32);
   const auto drop = [&](View to, ConstView from) {
     reference().dropout(stream_, {.batch = 2,
-                                  .elements_a_sample = 30,
+                                  .elements_per_sample = 30,
                                   .seed = 3,
                                   .step = 4,
                                   .site = 5,

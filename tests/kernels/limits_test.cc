@@ -201,7 +201,8 @@ TEST_P(EachTable, DropoutFollowsThePublishedRandomWords) {
   for (const float probability : {0.3F, 0.5F, 0.7F, 0.8F}) {
     Array y(4, DType::f32);
     kernels().dropout(
-        stream_, {.batch = 1, .elements_a_sample = 4, .probability = probability, .x = x, .y = y});
+        stream_,
+        {.batch = 1, .elements_per_sample = 4, .probability = probability, .x = x, .y = y});
     for (std::int64_t i = 0; i < 4; ++i) {
       const double uniform = published[static_cast<std::size_t>(i)] / 4294967296.0;
       const double scale = 1 / (1 - static_cast<double>(probability));

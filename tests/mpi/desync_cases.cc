@@ -140,11 +140,11 @@ bool names_lost_step(const std::vector<std::string>& texts, bool has_parts) {
 }
 
 // All at once, as many run into their deadlines.
-void desync_is_named(Communicator& comm, std::int64_t count_a_rank) {
+void desync_is_named(Communicator& comm, std::int64_t count_per_rank) {
   if (comm.size() == 1 || comm.size() > 5) {
     return;
   }
-  const std::vector<Pair> pairs = all_pairs(count_a_rank * comm.size());
+  const std::vector<Pair> pairs = all_pairs(count_per_rank * comm.size());
   std::vector<Meeting> meetings;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     meetings.emplace_back(comm, pairs[i], static_cast<int>(i) % comm.size());

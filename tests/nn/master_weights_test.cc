@@ -39,7 +39,7 @@ TEST_P(MasterWeightsTest, EveryRangeStartsAsTheWholeDoes) {
   for (std::int64_t first = 0; first < cut.flat_elements();) {
     const std::int64_t n =
         std::min<std::int64_t>(1 + 13 * std::ssize(ranges), cut.flat_elements() - first);
-    ranges.push_back({first, cut.computes().slice(first, n)});
+    ranges.push_back({first, cut.working_copies().slice(first, n)});
     first += n;
   }
   MasterWeights parts(cut, ranges);
@@ -51,8 +51,8 @@ TEST_P(MasterWeightsTest, EveryRangeStartsAsTheWholeDoes) {
     ASSERT_EQ(std::memcmp(part.data, same.data, static_cast<std::size_t>(part.bytes())), 0)
         << "range " << range;
   }
-  EXPECT_EQ(std::memcmp(cut.computes().data, whole.computes().data,
-                        static_cast<std::size_t>(whole.computes().bytes())),
+  EXPECT_EQ(std::memcmp(cut.working_copies().data, whole.working_copies().data,
+                        static_cast<std::size_t>(whole.working_copies().bytes())),
             0);
   EXPECT_EQ(expected.value(2).count, 650);
   EXPECT_THROW((void)parts.value(2), InternalError) << "cut in pieces";

@@ -37,9 +37,9 @@ TEST(ParameterStore, LaysParametersOutInOrderWithZeroGaps) {
   MasterWeights masters(store);
   masters.initialize(1);
   const auto* values = as<float>(masters.values(0));
-  const auto* computes = as<bf16>(store.computes());
+  const auto* working_copies = as<bf16>(store.working_copies());
   for (std::int64_t i = 0; i < store.flat_elements(); ++i) {
-    EXPECT_EQ(computes[i].bits, to_bf16(values[i]).bits);
+    EXPECT_EQ(working_copies[i].bits, to_bf16(values[i]).bits);
     if (i < 25) {
       EXPECT_EQ(values[i], 1);
     } else if (i < kSumBlock || i >= kSumBlock + 70) {

@@ -90,7 +90,7 @@ struct TinyModel {
         }
       }
     }
-    masters->refresh_computes();
+    masters->refresh_working_copies();
     // Whatever is not overwritten shows.
     std::fill_n(as<float>(gradients.view()), gradients.elements(), 1e30F);
   }

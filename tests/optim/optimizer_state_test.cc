@@ -26,11 +26,11 @@ class OptimizerStateTest : public testing::Test {
 TEST_F(OptimizerStateTest, PiecesAreThePartsOfParametersThatAreHeld) {
   // The first range reaches from inside p0 into p1, the second is empty, and the third holds the
   // end of p2, a gap and p3.
-  const View computes = store_.computes();
+  const View working_copies = store_.working_copies();
   const std::int64_t p2 = store_[2].offset;
-  MasterWeights masters(store_, {{40, computes.slice(40, 80)},
-                                 {p2, computes.slice(p2, 0)},
-                                 {p2 + 4000, computes.slice(p2 + 4000, 1000)}});
+  MasterWeights masters(store_, {{40, working_copies.slice(40, 80)},
+                                 {p2, working_copies.slice(p2, 0)},
+                                 {p2 + 4000, working_copies.slice(p2 + 4000, 1000)}});
   const Optimizer optimizer(masters, {});
   const std::vector<StatePiece> pieces = pieces_of(optimizer);
   ASSERT_EQ(pieces.size(), 4U);

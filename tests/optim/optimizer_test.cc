@@ -81,7 +81,7 @@ void check_ranges(const OptimizerOptions& options, const Kernels& kernels) {
     for (std::int64_t first = 0; first < cut.store.flat_elements();) {
       const std::int64_t n =
           std::min<std::int64_t>(100 + 37 * std::ssize(ranges), cut.store.flat_elements() - first);
-      ranges.push_back({first, cut.store.computes().slice(first, n)});
+      ranges.push_back({first, cut.store.working_copies().slice(first, n)});
       first += n;
     }
     MasterWeights parts(cut.store, ranges);
@@ -99,14 +99,14 @@ void check_ranges(const OptimizerOptions& options, const Kernels& kernels) {
       optimize_whole.step(0, whole.gradients.view(), update);
       for (int range = 0; range < parts.ranges(); ++range) {
         const HeldRange& held = parts.held(range);
-        optimize_cut.step(range, cut.gradients.view().slice(held.first, held.computes.count),
+        optimize_cut.step(range, cut.gradients.view().slice(held.first, held.working_copies.count),
                           update);
       }
     }
     for (int range = 0; range < parts.ranges(); ++range) {
       const HeldRange& held = parts.held(range);
       const auto same_part = [&](const View& view) {
-        return contents(view.slice(held.first, held.computes.count));
+        return contents(view.slice(held.first, held.working_copies.count));
       };
       EXPECT_EQ(contents(parts.values(range)), same_part(whole.masters->values(0)));
       for (int state = 0; state < options.states(); ++state) {
@@ -114,8 +114,8 @@ void check_ranges(const OptimizerOptions& options, const Kernels& kernels) {
                   same_part(optimize_whole.state(state, 0)));
       }
     }
-    EXPECT_EQ(std::memcmp(whole.store.computes().data, cut.store.computes().data,
-                          static_cast<std::size_t>(whole.store.computes().bytes())),
+    EXPECT_EQ(std::memcmp(whole.store.working_copies().data, cut.store.working_copies().data,
+                          static_cast<std::size_t>(whole.store.working_copies().bytes())),
               0);
   }
 }

@@ -19,9 +19,9 @@ TEST(GradientRounds, AreNodesOfTheTreeAtEveryLevel) {
             gradient_rounds(micro_batches, ranks, level, Reproducibility::elastic);
         ASSERT_EQ(split.rounds * split.each * ranks, micro_batches);
         EXPECT_EQ(split.rounds > 1, level >= 2 && ranks > 1 && micro_batches / ranks % 2 == 0);
-        const std::int64_t a_round = split.each * ranks;
-        for (std::int64_t lo = 0; lo < micro_batches; lo += a_round) {
-          EXPECT_TRUE(is_node({lo, lo + a_round}, micro_batches));
+        const std::int64_t per_round = split.each * ranks;
+        for (std::int64_t lo = 0; lo < micro_batches; lo += per_round) {
+          EXPECT_TRUE(is_node({lo, lo + per_round}, micro_batches));
         }
         for (std::int64_t lo = 0; lo < micro_batches; lo += split.each) {
           EXPECT_TRUE(is_node({lo, lo + split.each}, micro_batches));

@@ -69,8 +69,8 @@ TEST(ProcessGrid, GroupsAlongEveryAxisTileTheWorld) {
 }
 
 TEST(ProcessGrid, SolvesWhatIsLeftOpen) {
-  const auto degrees = [](int world, const GridShape& shape, int ranks_a_host) {
-    const ProcessGrid grid(world, shape, ranks_a_host);
+  const auto degrees = [](int world, const GridShape& shape, int ranks_per_host) {
+    const ProcessGrid grid(world, shape, ranks_per_host);
     return std::array{grid.dp(), grid.tp(), grid.pp()};
   };
   EXPECT_EQ(degrees(16, {std::nullopt, 2, 2}, 4), (std::array{4, 2, 2}));

@@ -99,7 +99,7 @@ class ZeroRun {
       outcome.norms.push_back(one_step(step));
     }
     for (const auto& chunk : chunks_) {
-      expect_computes(*chunk);
+      expect_working_copies(*chunk);
       append_state(*chunk, outcome.state);
     }
     return outcome;
@@ -168,24 +168,25 @@ class ZeroRun {
     }
   }
 
-  static float element(const View& computes, std::int64_t i) {
-    return computes.dtype == DType::f32 ? as<float>(computes)[i] : to_float(as<bf16>(computes)[i]);
+  static float element(const View& working_copies, std::int64_t i) {
+    return working_copies.dtype == DType::f32 ? as<float>(working_copies)[i]
+                                              : to_float(as<bf16>(working_copies)[i]);
   }
 
   static void write_gradient(const ParameterStore& store, ParameterId id, int step, std::int64_t m,
                              const View& gradient) {
-    const View computes = store.compute(id);
+    const View working_copies = store.compute(id);
     const std::uint64_t key = mix64(static_cast<std::uint64_t>(step * 1000 + m)) +
                               mix64(static_cast<std::uint64_t>(id) + store[id].name[0]);
     for (std::int64_t i = 0; i < gradient.count; ++i) {
       const std::uint64_t bits = mix64(key + static_cast<std::uint64_t>(i));
       as<float>(gradient)[i] = static_cast<float>(bits >> 40) * 0x1p-24F - 0.5F +
-                               element(computes, i) * static_cast<float>(bits & 15);
+                               element(working_copies, i) * static_cast<float>(bits & 15);
     }
   }
 
   // The computes that every rank sees are those that follow from the masters, on whom they lie.
-  void expect_computes(ZeroChunk& chunk) {
+  void expect_working_copies(ZeroChunk& chunk) {
     const ParameterStore& store = chunk.store;
     std::vector<float> masters(static_cast<std::size_t>(store.flat_elements()), 0.0F);
     std::vector<std::int32_t> held(masters.size(), 0);

@@ -48,13 +48,13 @@ TEST(SpanLog, CountsWhatDoesNotFit) {
 
 TEST(SpanLog, TellsOfEverySpanOfCompute) {
   SpanLog log(1);
-  int told = 0;
-  log.call_after_compute([&] { ++told; });
+  int reported = 0;
+  log.call_after_compute([&] { ++reported; });
   log.record(true);
   log.add({SpanKind::compute, "", {}, 0, 0});
   log.add({SpanKind::data, "", {}, 0, 0});
   log.add({SpanKind::compute, "", {}, 0, 0});
-  EXPECT_EQ(told, 2);
+  EXPECT_EQ(reported, 2);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConf
   const StepMemory taken = taken_memory(engine);
   // The account covers what the pools keep; they round sizes up by at most an eighth.
   const std::int64_t accounted =
-      taken.computes + taken.masters + taken.states + taken.gradients + taken.gathered;
+      taken.working_copies + taken.masters + taken.states + taken.gradients + taken.gathered;
   EXPECT_GE(accounted + accounted / 8 + 4096,
             context.state().reserved_bytes() + context.exchange_state().reserved_bytes());
   return taken;
@@ -114,7 +114,7 @@ void expect_predicted(const Choice& choice) {
     SCOPED_TRACE(rank);
     const StepMemory predicted = step_memory(config, layout, rank);
     const StepMemory& real = taken[static_cast<std::size_t>(rank)];
-    EXPECT_EQ(predicted.computes, real.computes);
+    EXPECT_EQ(predicted.working_copies, real.working_copies);
     EXPECT_EQ(predicted.masters, real.masters);
     EXPECT_EQ(predicted.states, real.states);
     EXPECT_EQ(predicted.gathered, real.gathered);

@@ -38,7 +38,7 @@ TEST(RunConfig, TheLargestModelIsCountedExactly) {
   const RunConfig config =
       load({"model.preset=llama-405b", "train.global_batch=4096", "train.steps=2000000"}).config;
   EXPECT_EQ(parameter_count(config.model), 405'853'388'800);
-  EXPECT_EQ(config.tokens_a_step(), 4096 * config.model.context);
+  EXPECT_EQ(config.tokens_per_step(), 4096 * config.model.context);
   EXPECT_NEAR(flops_per_token(config.model, config.data.sequence) / 4.046e12, 1, 1e-3);
 }
 

@@ -18,7 +18,7 @@ ConstView words_view(const std::vector<std::int64_t>& words) {
 
 // Sends this rank's requests to the ranks that serve them. Returns what every rank requests from
 // this one, by requesting rank.
-std::vector<std::vector<PieceRequest>> tell_servers(
+std::vector<std::vector<PieceRequest>> inform_servers(
     Communicator& comm, const std::vector<std::vector<std::size_t>>& mine,
     const std::vector<PieceRequest>& requests) {
   const auto ranks = static_cast<std::size_t>(comm.size());
@@ -63,7 +63,7 @@ void exchange_pieces(Communicator& comm, const std::vector<PieceRequest>& reques
     check(requests[i].rank != comm.rank(), "a rank does not request blocks from itself");
     mine[static_cast<std::size_t>(requests[i].rank)].push_back(i);
   }
-  const auto clients = tell_servers(comm, mine, requests);
+  const auto clients = inform_servers(comm, mine, requests);
   const PageBuffer in(kPieceBytes);
   const PageBuffer out(kPieceBytes);
   for (int distance = 1; distance < ranks; ++distance) {

@@ -131,7 +131,7 @@ Option& Option::delimiter(char between) {
   return *this;
 }
 
-Option& Option::one_value_a_use() {
+Option& Option::one_value_per_use() {
   option_.allow_extra_args(false);
   return *this;
 }

@@ -53,7 +53,7 @@ class Option {
   // Allows several values in one word, separated by this character.
   Option& delimiter(char between);
   // Makes each use take one value only, instead of all words up to the next option.
-  Option& one_value_a_use();
+  Option& one_value_per_use();
 
  private:
   CLI::Option& option_;

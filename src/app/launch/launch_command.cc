@@ -16,11 +16,11 @@ void add_node_options(CommandLine& command, LaunchOptions& o) {
       .type_name("FILE");
   command.add_option("--local", o.local, "Simulate N nodes on this machine").check(within(1, 1024));
   command
-      .add_option("--ranks-per-node", o.ranks_a_node,
+      .add_option("--ranks-per-node", o.ranks_per_node,
                   "Ranks per node (default: from --hosts or Slurm, else 1)")
       .check(within(1, 4096));
   command
-      .add_option("--cpus-per-rank", o.cpus_a_rank,
+      .add_option("--cpus-per-rank", o.cpus_per_rank,
                   "Cores to bind each rank to (default: decided by mpirun or srun)")
       .check(within(1, 4096));
   command.add_option("--spares", o.spares, "Nodes to keep in reserve for nodes that fail")
@@ -43,7 +43,7 @@ void add_start_options(CommandLine& command, LaunchOptions& o) {
   command
       .add_option("--launcher-arg", o.launcher_arguments,
                   "An argument to pass to mpirun or srun; can be repeated")
-      .one_value_a_use()
+      .one_value_per_use()
       .type_name("ARGUMENT");
   command
       .add_option(

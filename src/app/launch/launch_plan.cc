@@ -55,7 +55,7 @@ int leading_number(const std::optional<std::string>& text) {
 struct Ground {
   Reach reach = Reach::local;
   std::vector<NodeSpec> nodes;
-  int ranks_a_node = 0;
+  int ranks_per_node = 0;
   std::string job;  // the Slurm job's id for commands; empty outside Slurm
   std::string batch_node;
 };
@@ -70,13 +70,13 @@ Ground place_of(const LaunchOptions& options) {
     constexpr std::int64_t kMostBytes = 64 << 20;
     place.reach = Reach::ssh;
     place.nodes = parse_host_file(read_file(options.hosts, kMostBytes), options.hosts);
-    place.ranks_a_node = place.nodes.front().slots;
+    place.ranks_per_node = place.nodes.front().slots;
     for (const NodeSpec& node : place.nodes) {
-      if (options.ranks_a_node == 0 && node.slots != place.ranks_a_node) {
+      if (options.ranks_per_node == 0 && node.slots != place.ranks_per_node) {
         throw ConfigError(fmt::format(
             "{}: {} has slots={}, but {} has slots={}: all nodes get the same number of ranks; "
             "choose it with --ranks-per-node",
-            options.hosts, place.nodes.front().name, place.ranks_a_node, node.name, node.slots));
+            options.hosts, place.nodes.front().name, place.ranks_per_node, node.name, node.slots));
       }
     }
     return place;
@@ -90,7 +90,7 @@ Ground place_of(const LaunchOptions& options) {
       const bool known = found != switches.end() && is_host_name(found->second);
       place.nodes.push_back({.name = name, .group = known ? found->second : ""});
     }
-    place.ranks_a_node = leading_number(environment("SLURM_NTASKS_PER_NODE"));
+    place.ranks_per_node = leading_number(environment("SLURM_NTASKS_PER_NODE"));
     place.job = job->command_id;
     place.batch_node = job->node;
     return place;
@@ -140,12 +140,12 @@ RunConfig run_config_of(const std::vector<std::string>& run, char** environment)
 }
 
 CoursePlan course_of(const LaunchOptions& options, const Ground& place, const RunConfig& config,
-                     int ranks_a_node) {
+                     int ranks_per_node) {
   CoursePlan course;
   const auto count = static_cast<int>(place.nodes.size());
   course.nodes_wanted = count - options.spares;
   course.least_nodes = options.min_nodes > 0 ? options.min_nodes : course.nodes_wanted;
-  course.ranks_a_node = ranks_a_node;
+  course.ranks_per_node = ranks_per_node;
   course.launcher = options.launcher;
   course.in_slurm = !place.job.empty();
   if (course.nodes_wanted < 1 || course.least_nodes > course.nodes_wanted) {
@@ -155,16 +155,16 @@ CoursePlan course_of(const LaunchOptions& options, const Ground& place, const Ru
                     options.spares, std::max(course.nodes_wanted, 0), counted(count, "node"),
                     std::max(course.least_nodes, 1)));
   }
-  course.fits = [config, ranks_a_node](int nodes) {
+  course.fits = [config, ranks_per_node](int nodes) {
     try {
-      (void)make_layout(config, nodes * ranks_a_node, ranks_a_node);
+      (void)make_layout(config, nodes * ranks_per_node, ranks_per_node);
       return true;
     } catch (const ConfigError&) {
       return false;
     }
   };
   // Report an impossible layout at once, with the formula.
-  (void)make_layout(config, course.nodes_wanted * ranks_a_node, ranks_a_node);
+  (void)make_layout(config, course.nodes_wanted * ranks_per_node, ranks_per_node);
   return course;
 }
 
@@ -174,8 +174,8 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   const RunConfig config = run_config_of(options.run, environment);
   check_user(options);
   const Ground place = place_of(options);
-  const int ranks_a_node =
-      options.ranks_a_node > 0 ? options.ranks_a_node : std::max(place.ranks_a_node, 1);
+  const int ranks_per_node =
+      options.ranks_per_node > 0 ? options.ranks_per_node : std::max(place.ranks_per_node, 1);
   LaunchPlan plan;
   plan.setting.program = std::filesystem::read_symlink("/proc/self/exe");
   plan.setting.starter = options.launcher == "srun" ? Starter::srun : Starter::mpirun;
@@ -184,15 +184,15 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   }
   plan.setting.reach = place.reach;
   plan.setting.ssh = words_of(options.ssh);
-  plan.setting.ranks_a_node = ranks_a_node;
-  plan.setting.cpus_a_rank = options.cpus_a_rank;
+  plan.setting.ranks_per_node = ranks_per_node;
+  plan.setting.cpus_per_rank = options.cpus_per_rank;
   plan.setting.ports = parse_port_range(options.ports);
   plan.setting.launcher_arguments = options.launcher_arguments;
   plan.setting.run = options.run;
   if (place.reach != Reach::local) {
     plan.setting.handed_on = names_to_hand_on(environment);
   }
-  plan.course = course_of(options, place, config, ranks_a_node);
+  plan.course = course_of(options, place, config, ranks_per_node);
   plan.nodes = place.nodes;
   plan.run_folder = config.run_dir;
   plan.checkpoint_folder = config.checkpoint_dir();

@@ -10,10 +10,10 @@
 namespace trireme {
 
 struct LaunchOptions {
-  std::string hosts;     // a host file
-  int local = 0;         // number of simulated nodes on this machine
-  int ranks_a_node = 0;  // 0 for the number from the host file or Slurm, or else 1
-  int cpus_a_rank = 0;   // 0 for the default of mpirun or srun
+  std::string hosts;       // a host file
+  int local = 0;           // number of simulated nodes on this machine
+  int ranks_per_node = 0;  // 0 for the number from the host file or Slurm, or else 1
+  int cpus_per_rank = 0;   // 0 for the default of mpirun or srun
   int spares = 0;
   int min_nodes = 0;  // 0 for all nodes that are wanted
   std::string launcher = "mpirun";

@@ -97,7 +97,7 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
   });
   append(found, check_limits(process_limits(), std::max(world_.size(), planned.world), rdma, host));
   append(found,
-         check_shared_memory("/dev/shm", 0, std::max(own().local_size, planned.a_host), host));
+         check_shared_memory("/dev/shm", 0, std::max(own().local_size, planned.per_host), host));
   append(found, check_logind("/", ::getuid(), host));
   append(found, check_folder("run.dir", config_.run_dir, 0, host));
   append(found, check_checkpoint_folder(config_, host));
@@ -176,15 +176,15 @@ bool LaunchChecks::sees_what_root_writes(const std::filesystem::path& folder) co
 }
 
 std::vector<Finding> LaunchChecks::layout(const PlannedRanks& planned) const {
-  int a_host = own().local_size;
+  int per_host = own().local_size;
   for (const RankPlace& place : places_) {
-    a_host = std::min(a_host, place.local_size);
+    per_host = std::min(per_host, place.local_size);
   }
   const bool as_now = planned.world == 0 || planned.world == world_.size();
   std::int64_t in_memory = 0;  // for the ranks of this host
   try {
     const Layout layout = make_layout(config_, as_now ? world_.size() : planned.world,
-                                      planned.a_host > 0 ? planned.a_host : a_host);
+                                      planned.per_host > 0 ? planned.per_host : per_host);
     if (as_now) {
       const MemoryReport memory(config_, layout, places_, world_);
       in_memory = memory_checkpoint_bytes(memory.predicted());

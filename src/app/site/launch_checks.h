@@ -17,7 +17,7 @@ namespace trireme {
 // The ranks of the planned launch, if they differ from those of this one.
 struct PlannedRanks {
   int world = 0;  // 0 if they are the same
-  int a_host = 0;
+  int per_host = 0;
 };
 
 class LaunchChecks {

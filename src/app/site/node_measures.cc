@@ -37,7 +37,7 @@ std::vector<double> product_rates(DType dtype) {
 }  // namespace
 
 NodeExamination examine_node(const std::filesystem::path& folder,
-                             const std::function<void(const char*)>& told) {
+                             const std::function<void(const char*)>& reported) {
   NodeExamination result;
   Measures& measures = result.measures;
   measures.node = host_name();
@@ -48,7 +48,7 @@ NodeExamination examine_node(const std::filesystem::path& folder,
   measures.facts["kernels"] = kernels_for(default_device()).name;
   result.complaints = node_troubles();
   const auto part = [&](const char* name, const std::function<void()>& measure) {
-    told(name);
+    reported(name);
     try {
       measure();
     } catch (const Error& error) {

@@ -18,6 +18,6 @@ struct NodeExamination {
 
 // folder: on the disk to measure. told: called with the name of each part when it begins.
 NodeExamination examine_node(const std::filesystem::path& folder,
-                             const std::function<void(const char*)>& told);
+                             const std::function<void(const char*)>& reported);
 
 }  // namespace trireme

@@ -207,7 +207,7 @@ void add_options(CommandLine& command, SlurmOptions& options) {
   command
       .add_option("--array", options.axes,
                   "Submit an array with one run per value; several --array: one per combination")
-      .one_value_a_use()
+      .one_value_per_use()
       .type_name("KEY=V1,V2,...");
   command
       .add_option("--at-once", options.at_once,

@@ -41,13 +41,13 @@ void swiglu_backward(Stream&, View dgate, View dup, ConstView dy, ConstView gate
 void dropout(Stream&, const Dropout& p) {
   const float scale = 1 / (1 - p.probability);
   for (std::int64_t sample = 0; sample < p.batch; ++sample) {
-    for (std::int64_t e = 0; e < p.elements_a_sample; ++e) {
+    for (std::int64_t e = 0; e < p.elements_per_sample; ++e) {
       const PhiloxCounter words =
           philox({p.site, p.step, static_cast<std::uint32_t>(p.first_sample + sample),
                   static_cast<std::uint32_t>(e / 4)},
                  philox_key(p.seed));
       const bool kept = uniform_float(words[static_cast<std::size_t>(e % 4)]) >= p.probability;
-      const std::int64_t i = sample * p.elements_a_sample + e - p.first_element;
+      const std::int64_t i = sample * p.elements_per_sample + e - p.first_element;
       if (i < 0 || i >= p.x.count) {
         continue;
       }

@@ -74,15 +74,15 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   const std::int64_t rest = samples % batch;  // samples in one more, smaller micro-batch at the end
   // All ranks compute equally many, because the ranks of ZeRO 3 gather parameters together in every
   // pass. The last ranks repeat some of others.
-  const std::int64_t a_rank = (whole + comm.size() - 1) / comm.size();
-  const std::int64_t first = std::min(a_rank * comm.rank(), whole - a_rank);
-  std::vector<double> own(static_cast<std::size_t>(a_rank), 0.0);
+  const std::int64_t per_rank = (whole + comm.size() - 1) / comm.size();
+  const std::int64_t first = std::min(per_rank * comm.rank(), whole - per_rank);
+  std::vector<double> own(static_cast<std::size_t>(per_rank), 0.0);
   Evaluation result;
-  evaluate_span(dataset, plan.sequence, {batch, first * batch, a_rank}, losses_of, own.data(),
+  evaluate_span(dataset, plan.sequence, {batch, first * batch, per_rank}, losses_of, own.data(),
                 result);
 
-  std::vector<double> losses(static_cast<std::size_t>(a_rank * comm.size()), 0.0);
-  for (std::int64_t m = a_rank * comm.rank(); m < std::min(a_rank * (comm.rank() + 1), whole);
+  std::vector<double> losses(static_cast<std::size_t>(per_rank * comm.size()), 0.0);
+  for (std::int64_t m = per_rank * comm.rank(); m < std::min(per_rank * (comm.rank() + 1), whole);
        ++m) {
     losses[static_cast<std::size_t>(m)] = own[static_cast<std::size_t>(m - first)];
   }

@@ -125,13 +125,13 @@ double TrainStep::exposed_seconds() const {
 void TrainStep::share(int signal, StepResult& result) {
   constexpr std::size_t kExtra = 2;
   const std::vector<double>& losses = result.bits.losses;
-  const std::size_t a_rank = losses.size() + kExtra;
+  const std::size_t per_rank = losses.size() + kExtra;
   Communicator& world = engine_.world();
   const RunConfig& config = engine_.config();
   const Layout& layout = engine_.layout();
   const int ranks = world.size();
-  std::vector<double> all(a_rank * static_cast<std::size_t>(ranks), 0.0);
-  double* own = all.data() + a_rank * static_cast<std::size_t>(world.rank());
+  std::vector<double> all(per_rank * static_cast<std::size_t>(ranks), 0.0);
+  double* own = all.data() + per_rank * static_cast<std::size_t>(world.rank());
   std::copy(losses.begin(), losses.end(), own);
   own[losses.size()] = signal;
   own[losses.size() + 1] = static_cast<double>(resident_bytes());
@@ -143,7 +143,7 @@ void TrainStep::share(int signal, StepResult& result) {
   std::vector<double>& in_order = result.micro_losses;
   in_order.assign(static_cast<std::size_t>(micro_batches(result)), 0.0);
   for (int rank = 0; rank < ranks; ++rank) {
-    const double* from = all.data() + a_rank * static_cast<std::size_t>(rank);
+    const double* from = all.data() + per_rank * static_cast<std::size_t>(rank);
     if (layout.has_head(rank) && grid.tp_rank(rank) == 0) {
       for (const std::int64_t number : layout.micro_batches_of(rank, micro_batches(result))) {
         in_order[static_cast<std::size_t>(number)] = *from++;

@@ -75,7 +75,7 @@ MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
                        std::int64_t resident_at_start) {
   const StepMemory step = step_memory(config, layout, rank);
   MemoryPlan plan;
-  plan.parameters = step.computes + step.masters;
+  plan.parameters = step.working_copies + step.masters;
   plan.gradients = step.gradients;
   plan.optimizer = step.states;
   plan.activations = step.activations;

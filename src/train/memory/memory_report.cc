@@ -136,7 +136,7 @@ void MemoryReport::log_measured(const Engine& engine, const SnapshotMemory& snap
                                 Log& log) const {
   const StepMemory step = taken_memory(engine);
   MemoryPlan own;
-  own.parameters = step.computes + step.masters;
+  own.parameters = step.working_copies + step.masters;
   own.gradients = step.gradients;
   own.optimizer = step.states;
   own.activations = step.activations;

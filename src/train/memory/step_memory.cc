@@ -91,7 +91,7 @@ StepMemory taken_memory(const Engine& engine) {
     ZeroState& state = chunk->state;
     const std::int64_t home = elements_at_home(chunk->parameters, state.layout()) *
                               size_of(chunk->parameters.compute_dtype());
-    taken.computes += home;
+    taken.working_copies += home;
     taken.gathered += state.parameters().peak_bytes() - home;
     taken.masters +=
         chunk->parameters.compute_dtype() == DType::f32 ? 0 : state.masters().elements() * kF32;

@@ -9,14 +9,14 @@ namespace trireme {
 
 // Bytes of one rank.
 struct StepMemory {
-  std::int64_t computes = 0;     // working copies of the parameters that the rank always holds
-  std::int64_t masters = 0;      // 0 if the working copies are f32
-  std::int64_t states = 0;       // optimizer state, and Muon's workspace
-  std::int64_t gradients = 0;    // peak
-  std::int64_t gathered = 0;     // ZeRO 3: working copies gathered from other ranks, peak
-  std::int64_t activations = 0;  // that the pool of activations takes from the system
-  std::int64_t exchanged = 0;    // the same for activations that are transferred between ranks
-  std::int64_t snapshot = 0;     // one rank's part of a checkpoint
+  std::int64_t working_copies = 0;  // working copies of the parameters that the rank always holds
+  std::int64_t masters = 0;         // 0 if the working copies are f32
+  std::int64_t states = 0;          // optimizer state, and Muon's workspace
+  std::int64_t gradients = 0;       // peak
+  std::int64_t gathered = 0;        // ZeRO 3: working copies gathered from other ranks, peak
+  std::int64_t activations = 0;     // that the pool of activations takes from the system
+  std::int64_t exchanged = 0;       // the same for activations that are transferred between ranks
+  std::int64_t snapshot = 0;        // one rank's part of a checkpoint
   // The peak of what these two pools hand out at one time.
   std::int64_t peak_activations = 0;
   std::int64_t peak_exchanged = 0;

@@ -45,7 +45,7 @@ void check_dropout(CheckBench& bench) {
     Tensor y = bench.unwritten(kCount, bench.dtype());
     Dropout p;
     p.batch = 1;
-    p.elements_a_sample = kCount;
+    p.elements_per_sample = kCount;
     p.seed = 1;
     p.probability = bench.shapes.dropout;
     p.x = x.view();

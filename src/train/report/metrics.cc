@@ -143,7 +143,7 @@ std::string megatron_step_line(const StepMetrics& m, const MetricsPlan& plan) {
       "iteration {:8}/{:8} | consumed samples: {:12} | elapsed time per iteration (ms): {:.1f} | "
       "throughput per GPU (TFLOP/s/GPU): {:.3f} | learning rate: {:.6E} | global batch size: {:5} "
       "| lm loss: {:.9E} | grad norm: {:.3f} | number of skipped iterations: {:3} |",
-      m.step, plan.last_step, m.samples, m.step_ms, m.flops_per_s_a_rank / 1e12, m.lr,
+      m.step, plan.last_step, m.samples, m.step_ms, m.flops_per_s_per_rank / 1e12, m.lr,
       m.global_batch, m.loss_mean, m.grad_norm, m.skipped_steps);
   if (m.val_loss) {
     line += fmt::format(" validation loss: {:.9E} |", *m.val_loss);

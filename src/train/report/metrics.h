@@ -30,8 +30,8 @@ struct StepMetrics {
   std::int64_t tokens_left = 0;  // in the steps to come
   double tokens_per_s = 0;
   double step_ms = 0;
-  double flops_per_s_a_rank = 0;  // model FLOPs, 6N + 6LCT, causal
-  double mfu = 0;                 // share of the measured speed of matrix products on all ranks
+  double flops_per_s_per_rank = 0;  // model FLOPs, 6N + 6LCT, causal
+  double mfu = 0;                   // share of the measured speed of matrix products on all ranks
   double data_wait_ms = 0;
   double comm_exposed_ms = 0;   // time in which rank 0 waited for other replicas
   double tensor_wait_ms = 0;    // time in which rank 0 waited for its tensor-parallel group

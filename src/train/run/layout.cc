@@ -127,12 +127,12 @@ ModelSlice Layout::slice(int rank, int chunk) const {
   return {range.lo, range.hi, grid.tp_rank(rank), grid.tp(), recompute};
 }
 
-Layout make_layout(const RunConfig& config, int world_size, int ranks_a_host) {
+Layout make_layout(const RunConfig& config, int world_size, int ranks_per_host) {
   const ParallelConfig& p = config.parallel;
   Layout layout{.grid = ProcessGrid(world_size,
                                     {degree(p.dp), degree(p.tp), degree(p.pp),
                                      [&](int tp) { return tensor_degree_works(config.model, tp); }},
-                                    ranks_a_host),
+                                    ranks_per_host),
                 .schedule = parse_pipeline_schedule(p.schedule),
                 .shape = {},
                 .layers = {},

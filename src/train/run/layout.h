@@ -35,7 +35,7 @@ struct Layout {
 };
 
 // Throws ConfigError for an impossible layout, with the formula, its numbers and what would work.
-Layout make_layout(const RunConfig& config, int world_size, int ranks_a_host);
+Layout make_layout(const RunConfig& config, int world_size, int ranks_per_host);
 
 // Returns a line with the degrees and, with a pipeline, a table of its stages: ranks, share of the
 // work, layers.

@@ -143,7 +143,7 @@ struct RunConfig {
   DType compute_dtype() const { return train.precision == "bf16" ? DType::bf16 : DType::f32; }
   BatchSchedule batches() const { return {train.global_batch, train.batch_ramp}; }
   // These are the numbers for the largest steps.
-  std::int64_t tokens_a_step() const { return train.global_batch * data.sequence; }
+  std::int64_t tokens_per_step() const { return train.global_batch * data.sequence; }
   std::int64_t micro_batches() const { return train.global_batch / train.micro_batch; }
   std::filesystem::path checkpoint_dir() const {
     return checkpoint.dir.empty() ? run_dir / "checkpoints" : checkpoint.dir;

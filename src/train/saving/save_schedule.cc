@@ -33,10 +33,10 @@ std::optional<std::string> SaveSchedule::learn(const SaveFigures& figures) {
   const double best = best_interval(figures.cost, figures.mtbf);
   const double seconds = std::max({best, figures.least, figures.step});
   interval_ = std::max<std::int64_t>(1, std::llround(seconds / figures.step));
-  if (10 * std::abs(interval_ - told_) < told_) {
+  if (10 * std::abs(interval_ - reported_) < reported_) {
     return std::nullopt;
   }
-  told_ = interval_;
+  reported_ = interval_;
   return fmt::format(
       "every {}, {} (a save costs {:.4g} s and takes {:.4g} s, a step takes {:.4g} s, a failure "
       "is expected every {:.4g} h)",

@@ -48,8 +48,8 @@ class SaveSchedule {
  private:
   IntegerOrWord every_;
   std::int64_t interval_ = kProbeSteps;
-  std::int64_t latest_ = 0;  // the step from which the interval counts
-  std::int64_t told_ = 0;    // the interval reported last
+  std::int64_t latest_ = 0;    // the step from which the interval counts
+  std::int64_t reported_ = 0;  // the interval reported last
 };
 
 }  // namespace trireme

@@ -31,7 +31,7 @@ FaultOperation::FaultOperation(const FaultCase& fault_case, Communicator& group,
       group_(group),
       hub_(hub),
       pool_({}, fault_case.own_memory ? group.memory() : host_memory()),
-      data_(pool_.allocate(fault_case.elements_a_rank * group.size() * size_of(DType::f32))),
+      data_(pool_.allocate(fault_case.elements_per_rank * group.size() * size_of(DType::f32))),
       other_(pool_.allocate(data_.bytes())) {
   if (data_.bytes() > 0) {
     std::memset(data_.data(), 0, static_cast<std::size_t>(data_.bytes()));

@@ -14,7 +14,7 @@ namespace trireme {
 struct FaultCase {
   std::string name;  // "all_reduce/large"
   std::string operation;
-  std::int64_t elements_a_rank = 0;
+  std::int64_t elements_per_rank = 0;
   bool own_memory = false;  // buffers of the communicator's own memory
 };
 

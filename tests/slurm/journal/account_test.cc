@@ -191,7 +191,7 @@ TEST(Journal, KeepsNobodyWaiting) {
   const int before = ::dup(STDERR_FILENO);
   ::dup2(full.write.get(), STDERR_FILENO);
   full.write.reset();
-  std::string told;
+  std::string reported;
   {
     Journal journal(folder.path() / "journal.jsonl", "a");
     for (int i = 0; i < 100; ++i) {
@@ -200,16 +200,16 @@ TEST(Journal, KeepsNobodyWaiting) {
     journal.write("end", json::object(), 1);  // reached although nobody reads the pipe
     std::thread reader([&] {
       std::array<char, 4096> chunk{};
-      while (told.size() < 100'000) {
-        told.append(chunk.data(), static_cast<std::size_t>(std::max<ssize_t>(
-                                      0, ::read(full.read.get(), chunk.data(), chunk.size()))));
+      while (reported.size() < 100'000) {
+        reported.append(chunk.data(), static_cast<std::size_t>(std::max<ssize_t>(
+                                          0, ::read(full.read.get(), chunk.data(), chunk.size()))));
       }
     });
     reader.join();
   }
   ::dup2(before, STDERR_FILENO);
   ::close(before);
-  EXPECT_EQ(told.size(), 100'000U);
+  EXPECT_EQ(reported.size(), 100'000U);
   EXPECT_NE(read_file(folder.path() / "journal.jsonl").find("\"end\""), std::string::npos);
 }
 

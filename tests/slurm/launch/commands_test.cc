@@ -21,7 +21,7 @@ LaunchSetting setting(Reach reach) {
   s.program = "/opt/my trireme/bin/trireme";
   s.launch = "00ff";
   s.reach = reach;
-  s.ranks_a_node = 2;
+  s.ranks_per_node = 2;
   s.run = {"train", "run.yaml", "run.dir=a b"};
   s.handed_on = {"UCX_TLS"};
   return s;
@@ -79,12 +79,12 @@ TEST(Commands, InSlurmRanksGetTheVariablesWhateverTheJobWasSubmittedWith) {
 
 TEST(Commands, RanksAreBoundWhereThatIsAskedFor) {
   LaunchSetting s = setting(Reach::slurm);
-  s.cpus_a_rank = 8;
+  s.cpus_per_rank = 8;
   EXPECT_TRUE(has(ranks_command(s, 1, kNodes), "ppr:2:node:PE=8"));
   s.starter = Starter::srun;
   EXPECT_TRUE(has(ranks_command(s, 1, kNodes), "--cpus-per-task=8"));
   s = setting(Reach::local);
-  s.cpus_a_rank = 1;
+  s.cpus_per_rank = 1;
   EXPECT_TRUE(has(ranks_command(s, 1, kNodes), "ppr:4:node:PE=1"));
 }
 

@@ -14,7 +14,7 @@ namespace trireme {
 class Play {
  public:
   Play(CoursePlan plan, int nodes, const std::map<std::string, std::string>& excluded = {})
-      : ranks_a_node_(plan.ranks_a_node), course_(std::move(plan), specs(nodes), excluded) {}
+      : ranks_per_node_(plan.ranks_per_node), course_(std::move(plan), specs(nodes), excluded) {}
 
   Actions feed(const Event& event) {
     Actions actions = course_.on(event, now);
@@ -56,7 +56,7 @@ class Play {
     int number = 0;
     for (const std::string& node : nodes) {
       ranks[node].clear();
-      for (int i = 0; i < ranks_a_node_; ++i) {
+      for (int i = 0; i < ranks_per_node_; ++i) {
         RankState rank;
         rank.page.pid = 100 + number;
         rank.page.rank = number++;
@@ -135,7 +135,7 @@ class Play {
     }
     return nodes;
   }
-  int ranks_a_node_;
+  int ranks_per_node_;
   Course course_;
 };
 
@@ -144,7 +144,7 @@ using Names = std::vector<std::string>;
 inline CoursePlan two_nodes() {
   CoursePlan plan;
   plan.nodes_wanted = plan.least_nodes = 2;
-  plan.ranks_a_node = 2;
+  plan.ranks_per_node = 2;
   return plan;
 }
 

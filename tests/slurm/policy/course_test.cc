@@ -227,7 +227,7 @@ TEST(Course, RanksThatNeverComeUpAreNotWaitedForForEver) {
 // must be a tenth of the attempt at most.
 TEST(Course, TellsTheJournalSoonWhereRankZeroIs) {
   Play play = at_work();
-  const auto told = [&] {
+  const auto reported = [&] {
     int count = 0;
     for (const Note& note : play.all<Note>()) {
       count += note.event == "status" ? 1 : 0;
@@ -235,9 +235,9 @@ TEST(Course, TellsTheJournalSoonWhereRankZeroIs) {
     return count;
   };
   play.pass(3);
-  EXPECT_GE(told(), 1);
+  EXPECT_GE(reported(), 1);
   play.pass(3600);
-  EXPECT_LT(told(), 200);
+  EXPECT_LT(reported(), 200);
 }
 
 TEST(Course, AnAgentThatDiesGetsASuccessorAndTheRanksGoOn) {

@@ -49,7 +49,7 @@ std::vector<std::string> compare(const Choice& choice, const Flip& flip,
                                  Family family = Family::gpt2) {
   const RunConfig config = config_of(model_of(family, 4), choice);
   ThreadWorld world(choice.ranks());
-  std::vector<std::string> told(static_cast<std::size_t>(choice.ranks()));
+  std::vector<std::string> reported(static_cast<std::size_t>(choice.ranks()));
   world.run([&](Communicator& comm) {
     DeviceContext context(default_device(), 1, comm.memory());
     Engine engine(config, make_layout(config, comm.size(), comm.size()),
@@ -67,13 +67,13 @@ std::vector<std::string> compare(const Choice& choice, const Flip& flip,
     try {
       compare_replicas(engine, 2);
     } catch (const RankFault& fault) {
-      told[static_cast<std::size_t>(comm.rank())] =
+      reported[static_cast<std::size_t>(comm.rank())] =
           fmt::format("{}; blames {}", fault.what(), fault.rank);
     } catch (const DeviceError& error) {
-      told[static_cast<std::size_t>(comm.rank())] = error.what();
+      reported[static_cast<std::size_t>(comm.rank())] = error.what();
     }
   });
-  return told;
+  return reported;
 }
 
 TEST(ReplicaGuard, NamesTheReplicaThatDiffers) {

@@ -56,12 +56,12 @@ TEST(SaveSchedule, AutoMeasuresFirst) {
   EXPECT_FALSE(schedule.due(107));
   EXPECT_TRUE(schedule.due(108));
   schedule.saved(108);
-  const auto told = schedule.learn({.cost = 0.5, .least = 3, .step = 0.25, .mtbf = 3600});
-  ASSERT_TRUE(told.has_value());
+  const auto reported = schedule.learn({.cost = 0.5, .least = 3, .step = 0.25, .mtbf = 3600});
+  ASSERT_TRUE(reported.has_value());
   EXPECT_EQ(schedule.interval(), std::llround(best_interval(0.5, 3600) / 0.25));
-  EXPECT_THAT(*told, testing::AllOf(testing::HasSubstr(std::to_string(schedule.interval())),
-                                    testing::HasSubstr("a save costs 0.5 s"),
-                                    testing::HasSubstr("a failure is expected every 1 h")));
+  EXPECT_THAT(*reported, testing::AllOf(testing::HasSubstr(std::to_string(schedule.interval())),
+                                        testing::HasSubstr("a save costs 0.5 s"),
+                                        testing::HasSubstr("a failure is expected every 1 h")));
   EXPECT_FALSE(schedule.due(108 + schedule.interval() - 1));
   EXPECT_TRUE(schedule.due(108 + schedule.interval()));
   // Nearly the same again is no news; twice the step is.

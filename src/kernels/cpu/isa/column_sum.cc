@@ -31,7 +31,7 @@ void sum_rows(const T* x, std::int64_t rows, std::int64_t n, float* sum) {
 }  // namespace
 
 void column_sum(Stream& stream, const ColumnSum& p) {
-  const std::int64_t block = rows_a_block(p.m, 64);
+  const std::int64_t block = rows_per_block(p.m, 64);
   const std::int64_t blocks = (p.m + block - 1) / block;
   auto* const parts = static_cast<float*>(scratch(Scratch::parts, blocks * p.n * 4));
   by_type(p.x.dtype, [&]<class T>(T) {

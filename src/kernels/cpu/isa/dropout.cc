@@ -12,14 +12,14 @@ constexpr std::int64_t kElements = 4 * kCounters;
 }  // namespace
 
 void dropout(Stream& stream, const Dropout& p) {
-  const std::int64_t chunks = (p.elements_a_sample + kElements - 1) / kElements;
+  const std::int64_t chunks = (p.elements_per_sample + kElements - 1) / kElements;
   const std::uint32_t least = least_kept(p.probability);
   const float scale = 1 / (1 - p.probability);
   by_type(p.x.dtype, [&]<class T>(T) {
     const auto drop = [&](std::int64_t sample, std::int64_t first) {
       // The call holds elements [from, to) of this group of kElements.
-      const std::int64_t left = p.elements_a_sample - first;
-      const std::int64_t at = sample * p.elements_a_sample + first - p.first_element;
+      const std::int64_t left = p.elements_per_sample - first;
+      const std::int64_t at = sample * p.elements_per_sample + first - p.first_element;
       const std::int64_t from = at < 0 ? -at : 0;
       std::int64_t to = left < kElements ? left : kElements;
       to = p.x.count - at < to ? p.x.count - at : to;
@@ -38,7 +38,7 @@ void dropout(Stream& stream, const Dropout& p) {
         store(y + i, keeps(own + i, least) ? scaled : Floats{}, part);
       });
     };
-    each_range(stream, p.batch * chunks, 1, 8 * p.batch * p.elements_a_sample,
+    each_range(stream, p.batch * chunks, 1, 8 * p.batch * p.elements_per_sample,
                [&](std::int64_t first, std::int64_t last) {
                  for (std::int64_t i = first; i < last; ++i) {
                    drop(i / chunks, i % chunks * kElements);

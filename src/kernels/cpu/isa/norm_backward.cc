@@ -76,7 +76,7 @@ void backward_block(const NormBackward& p, std::int64_t first, std::int64_t last
 template <bool centred>
 void backward(const Stream& stream, const NormBackward& p) {
   const std::int64_t width = p.channels;
-  const std::int64_t block = rows_a_block(p.rows, 16);
+  const std::int64_t block = rows_per_block(p.rows, 16);
   const std::int64_t blocks = (p.rows + block - 1) / block;
   auto* const parts = static_cast<float*>(scratch(Scratch::parts, blocks * 2 * width * 4));
   by_type(p.x.dtype, [&]<class T>(T) {

@@ -8,7 +8,7 @@ namespace trireme::cpu::TRIREME_ISA {
 
 // Returns the rows per block, such that there are at most 128 blocks, which is enough work for as
 // many threads.
-inline std::int64_t rows_a_block(std::int64_t rows, std::int64_t least) {
+inline std::int64_t rows_per_block(std::int64_t rows, std::int64_t least) {
   const std::int64_t fair = (rows + 127) / 128;
   return fair > least ? fair : least;
 }

@@ -102,15 +102,15 @@ TEST_F(TwoNodes, WithoutACopyTheDiskHasToDo) {
 
 TEST_F(TwoNodes, NothingWholeAnywhereIsAFreshStart) {
   nodes_.lose(0);
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   ResumeOptions options;
   std::mutex mutex;
   options.nothing_whole = [&](const std::vector<std::string>& skipped) {
     const std::lock_guard<std::mutex> lock(mutex);
-    told = skipped;
+    reported = skipped;
   };
   EXPECT_FALSE(load_nearest(nodes_, state_, cut_flat, 4, options).resumed.has_value());
-  EXPECT_EQ(told.size(), 2U);
+  EXPECT_EQ(reported.size(), 2U);
 }
 
 // Every shard is there, and none of the steps is good: that is no loss but damage.
