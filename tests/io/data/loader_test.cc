@@ -27,7 +27,7 @@ std::vector<std::int32_t> values_of(const ConstView& view) {
 }
 
 Seen take(Loader& loader) {
-  const LoadedMicroBatch& batch = loader.next();
+  const LoadedMicroBatch batch = loader.next();
   return {batch.first_sample, values_of(batch.ids), values_of(batch.targets)};
 }
 
@@ -179,16 +179,35 @@ TEST_F(LoaderTest, ARampGoesOnWhereItStopped) {
   }
 }
 
-TEST_F(LoaderTest, AMicroBatchStaysUntilTheNextCall) {
-  LoaderPlan plan = plan_of(2, 2);
+// A pipeline holds all micro-batches of a step until the step's end.
+TEST_F(LoaderTest, ALeasedMicroBatchStaysAsItIs) {
+  LoaderPlan plan = plan_of(4, 2);
   plan.depth_steps = 1;
   Loader loader(*dataset_, sampler(), plan, 0);
-  for (int i = 0; i < 20; ++i) {
-    const LoadedMicroBatch& batch = loader.next();
-    const auto before = values_of(batch.ids);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    EXPECT_EQ(values_of(batch.ids), before);
+  for (int step = 0; step < 10; ++step) {
+    const std::vector<LoadedMicroBatch> held = {loader.next(), loader.next()};
+    const auto first = values_of(held[0].ids);
+    const auto second = values_of(held[1].targets);
+    for (int i = 0; i < 2; ++i) {
+      loader.next();
+    }
+    EXPECT_EQ(values_of(held[0].ids), first);
+    EXPECT_EQ(values_of(held[1].targets), second);
   }
+}
+
+TEST_F(LoaderTest, MoreLeasesThanItHasMemoryForAreRefused) {
+  LoaderPlan plan = plan_of(4, 2);
+  plan.depth_steps = 1;
+  Loader loader(*dataset_, sampler(), plan, 0);
+  std::vector<LoadedMicroBatch> held;
+  for (int i = 0; i < 4; ++i) {
+    held.push_back(loader.next());
+  }
+  EXPECT_THROW(loader.next(), InternalError);
+  const auto oldest = values_of(held.front().ids);
+  held.front() = {};
+  EXPECT_NE(values_of(loader.next().ids), oldest);
 }
 
 TEST_F(LoaderTest, EndsAfterItsSteps) {
