@@ -50,7 +50,7 @@ struct LoadedMicroBatch {
   ConstView targets;  // i32 [B,T]: the token that follows each id
   // Keeps ids and targets unchanged while a copy of it exists. Ends before the loader does. Null:
   // whoever made the micro-batch keeps them.
-  std::shared_ptr<const void> lease;
+  std::shared_ptr<const void> lease = nullptr;
 };
 
 class Loader {
