@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/kernels/kernels.h"
+#include "src/compute/kernel_choice.h"
 #include "tests/kernels/array.h"
 
 namespace trireme::testing {
