@@ -53,7 +53,7 @@ TEST_P(ModelTest, GradientsAreDerivativesOfTheLoss) {
   tiny.run.first_sample = 12;
   const Tokens tokens(2, 11, config().vocab, 3);
   tiny.model.forward_backward(tokens.micro_batch, 1, tiny.run);
-  const Tensor kept(tiny.parameter_pool, tiny.gradients.shape(), DType::f32);
+  const Tensor kept(tiny.context.state(), tiny.gradients.shape(), DType::f32);
   std::memcpy(kept.view().data, tiny.gradients.view().data,
               static_cast<std::size_t>(kept.view().bytes()));
   for (ParameterId id = 0; id < tiny.store.count(); ++id) {
@@ -246,14 +246,15 @@ TEST(HeadTest, ChunksOfLogitsAddUp) {
     Tensor x(whole.context.activations(), {2, 11, config.hidden}, DType::f32);
     const std::vector<float> values = direction(1, x.elements());
     std::copy(values.begin(), values.end(), as<float>(x.view()));
-    const Head::Result result =
+    const Tensor gradient =
         head.forward_backward({x, {}}, tokens.micro_batch.targets, 0.5F, whole.run);
-    losses.push_back(result.loss);
-    EXPECT_EQ(head.loss({x, {}}, tokens.micro_batch.targets, whole.run), result.loss);
+    losses.push_back(*as<double>(whole.loss.view()));
+    head.loss({x, {}}, tokens.micro_batch.targets, whole.run);
+    EXPECT_EQ(*as<double>(whole.loss.view()), losses.back());
     const auto* g = as<float>(whole.sink.gradient(0));
     gradients.emplace_back(g, g + store[0].elements());
-    const auto* d = as<float>(result.d.view());
-    gradients.back().insert(gradients.back().end(), d, d + result.d.elements());
+    const auto* d = as<float>(gradient.view());
+    gradients.back().insert(gradients.back().end(), d, d + gradient.elements());
   }
   for (std::size_t i = 1; i < gradients.size(); ++i) {
     EXPECT_EQ(losses[i], losses[0]);
