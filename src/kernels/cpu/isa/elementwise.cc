@@ -49,32 +49,6 @@ void convert(Stream& stream, const View& y, const ConstView& x) {
 
 }  // namespace
 
-void combine(Stream& stream, const Combine& p) {
-  float* to = as<float>(p.result);
-  const float* x = as<float>(p.x);
-  const float* y = as<float>(p.y);
-  const float a = p.a;
-  const float b = p.b;
-  if (y == nullptr) {
-    each_vector(stream, p.result.count,
-                [=](std::int64_t i, auto part) { store(to + i, a * load(x + i, part), part); });
-    return;
-  }
-  each_vector(stream, p.result.count, [=](std::int64_t i, auto part) {
-    store(to + i, a * load(x + i, part) + b * load(y + i, part), part);
-  });
-}
-
-void normalize(Stream& stream, View x, ConstView sums, float epsilon) {
-  double total = 0;
-  for (std::int64_t block = 0; block < sums.count; ++block) {
-    total += as<double>(sums)[block];
-  }
-  const auto factor =
-      static_cast<float>(1 / (__builtin_sqrt(total) + static_cast<double>(epsilon)));
-  combine(stream, {x, factor, x});
-}
-
 void sum(Stream&, View total, ConstView x) {
   const float* data = as<float>(x);
   double all = 0;

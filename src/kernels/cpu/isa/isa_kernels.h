@@ -32,8 +32,6 @@ void cross_entropy_of_parts(Stream&, const CrossEntropyOfParts&);
 void adamw(Stream&, const AdamW&);
 void sgd(Stream&, const Sgd&);
 void moving_average(Stream&, const MovingAverage&);
-void combine(Stream&, const Combine&);
-void normalize(Stream&, View x, ConstView sums, float epsilon);
 void sums_of_squares(Stream&, View sums, ConstView x);
 void sum(Stream&, View total, ConstView x);
 void add(Stream&, View y, ConstView x);

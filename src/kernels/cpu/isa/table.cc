@@ -1,3 +1,4 @@
+#include "src/kernels/cpu/combine.h"
 #include "src/kernels/cpu/digest.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
 
@@ -31,11 +32,11 @@ const Kernels kTable = {
     .adamw = adamw,
     .sgd = sgd,
     .moving_average = moving_average,
-    .combine = combine,
-    .normalize = normalize,
+    .combine = cpu::combine,
+    .normalize = cpu::normalize,
     .sums_of_squares = sums_of_squares,
     .sum = sum,
-    .digest = digest,
+    .digest = cpu::digest,
     .add = add,
     .add_chain = add_chain,
     .cast = cast,

@@ -1,0 +1,15 @@
+// Muon's linear combinations, compiled once for all instruction sets and without fused
+// multiplication and addition, so that every cpu table gives the same bits. Callable from any
+// thread.
+#pragma once
+
+#include "src/device/stream.h"
+#include "src/kernels/kernel_arguments.h"
+
+namespace trireme::cpu {
+
+void combine(Stream& stream, const Combine& p);
+// x: f32 [n]; sums: f64.
+void normalize(Stream& stream, View x, ConstView sums, float epsilon);
+
+}  // namespace trireme::cpu
