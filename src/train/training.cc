@@ -58,6 +58,7 @@ class Loop {
   void evaluate(StepMetrics metrics, bool stopping);
   void make_up_evaluation();
   void save_if_due(bool stopping);
+  void finish_saves();
   void finish(const TrainingOutcome& outcome);
 
   TrainingParts& p_;
@@ -95,6 +96,7 @@ LoopEnd Loop::run() {
     compare_if_due(outcome.stop_signal != 0);
     save_if_due(outcome.stop_signal != 0);
     if (evaluates) {
+      finish_saves();
       evaluate(metrics_of(result), outcome.stop_signal != 0);
       outcome.early_stop = evaluations_.early_stop();
     }
@@ -318,6 +320,14 @@ void Loop::save_if_due(bool stopping) {
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
   p_.checkpoints->poll();
   p_.checkpoints->save_if_due(p_.counters, stopping);
+  window_.checkpoint_stall_ms += watch.milliseconds();
+}
+
+// Nothing advances a save while an evaluation runs, which may take long.
+void Loop::finish_saves() {
+  const Stopwatch watch;
+  const SpanTimer span(p_.engine.spans(), SpanKind::checkpoint, "checkpoint");
+  (void)p_.checkpoints->finish(p_.counters.step);
   window_.checkpoint_stall_ms += watch.milliseconds();
 }
 

@@ -151,13 +151,14 @@ class Evaluations(unittest.TestCase):
                           "val_loss" in m], [None, None])
 
     def test_a_kill_between_save_and_evaluation_changes_nothing(self):
-        keys = {"train__log_every": 3, "checkpoint__every": 2, "checkpoint__async": "false"}
+        keys = {"train__log_every": 3, "checkpoint__every": 2}
         whole = self.config("whole", **keys)
         harness.must(harness.run("train", whole, ranks=2))
         killed = self.config("killed", **keys)
         for passage in (2, 2, 1):  # during the evaluations of steps 4, 6 and 6
             result = harness.run("train", killed, ranks=2,
-                                 env={"TRIREME_FAULTS": f"step.evaluate:0:{passage}:kill"})
+                                 env={"TRIREME_FAULTS": "ckpt.shard_sync:*:*:sleep=0.3,"
+                                                        f"step.evaluate:0:{passage}:kill"})
             self.assertNotEqual(result.returncode, 0)
         harness.must(harness.run("train", killed, ranks=2))
         exact = ["step", "loss", "loss_bits", "loss_mean", "grad_norm", "lr", "tokens", "val_loss",
