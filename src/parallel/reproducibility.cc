@@ -58,7 +58,7 @@ void check_reduction(std::int64_t micro_batches, int dp, Reproducibility reprodu
                     given, micro_batches, dp, micro_batches % dp, nearest, dp));
   }
   throw ConfigError(fmt::format(
-      "numerics.reproducibility: elastic (the same bits for every number of ranks) needs dp to be "
+      "numerics.reproducibility: elastic (the same bits whatever dp) needs dp to be "
       "a power of two that divides the number of micro-batches: {}: use dp {}, or set "
       "numerics.reproducibility to layout, which allows any dp that divides that number",
       given, nearest));
