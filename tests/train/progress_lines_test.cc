@@ -14,6 +14,14 @@ TEST(ProgressLines, TheFirstStepSaysHowLongTheRestTakes) {
   EXPECT_EQ(lines.after_step(2, 16), "");
 }
 
+TEST(ProgressLines, OneLineForTheFirstStepIsEnough) {
+  ProgressLines lines(0, 2000, 10);
+  lines.other_line(13);
+  EXPECT_EQ(lines.after_step(1, 13), "");
+  EXPECT_EQ(lines.after_step(2, 16), "");
+  EXPECT_NE(lines.after_step(20, 43), "");
+}
+
 // Ten units of work in the first half of the steps, thirty in the second.
 TEST(ProgressLines, StepsToComeMayBeMoreWork) {
   const auto work = [](std::int64_t step) { return step <= 10 ? step : 10 + 3 * (step - 10); };

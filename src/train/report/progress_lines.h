@@ -21,8 +21,11 @@ class ProgressLines {
   // Call after each step. Returns the line to log now, or "". There is one after the first step,
   // then one whenever nothing was logged for 30 s, and after ten minutes one every ten minutes.
   std::string after_step(std::int64_t step, double clock);
-  // Call when something else was logged about the step.
-  void other_line(double clock) { last_line_ = clock; }
+  // Call when another line said how long the rest takes. The first step then needs no line.
+  void other_line(double clock) {
+    last_line_ = clock;
+    has_spoken_ = true;
+  }
 
  private:
   bool due(double clock) const;
