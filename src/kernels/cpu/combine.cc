@@ -35,7 +35,9 @@ void normalize(Stream& stream, View x, ConstView sums, float epsilon) {
   for (std::int64_t block = 0; block < sums.count; ++block) {
     total += as<double>(sums)[block];
   }
-  combine(stream, {.result = x, .a = static_cast<float>(1 / (std::sqrt(total) + static_cast<double>(epsilon))), .x = x});
+  combine(stream, {.result = x,
+                   .a = static_cast<float>(1 / (std::sqrt(total) + static_cast<double>(epsilon))),
+                   .x = x});
 }
 
 }  // namespace trireme::cpu

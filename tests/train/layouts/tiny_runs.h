@@ -90,17 +90,18 @@ class HashedTokens {
     // Counting up from anywhere: there is something to learn.
     const std::uint64_t first =
         mix64(static_cast<std::uint64_t>(step_) * 1000003 + static_cast<std::uint64_t>(number));
-    ids_.resize(count + 1);
+    const auto ids = std::make_shared<std::vector<std::int32_t>>(count + 1);
     for (std::size_t i = 0; i <= count; ++i) {
-      ids_[i] = static_cast<std::int32_t>((first % 1000 + i) %
-                                          static_cast<std::uint64_t>(config_.model.vocab));
+      (*ids)[i] = static_cast<std::int32_t>((first % 1000 + i) %
+                                            static_cast<std::uint64_t>(config_.model.vocab));
     }
     const auto n = static_cast<std::int64_t>(count);
     return {0,
             config_.train.micro_batch,
             config_.data.sequence,
-            {ids_.data(), n, DType::i32},
-            {ids_.data() + 1, n, DType::i32}};
+            {ids->data(), n, DType::i32},
+            {ids->data() + 1, n, DType::i32},
+            ids};
   }
 
  private:
@@ -109,7 +110,6 @@ class HashedTokens {
   std::int64_t step_;
   std::vector<std::int64_t> numbers_;  // of this rank's micro-batches of the step
   std::size_t given_ = 0;              // of those
-  std::vector<std::int32_t> ids_;
 };
 
 }  // namespace trireme
