@@ -28,7 +28,8 @@ struct EvaluationPlan {
   std::int64_t max_samples = 0;  // at most; fewer if the dataset has fewer
 };
 
-// Returns one micro-batch after another, as Loader::next() does.
+// Returns one micro-batch after another, as Loader::next() does: ids and targets stay as they are
+// until the lease ends, or as long as the source lives if there is no lease.
 using TokenSource = std::function<LoadedMicroBatch()>;
 // Takes the next `count` micro-batches, of `batch` samples each, from the source, and writes the
 // sum of each one's token losses to losses [count]; leaves them at zero if another rank computes

@@ -2,6 +2,7 @@
 // threads.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
