@@ -193,7 +193,7 @@ TEST(Fault, FailingCallsAreErrors) {
 
 // The sources and the table must name the same fault points.
 TEST(FaultSites, StandInTheSourceAndInTheTable) {
-  const std::regex point(R"re((?:\bfault|fault_call|pass)\(\s*"([a-z_.]+)")re");
+  const std::regex point(R"re((?:\b(?:device_)?fault|fault_call|pass)\(\s*"([a-z_.]+)")re");
   std::set<std::string> found;
   for (const char* top : {"src", "io", "mpi", "slurm"}) {
     const fs::path folder = fs::path(TRIREME_SOURCE_DIR) / top;
