@@ -11,7 +11,7 @@
 #include "src/base/config_tree.h"
 #include "src/base/floating_point.h"
 #include "src/base/units.h"
-#include "src/kernels/compute_threads.h"
+#include "src/compute/compute_threads.h"
 #include "src/kernels/instructions.h"
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"

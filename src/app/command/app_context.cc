@@ -9,7 +9,7 @@
 #include "src/base/fault.h"
 #include "src/base/floating_point.h"
 #include "src/base/printable.h"
-#include "src/kernels/compute_threads.h"
+#include "src/compute/compute_threads.h"
 
 namespace trireme {
 namespace {

@@ -8,8 +8,8 @@
 #include "slurm/health/node_rates.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/compute/compute_threads.h"
 #include "src/compute/kernel_choice.h"
-#include "src/kernels/compute_threads.h"
 #include "src/train/report/ceiling.h"
 
 namespace trireme {

@@ -1,4 +1,4 @@
-#include "src/kernels/compute_threads.h"
+#include "src/compute/compute_threads.h"
 
 #include <atomic>
 #include <charconv>
