@@ -107,6 +107,63 @@ TEST(ModelConfig, BlamesTheCauseAlone) {
             "the model cannot be built: model.heads is 0: it must be from 1 to 65536");
 }
 
+// The last value that is allowed, and the first that is not.
+TEST(ModelConfig, HasBoundsThatBelongToItsRange) {
+  struct Bound {
+    const char* name;
+    void (*set)(ModelConfig& config, double value);
+    double allowed;
+    double refused;
+  };
+  const std::vector<Bound> bounds = {
+      {"norm_epsilon", [](ModelConfig& c, double v) { c.norm_epsilon = v; }, 0.999, 1},
+      {"norm_epsilon", [](ModelConfig& c, double v) { c.norm_epsilon = v; }, 1e-12, 0},
+      {"dropout", [](ModelConfig& c, double v) { c.dropout = v; }, 0.999, 1},
+      {"dropout", [](ModelConfig& c, double v) { c.dropout = v; }, 0, -0.001},
+      {"attention_dropout", [](ModelConfig& c, double v) { c.attention_dropout = v; }, 0.999, 1},
+      {"attention_dropout", [](ModelConfig& c, double v) { c.attention_dropout = v; }, 0, -0.001},
+      {"initializer_range", [](ModelConfig& c, double v) { c.initializer_range = v; }, 9.999, 10},
+      {"initializer_range", [](ModelConfig& c, double v) { c.initializer_range = v; }, 0, -0.001},
+      {"rope_theta", [](ModelConfig& c, double v) { c.rope_theta = v; }, 1.001, 1},
+      {"rope_scaling.factor", [](ModelConfig& c, double v) { c.rope_scaling.factor = v; }, 1,
+       0.999},
+      {"layers", [](ModelConfig& c, double v) { c.layers = static_cast<std::int64_t>(v); }, 65536,
+       65537},
+      {"vocab", [](ModelConfig& c, double v) { c.vocab = static_cast<std::int64_t>(v); },
+       2147483647, 2147483648},
+      {"context", [](ModelConfig& c, double v) { c.context = static_cast<std::int64_t>(v); }, 1, 0},
+      {"ffn", [](ModelConfig& c, double v) { c.ffn = static_cast<std::int64_t>(v); }, 16777216,
+       16777217}};
+  for (const Bound& bound : bounds) {
+    ModelConfig config = tiny_llama();
+    bound.set(config, bound.allowed);
+    EXPECT_EQ(complaint(config), "") << bound.name << " " << bound.allowed;
+    bound.set(config, bound.refused);
+    EXPECT_THAT(complaint(config), HasSubstr(std::string("model.") + bound.name + " is "))
+        << bound.refused;
+  }
+}
+
+TEST(ModelConfig, StretchedFrequenciesNeedTwoFactorsInOrder) {
+  ModelConfig config = tiny_llama();
+  config.rope_scaling = {8, 1, 1, 8192};
+  EXPECT_THAT(complaint(config), HasSubstr("0 < low_freq_factor 1 < high_freq_factor 1"));
+  config.rope_scaling = {8, 0, 4, 8192};
+  EXPECT_THAT(complaint(config), HasSubstr("0 < low_freq_factor 0 < high_freq_factor 4"));
+  config.rope_scaling.factor = 0;
+  EXPECT_EQ(complaint(config), "") << "off";
+}
+
+// 2^50 parameters, whose bytes still fit into 64 bits.
+TEST(ModelConfig, RefusesMoreParametersThanItCanCount) {
+  ModelConfig config = tiny_llama();
+  config.layers = 65536;
+  config.hidden = config.ffn = 1 << 16;
+  EXPECT_EQ(complaint(config), "");
+  config.ffn = 1 << 17;
+  EXPECT_THAT(complaint(config), HasSubstr("it has about 2e+15 parameters; at most 2^50"));
+}
+
 TEST(ModelConfig, KnowsItsFamilies) {
   EXPECT_EQ(parse_family("gpt2"), Family::gpt2);
   EXPECT_EQ(parse_family(family_name(Family::llama)), Family::llama);
