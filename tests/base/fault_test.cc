@@ -1,12 +1,14 @@
 #include "src/base/fault.h"
 
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -130,6 +132,39 @@ TEST(Fault, CallsTheFunctionOfATest) {
   }
   fault("step.end");
   EXPECT_THAT(passed, ::testing::ElementsAre("step.end", "file.write"));
+}
+
+TEST(Fault, PausedPassagesHaveNoEffectAndDoNotCount) {
+  const Armed armed("step.end:0:2:throw,file.write:0:*:errno=ENOSPC");
+  fault("step.end");
+  {
+    const FaultsPaused paused;
+    EXPECT_NO_THROW(fault("step.end"));
+    EXPECT_EQ(fault_call("file.write", 7).error, 0);
+    { const FaultsPaused again; }
+    EXPECT_NO_THROW(fault("step.end")) << "the outer pause goes on";
+  }
+  EXPECT_EQ(fault_call("file.write", 7).error, ENOSPC);
+  EXPECT_THROW(fault("step.end"), std::runtime_error) << "the second passage that counts";
+}
+
+TEST(Fault, APauseIsThatOfItsThread) {
+  const Armed armed("step.end:0:*:throw");
+  const FaultsPaused paused;
+  std::thread([] { EXPECT_THROW(fault("step.end"), std::runtime_error); }).join();
+  EXPECT_NO_THROW(fault("step.end"));
+}
+
+TEST(Fault, NoTestSeesPausedPassages) {
+  int passed = 0;
+  const AtFaults watching([&](std::string_view) { ++passed; });
+  {
+    const FaultsPaused paused;
+    fault("step.end");
+  }
+  EXPECT_EQ(passed, 0);
+  fault("step.end");
+  EXPECT_EQ(passed, 1);
 }
 
 TEST(Fault, ThrowsTheErrorOfAnErrno) {
