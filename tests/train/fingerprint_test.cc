@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/fingerprint.h"
+#include "tests/support/message_of.h"
 
 namespace trireme {
 namespace {
@@ -84,6 +86,117 @@ TEST(Fingerprint, FloatsAreShownInTheirShortestForm) {
   EXPECT_EQ(shown["optimizer.betas"].dump(), "[0.9,0.95]");
   EXPECT_EQ(readable_numbers({{"loss", 0.1}, {"not_finite", NAN}}).dump(),
             R"({"loss":0.1,"not_finite":null})");
+}
+
+// A field of the configuration that changes the weights is in the fingerprint: two runs that
+// differ in it must not continue from each other.
+TEST(Fingerprint, WhatChangesTheWeightsIsInIt) {
+  using Change = void (*)(RunConfig & config);
+  const std::vector<std::pair<const char*, Change>> changes = {
+      {"model.layers", [](RunConfig& c) { c.model.layers = 77; }},
+      {"model.tie_embeddings", [](RunConfig& c) { c.model.tie_embeddings = false; }},
+      {"model.rope_theta", [](RunConfig& c) { c.model.rope_theta = 77; }},
+      {"model.rope_factor", [](RunConfig& c) { c.model.rope_scaling.factor = 77; }},
+      {"model.attention_dropout", [](RunConfig& c) { c.model.attention_dropout = 0.5; }},
+      {"data.sequence", [](RunConfig& c) { c.data.sequence = 77; }},
+      {"data.shuffle", [](RunConfig& c) { c.data.shuffle = "none"; }},
+      {"data.seed", [](RunConfig& c) { c.data.seed = 77; }},
+      {"train.global_batch", [](RunConfig& c) { c.train.global_batch = 77; }},
+      {"train.batch_ramp.by", [](RunConfig& c) { c.train.batch_ramp.by = 77; }},
+      {"train.micro_batch", [](RunConfig& c) { c.train.micro_batch = 77; }},
+      {"train.precision", [](RunConfig& c) { c.train.precision = "fp32"; }},
+      {"train.seed", [](RunConfig& c) { c.train.seed = 77; }},
+      {"train.label_smoothing", [](RunConfig& c) { c.train.label_smoothing = 0.5F; }},
+      {"train.z_loss", [](RunConfig& c) { c.train.z_loss = 0.5F; }},
+      {"optimizer.name", [](RunConfig& c) { c.optimizer.name = "sgd"; }},
+      {"optimizer.lr", [](RunConfig& c) { c.optimizer.lr = 0.5F; }},
+      {"optimizer.betas", [](RunConfig& c) { c.optimizer.betas[1] = 0.5; }},
+      {"optimizer.eps", [](RunConfig& c) { c.optimizer.eps = 0.5F; }},
+      {"optimizer.weight_decay", [](RunConfig& c) { c.optimizer.weight_decay = 0.5F; }},
+      {"optimizer.momentum", [](RunConfig& c) { c.optimizer.momentum = 0.5F; }},
+      {"optimizer.nesterov", [](RunConfig& c) { c.optimizer.nesterov = true; }},
+      {"optimizer.ema", [](RunConfig& c) { c.optimizer.ema = 0.5F; }},
+      {"optimizer.clip", [](RunConfig& c) { c.optimizer.clip = 0.5F; }},
+      {"optimizer.schedule.warmup", [](RunConfig& c) { c.optimizer.schedule.warmup = 77; }}};
+  for (const auto& [field, change] : changes) {
+    RunConfig changed;
+    change(changed);
+    const std::vector<std::string> found =
+        differences(fingerprint_of(RunConfig{}), fingerprint_of(changed));
+    ASSERT_EQ(found.size(), 1U) << field;
+    EXPECT_TRUE(found.front().starts_with(std::string(field) + ":")) << found.front();
+  }
+  EXPECT_EQ(differences(config_fingerprint({}, "a", "x"), config_fingerprint({}, "b", "y")).size(),
+            2U);
+}
+
+TEST(Fingerprint, WhatOnlyChangesSpeedIsNotInIt) {
+  RunConfig changed;
+  changed.train.steps = 77;
+  changed.train.recompute = "full";
+  changed.train.log_every = 77;
+  changed.parallel.zero = 3;
+  changed.checkpoint.keep = 77;
+  EXPECT_EQ(fingerprint_of(changed), fingerprint_of(RunConfig{}));
+}
+
+TEST(Fingerprint, NumericsNameTheReplicasOnlyWhereTheyCount) {
+  RunConfig config;
+  const auto of = [&](int dp, int tp, bool shared) {
+    return numerics_fingerprint(config, "reference", dp, tp, shared);
+  };
+  EXPECT_EQ(of(2, 1, false), of(4, 1, false)) << "elastic";
+  EXPECT_NE(of(2, 1, false), of(2, 2, false));
+  EXPECT_NE(of(2, 2, false), of(2, 2, true));
+  config.reproducibility = "layout";
+  EXPECT_NE(of(2, 1, false), of(4, 1, false));
+  nlohmann::json older = of(2, 1, false);
+  EXPECT_TRUE(fields_not_recorded(older).empty());
+  older.erase("instructions");
+  EXPECT_EQ(fields_not_recorded(older), std::vector<std::string>{"instructions"});
+}
+
+TEST(Fingerprint, ACheckpointOfAnotherOptimizerIsRefused) {
+  RunConfig run;
+  const nlohmann::json saved = fingerprint_of(run);
+  EXPECT_NO_THROW(check_same_states(saved, run));
+  run.optimizer.name = "sgd";
+  EXPECT_THAT(message_of<ConfigError>([&] { check_same_states(saved, run); }),
+              testing::HasSubstr("the optimizer adamw, but optimizer.name is sgd"));
+  run.optimizer.name = "adamw";
+  run.optimizer.ema = 0.5F;
+  EXPECT_THAT(message_of<ConfigError>([&] { check_same_states(saved, run); }),
+              testing::HasSubstr("optimizer.ema is 0.5, but the checkpoint holds no moving"));
+  const nlohmann::json averaged = fingerprint_of(run);
+  EXPECT_NO_THROW(check_same_states(averaged, run));
+  run.optimizer.ema = 0;
+  EXPECT_NO_THROW(check_same_states(averaged, run)) << "the average is left alone";
+}
+
+TEST(Fingerprint, DescribesItsModel) {
+  RunConfig run;
+  run.model.family = Family::llama;
+  run.model.layers = 3;
+  run.model.hidden = 32;
+  run.model.heads = 4;
+  run.model.kv_heads = 2;
+  run.model.ffn = 40;
+  run.model.vocab = 100;
+  run.model.context = 50;
+  run.model.tie_embeddings = false;
+  run.model.rope_theta = 500000;
+  run.model.rope_scaling = {8, 1, 4, 8192};
+  run.model.dropout = 0.25;
+  run.model.attention_dropout = 0.125;
+  run.model.initializer_range = 0.5;
+  run.model.norm_epsilon = 1e-6;
+  run.model.complete();
+  nlohmann::json saved = nlohmann::json::parse(fingerprint_of(run).dump());
+  EXPECT_EQ(model_from_fingerprint(saved), run.model);
+  // Version 0.1 had no dropout of attention.
+  saved.erase("model.attention_dropout");
+  run.model.attention_dropout = 0;
+  EXPECT_EQ(model_from_fingerprint(saved), run.model);
 }
 
 }  // namespace

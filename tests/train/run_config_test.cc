@@ -234,5 +234,90 @@ TEST(RunConfig, ARewindNeedsCheckpointsToGoBackTo) {
   }
 }
 
+TEST(RunConfig, KeysThatContradictEachOther) {
+  for (const auto& [arguments, words] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"data.sequence=1025"}, "1025 tokens are longer than the model's context of 1024"},
+           {{"train.micro_batch=3"}, "8 sequences can't be cut into micro-batches of 3"},
+           {{"checkpoint.keep_best=1"}, "checkpoint.keep_best: needs evaluations: name a dataset"},
+           {{"train.early_stop.patience=1"}, "train.early_stop.patience: needs evaluations: name"},
+           {{"train.early_stop.patience=1", "data.validation=d"},
+            "needs evaluations while training: set train.eval_every"},
+           {{"optimizer.name=muon", "parallel.zero=1"}, "muon needs parallel.zero 0"},
+           {{"optimizer.name=muon", "parallel.tp=2"}, "muon needs parallel.zero 0"},
+           {{"optimizer.name=muon", "parallel.tp=auto"}, "muon needs parallel.zero 0"},
+           {{"train.micro_batch=1048576", "train.global_batch=1048576", "data.sequence=512"},
+            "more than 2^28 tokens at a time"}}) {
+    EXPECT_THAT(refusal(arguments), HasSubstr(words));
+  }
+  EXPECT_NO_THROW(load({"optimizer.name=muon"}));
+  EXPECT_NO_THROW(load({"train.early_stop.patience=1", "data.validation=d", "train.eval_every=2",
+                        "checkpoint.keep_best=3"}));
+  EXPECT_NO_THROW(
+      load({"train.micro_batch=524288", "train.global_batch=524288", "data.sequence=512"}));
+}
+
+TEST(RunConfig, ZerosStandForWhatTheyDependOn) {
+  const RunConfig zeros = load({}).config;
+  EXPECT_EQ(zeros.data.sequence, 1024);
+  EXPECT_EQ(zeros.optimizer.schedule.steps, 5);
+  EXPECT_EQ(zeros.optimizer.schedule.lr, zeros.optimizer.lr);
+  EXPECT_EQ(zeros.checkpoint_dir(), std::filesystem::path("r/checkpoints"));
+  const RunConfig given = load({"data.sequence=64", "optimizer.schedule.steps=50",
+                                "optimizer.lr=0.5", "checkpoint.dir=c"})
+                              .config;
+  EXPECT_EQ(given.data.sequence, 64);
+  EXPECT_EQ(given.optimizer.schedule.steps, 50);
+  EXPECT_EQ(given.optimizer.schedule.lr, 0.5F);
+  EXPECT_EQ(given.checkpoint_dir(), std::filesystem::path("c"));
+  EXPECT_EQ(given.tokens_per_step(), 8 * 64);
+}
+
+TEST(RunConfig, TheOptimizerGetsItsOptions) {
+  const OptimizerOptions options =
+      load({"optimizer.name=sgd", "optimizer.betas=[0.5,0.75]", "optimizer.eps=0.25",
+            "optimizer.weight_decay=0.125", "optimizer.momentum=0.625", "optimizer.nesterov=true",
+            "optimizer.ema=0.875"})
+          .config.optimizer.options();
+  EXPECT_EQ(options.kind, parse_optimizer("sgd"));
+  EXPECT_EQ(options.beta1, 0.5F);
+  EXPECT_EQ(options.beta2, 0.75F);
+  EXPECT_EQ(options.epsilon, 0.25F);
+  EXPECT_EQ(options.weight_decay, 0.125F);
+  EXPECT_EQ(options.momentum, 0.625F);
+  EXPECT_TRUE(options.nesterov);
+  EXPECT_EQ(options.ema, 0.875F);
+}
+
+TEST(RunConfig, PresetsAreDefaultsThatKeysOverride) {
+  const RunConfig config = load({"model.preset=tiny-llama", "model.layers=7"}).config;
+  EXPECT_EQ(config.model.layers, 7);
+  EXPECT_EQ(config.model.kv_heads, 2);
+  EXPECT_EQ(preset_model_config("tiny-llama").layers, 4);
+  EXPECT_THAT(refusal({"model.preset=tiny-lama"}),
+              AllOf(HasSubstr("unknown preset 'tiny-lama'"), HasSubstr("gpt2-124m, gpt2-1558m"),
+                    HasSubstr("did you mean tiny-llama?")));
+  EXPECT_THROW((void)preset_model_config("x"), ConfigError);
+}
+
+// Every preset is a model, and its name says its size.
+TEST(RunConfig, PresetsHaveTheSizesOfTheirNames) {
+  std::string last;
+  for (const ModelPreset& preset : model_presets()) {
+    const std::string name(preset.name);
+    EXPECT_LT(last, name);
+    last = name;
+    const std::size_t dash = name.find('-');
+    const double unit = name.ends_with("m") ? 1e6 : 1e9;
+    if (name.starts_with("tiny") || name.starts_with("small")) {
+      EXPECT_NO_THROW((void)preset_model_config(name));
+      continue;
+    }
+    const double claimed = std::stod(name.substr(dash + 1)) * unit;
+    const auto counted = static_cast<double>(parameter_count(preset_model_config(name)));
+    EXPECT_NEAR(counted / claimed, 1, 0.25) << name;
+  }
+}
+
 }  // namespace
 }  // namespace trireme
