@@ -13,6 +13,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // A node's own file and environment.
 LoadedConfig config_of_node(const TempFolder& folder, const std::string& lr,
@@ -76,6 +77,100 @@ TEST(CheckSameKernels, RefusesOtherInstructionSetsWhereBitsArePromised) {
                 AllOf(HasSubstr("rank 1 (b) with avx2"), HasSubstr("TRIREME_KERNELS=avx2")));
     EXPECT_NO_THROW(check_same_kernels(comm, kernels, "fast"));
   });
+}
+
+// What one rank logs while `work` runs.
+template <class Work>
+std::string log_of(const Work& work) {
+  const TempFolder folder;
+  {
+    Log log({.terminal_level = LogLevel::error, .folder = folder.path()});
+    work(log);
+  }
+  return read_file(log_file(folder.path(), 0));
+}
+
+RankPlace place_with(int cores, int sharers, int local_size = 1, const std::string& numa = "0") {
+  RankPlace place;
+  place.local_size = local_size;
+  place.sharers = sharers;
+  place.binding.cores = cores;
+  place.binding.numa_nodes = numa;
+  return place;
+}
+
+TEST(WarnOfBindings, CountsRanksThatShareTooFewCores) {
+  const auto warnings = [](const std::vector<RankPlace>& places, int threads) {
+    return log_of([&](Log& log) { warn_of_bindings(places, threads, log); });
+  };
+  EXPECT_THAT(warnings({place_with(4, 2), place_with(4, 2)}, 2), Not(HasSubstr("warning")));
+  EXPECT_THAT(
+      warnings({place_with(4, 2), place_with(4, 2)}, 3),
+      HasSubstr("2 ranks have too few cores (3 threads per rank; on the first host, 2 ranks "
+                "on 4 cores)"));
+  EXPECT_THAT(warnings({place_with(4, 1), place_with(3, 1)}, 4),
+              HasSubstr("1 rank has too few cores (4 threads per rank; on the first host, 1 rank "
+                        "on 4 cores)"));
+}
+
+TEST(WarnOfBindings, SeveralRanksOfAHostBelongOnOneNumaNodeEach) {
+  const auto warnings = [](const std::vector<RankPlace>& places) {
+    return log_of([&](Log& log) { warn_of_bindings(places, 1, log); });
+  };
+  EXPECT_THAT(warnings({place_with(8, 1, 1, "0-1")}), Not(HasSubstr("NUMA")))
+      << "a rank may have a host for itself";
+  EXPECT_THAT(warnings({place_with(8, 1, 2, "0-1"), place_with(8, 1, 2, "1")}),
+              HasSubstr("1 rank is not bound to one NUMA node"));
+  EXPECT_THAT(warnings({place_with(8, 1, 2, "0,2"), place_with(8, 1, 2, "0-3")}),
+              HasSubstr("2 ranks are not bound to one NUMA node"));
+}
+
+TEST(AnnounceRun, SaysWhatIsTrained) {
+  const auto line = [](int ranks, std::int64_t from) {
+    RunConfig config;
+    config.run_dir = "runs/a";
+    config.model.layers = 12;
+    config.model.hidden = 768;
+    config.model.heads = 12;
+    config.model.vocab = 50257;
+    config.model.context = 1024;
+    config.model.complete();
+    config.data.sequence = 512;
+    config.train.steps = 100;
+    config.train.global_batch = 8;
+    config.train.batch_ramp = {from, from, from == 0 ? 0 : 10};
+    return log_of([&](Log& log) { announce_run(config, ranks, log); });
+  };
+  EXPECT_THAT(line(1, 0), HasSubstr("runs/a: 124.4M parameters, 100 steps of 8 x 512 tokens, 1 "
+                                    "rank\""));
+  EXPECT_THAT(line(2, 0), AllOf(HasSubstr("tokens, 2 ranks\""), Not(HasSubstr("batch ramp")),
+                                HasSubstr("preparing: connecting ranks")));
+  EXPECT_THAT(line(2, 4), HasSubstr("batch ramp: 4 sequences at first, 8 from step 11 on"));
+}
+
+TEST(LogRanks, EveryRankHasAnEventAndEveryHostALine) {
+  const TempFolder folder;
+  ThreadWorld(3, {"a", "b", "b"}).run([&](Communicator& comm) {
+    std::vector<RankPlace> places(3);
+    for (int rank = 0; rank < 3; ++rank) {
+      RankPlace& place = places[static_cast<std::size_t>(rank)];
+      place.rank = rank;
+      place.host = comm.host(rank);
+      place.binding = {2, fmt::format("{}-{}", 2 * rank, 2 * rank + 1), "0", "0"};
+    }
+    complete_places(places);
+    Log log({.rank = comm.rank(),
+             .ranks = 3,
+             .terminal_level = LogLevel::error,
+             .folder = folder.path()});
+    log_ranks(places, comm, 2, "avx2", log);
+  });
+  const std::string first = read_file(log_file(folder.path(), 0));
+  EXPECT_THAT(first, AllOf(HasSubstr("host a: "), HasSubstr("host b: ")));
+  EXPECT_EQ(first.find("host b: "), first.rfind("host b: ")) << "once, though it has two ranks";
+  const std::string last = read_file(log_file(folder.path(), 2));
+  EXPECT_THAT(last, AllOf(HasSubstr(R"("cpus":"4-5")"), HasSubstr(R"("kernels":"avx2")"),
+                          HasSubstr(R"("threads":2)"), Not(HasSubstr("host b: "))));
 }
 
 }  // namespace
