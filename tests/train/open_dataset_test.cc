@@ -1,0 +1,106 @@
+// Datasets that a run accepts, on all ranks alike. Ranks are threads.
+#include "src/train/start/open_dataset.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "mpi/thread/thread_world.h"
+#include "src/base/error.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+#include "tests/train/small_data.h"
+
+namespace trireme {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class OpenDatasetTest : public testing::Test {
+ protected:
+  OpenDatasetTest() {
+    config_.data.train = pack_documents(temp_.path(), "train", {lesson(500)});
+    config_.data.validation = pack_documents(temp_.path(), "validation", {lesson(300)});
+    config_.data.sequence = 8;
+    config_.model.vocab = 257;
+    config_.train.eval_samples = 20;
+  }
+  // What every rank is told of the validation set.
+  template <class Exception>
+  std::string refusal() {
+    std::string text;
+    ThreadWorld(2).run([&](Communicator& comm) {
+      const Dataset train = open_dataset(config_.data.train, 257, comm);
+      const std::string own =
+          message_of<Exception>([&] { (void)open_validation(config_, train, comm); });
+      if (comm.rank() == 1) {
+        text = own;
+      }
+    });
+    return text;
+  }
+  // Changes a byte of the shard's tokens.
+  void damage(std::int64_t token) {
+    const Dataset dataset = Dataset::open(config_.data.validation);
+    const ShardEntry& shard = dataset.manifest().shards.front();
+    std::fstream file(config_.data.validation / shard.path,
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(shard.data_offset + 2 * token);
+    file.put('\x01');
+  }
+
+  TempFolder temp_;
+  RunConfig config_;
+};
+
+TEST_F(OpenDatasetTest, AllRanksHaveTheSame) {
+  ThreadWorld(3).run([&](Communicator& comm) {
+    const Dataset train = open_dataset(config_.data.train, 257, comm);
+    EXPECT_EQ(train.manifest().n_tokens(), 501);
+    EXPECT_EQ(open_validation(config_, train, comm).manifest().n_tokens(), 301);
+  });
+}
+
+TEST_F(OpenDatasetTest, AllRanksHearWhatRankZeroMissed) {
+  ThreadWorld(2).run([&](Communicator& comm) {
+    EXPECT_THROW((void)open_dataset(temp_.path() / "none", 257, comm), NotFound);
+    EXPECT_THROW((void)open_dataset(temp_.path() / "train_in", 257, comm), DataError);
+  });
+}
+
+TEST_F(OpenDatasetTest, TheModelNeedsARowPerId) {
+  ThreadWorld(2).run([&](Communicator& comm) {
+    EXPECT_THAT(
+        message_of<DataError>([&] { (void)open_dataset(config_.data.train, 256, comm); }),
+        AllOf(HasSubstr("packed with the tokenizer 'bytes' of 257 ids, but model.vocab is 256"),
+              HasSubstr("raise it to 257")));
+    EXPECT_NO_THROW((void)open_dataset(config_.data.train, 1000, comm));
+  });
+}
+
+TEST_F(OpenDatasetTest, AValidationSetNeedsOneSample) {
+  config_.data.sequence = 301;
+  EXPECT_NE(refusal<DataError>(), "");
+}
+
+TEST_F(OpenDatasetTest, AValidationSetOfAnotherTokenizerMeansNothing) {
+  const auto path = config_.data.validation / kDatasetManifestName;
+  DatasetManifest manifest = parse_dataset_manifest(read_file(path), path.string());
+  manifest.tokenizer = "gpt2";
+  manifest.tokenizer_digest = std::string(64, 'a');
+  write_file_durably(path, manifest_text(manifest));
+  EXPECT_THAT(refusal<ConfigError>(),
+              AllOf(HasSubstr("was made with the tokenizer 'gpt2' (257 ids, aaaaaaaaaaaa)"),
+                    HasSubstr("with 'bytes' (257 ids, "), HasSubstr("would be meaningless")));
+}
+
+TEST_F(OpenDatasetTest, DamageWhereEvaluationsReadIsFoundAtTheStart) {
+  damage(100);
+  EXPECT_THAT(refusal<DataError>(), HasSubstr("00000.h5"));
+}
+
+}  // namespace
+}  // namespace trireme
