@@ -48,7 +48,10 @@ bool AppendFile::append(std::string_view record) noexcept {
     file_.write(record.data(), bytes);
     bytes_ += bytes;
     return true;
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    if (dropped_ == 0) {
+      first_failure_ = error.what();
+    }
     // Removes what was written of the record. If that fails too, a torn record stays in the file.
     (void)!::ftruncate(file_.fd(), bytes_);
     (void)::lseek(file_.fd(), bytes_, SEEK_SET);

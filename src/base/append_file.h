@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "src/base/file.h"
@@ -22,6 +23,8 @@ class AppendFile {
   // Returns whether the record was written.
   bool append(std::string_view record) noexcept;
   std::int64_t dropped() const { return dropped_; }
+  // Returns why the first of them was dropped: "cannot write PATH: ...".
+  const std::string& first_failure() const { return first_failure_; }
   const std::filesystem::path& path() const { return file_.path(); }
 
  private:
@@ -30,6 +33,7 @@ class AppendFile {
   File file_;
   std::int64_t bytes_;  // size of all complete records
   std::int64_t dropped_ = 0;
+  std::string first_failure_;
 };
 
 }  // namespace trireme

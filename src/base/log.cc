@@ -16,6 +16,7 @@
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/base/terminal.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -97,26 +98,50 @@ struct Log::State {
   State(const LogOptions& the_options, std::string who)
       : options(the_options), terminal("trireme", std::make_shared<TerminalSink>(std::move(who))) {}
 
-  // Fields have a fixed order: time, level, rank, host, then those of the line.
-  void append(LogLevel severity, nlohmann::ordered_json own) {
-    const bool shown = options.json && terminal.should_log(spdlog_level(severity));
-    if (file == nullptr && !shown) {
-      return;
+  ~State() {
+    if (dropped > 0) {
+      warn_on_terminal(fmt::format("{} lacks {} that could not be written",
+                                   log_file(options.folder, options.rank).string(),
+                                   counted(dropped, "line")));
     }
+  }
+
+  // Fields have a fixed order: time, level, rank, host, then those of the line.
+  std::string json_text(LogLevel severity, const nlohmann::ordered_json& own) const {
     const std::string_view level = kLevels[static_cast<std::size_t>(severity)];
     const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
     nlohmann::ordered_json line = {
         {"time", now.count()}, {"level", level}, {"rank", options.rank}, {"host", options.host}};
     line.update(own);
     using Handler = nlohmann::ordered_json::error_handler_t;
-    const std::string text = line.dump(-1, ' ', false, Handler::replace) + "\n";
+    return line.dump(-1, ' ', false, Handler::replace) + "\n";
+  }
+
+  // Warns about the file itself, where the warning can't be written.
+  void warn_on_terminal(const std::string& message) {
+    if (!options.json) {
+      terminal.warn(message);
+    } else if (terminal.should_log(spdlog::level::warn)) {
+      write_ignoring_errors(STDERR_FILENO, json_text(LogLevel::warning, {{"message", message}}));
+    }
+  }
+
+  void append(LogLevel severity, const nlohmann::ordered_json& own) {
+    const bool shown = options.json && terminal.should_log(spdlog_level(severity));
+    if (file == nullptr && !shown) {
+      return;
+    }
+    const std::string text = json_text(severity, own);
     const std::lock_guard lock(mutex);
     if (shown) {
       write_ignoring_errors(STDERR_FILENO, text);
     }
     if (file != nullptr) {
       rotate_before(static_cast<std::int64_t>(text.size()));
-      file->append(text);
+      if (!file->append(text) && ++dropped == 1) {
+        warn_on_terminal(file->first_failure() +
+                         "; lines are missing from now on, training continues");
+      }
       file_bytes += static_cast<std::int64_t>(text.size());
     }
   }
@@ -153,6 +178,7 @@ struct Log::State {
   std::mutex mutex;
   std::unique_ptr<AppendFile> file;
   std::int64_t file_bytes = 0;
+  std::int64_t dropped = 0;
 };
 
 LogLevel parse_log_level(std::string_view word) {
@@ -266,7 +292,7 @@ void Log::table(std::string_view title, const std::vector<std::string>& rows) {
 
 std::int64_t Log::dropped_lines() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->file == nullptr ? 0 : state_->file->dropped();
+  return state_->dropped;
 }
 
 }  // namespace trireme

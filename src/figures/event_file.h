@@ -34,6 +34,7 @@ class EventFile {
 
   void scalars(std::int64_t step, const std::vector<Scalar>& values);
   const std::filesystem::path& path() const { return file_.path(); }
+  const AppendFile& file() const { return file_; }
 
  private:
   AppendFile file_;

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <fstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -47,6 +48,7 @@ TEST(AppendFile, DropsWholeRecordsWhileTheDiskIsFull) {
   }
   EXPECT_TRUE(file.append("space again\n"));
   EXPECT_EQ(file.dropped(), 2);
+  EXPECT_THAT(file.first_failure(), testing::HasSubstr(path.string()));
   EXPECT_EQ(read_file(path), "first\nfit\nspace again\n");
 }
 

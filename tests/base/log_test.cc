@@ -239,14 +239,22 @@ TEST(Log, GoesOnWhenTheDiskIsFull) {
   if (!disk.mounted()) {
     GTEST_SKIP() << "mounting a small file system needs root";
   }
-  Log log({.terminal_level = LogLevel::error, .folder = disk.path()});
-  for (int i = 0; i < 500; ++i) {
-    log.info(std::string(1000, 'x'));
+  testing::internal::CaptureStderr();
+  std::int64_t dropped = 0;
+  {
+    Log log({.terminal_level = LogLevel::warning, .folder = disk.path()});
+    for (int i = 0; i < 500; ++i) {
+      log.info(std::string(1000, 'x'));
+    }
+    dropped = log.dropped_lines();
   }
-  EXPECT_GT(log.dropped_lines(), 0);
-  EXPECT_EQ(
-      static_cast<std::int64_t>(lines_of(log_file(disk.path(), 0)).size()) + log.dropped_lines(),
-      501);
+  const std::string seen = testing::internal::GetCapturedStderr();
+  EXPECT_GT(dropped, 0);
+  EXPECT_EQ(static_cast<std::int64_t>(lines_of(log_file(disk.path(), 0)).size()) + dropped, 501);
+  const std::string path = log_file(disk.path(), 0).string();
+  EXPECT_THAT(seen, HasSubstr("warning: cannot write " + path + ": No space left on device"));
+  EXPECT_THAT(seen, HasSubstr(fmt::format("{} lacks {} lines that could", path, dropped)));
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), 2) << seen;
 }
 
 TEST(Log, AFolderThatCannotBeIsAnError) { EXPECT_THROW(Log({.folder = "/dev/null/logs"}), Error); }

@@ -213,8 +213,13 @@ class Storage(unittest.TestCase):
 
     def test_logs_that_nobody_takes(self):
         config = self.make_config("lines")
-        harness.must(self.train(config, ["*/logs/*|write|2+|ENOSPC", "*/tensorboard/*|write|*|EIO",
-                                         "*/metrics.jsonl|write|3+|ENOSPC"]))
+        result = harness.must(self.train(
+            config, ["*/logs/*|write|2+|ENOSPC", "*/tensorboard/*|write|*|EIO",
+                     "*/metrics.jsonl|write|3+|ENOSPC"]))
+        self.assertRegex(result.stderr, "cannot write .*metrics.jsonl: No space left on device.*; "
+                                        "lines are missing from step \\d+ on")
+        self.assertRegex(result.stderr, "metrics.jsonl lacks \\d+ lines? that could")
+        self.assertRegex(result.stderr, "rank-00000.jsonl lacks \\d+ lines? that could")
         self.assert_same_as_reference(config, losses=False)
         config = self.make_config("no-logs")
         result = harness.must(self.train(config, ["*/tensorboard/*|open|*|ENOSPC",

@@ -1,5 +1,6 @@
 #include "src/train/report/metrics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -179,6 +180,26 @@ TEST_F(MetricsLogTest, FilesThatCannotBeOpenedCostNoMoreThanThemselves) {
   EXPECT_THAT(log,
               testing::AllOf(HasSubstr("cannot write metrics.jsonl, training continues without"),
                              HasSubstr("cannot write events for TensorBoard, training continues")));
+
+TEST(MetricsLog, ReportsLinesThatAFullDiskRefused) {
+  const SmallFileSystem disk(std::size_t{64} << 10);
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "mounting a small file system needs root";
+  }
+  testing::internal::CaptureStderr();
+  {
+    Log log({.terminal_level = LogLevel::warning});
+    MetricsLog metrics(RunDirectory(disk.path()), log, {.last_step = 500});
+    for (std::int64_t step = 1; step <= 500; ++step) {
+      metrics.write(step_of(step));
+    }
+  }
+  const std::string seen = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(seen, testing::ContainsRegex("cannot write [^\n]*metrics.jsonl: No space left on "
+                                           "device[^\n]*; lines are missing from step [0-9]+ on"));
+  EXPECT_THAT(seen, testing::ContainsRegex("metrics.jsonl lacks [0-9]+ lines that"));
+  EXPECT_THAT(seen, testing::ContainsRegex("tfevents[^\n]* lacks [0-9]+ records that"));
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), 4) << seen;
 }
 
 }  // namespace

@@ -175,6 +175,41 @@ struct MetricsLog::State {
     }
   }
 
+  // A file, what it consists of, and whether a loss was reported.
+  struct Written {
+    const AppendFile* file;
+    const char* noun;
+    bool& reported;
+  };
+  std::vector<Written> files() {
+    std::vector<Written> all;
+    if (lines) {
+      all.push_back({&*lines, "line", lost_lines});
+    }
+    if (events) {
+      all.push_back({&events->file(), "record", lost_events});
+    }
+    return all;
+  }
+  void report_first_losses(std::int64_t step) {
+    for (const Written& written : files()) {
+      if (written.file->dropped() > 0 && !written.reported) {
+        log.warning(fmt::format("{}; {}s are missing from step {} on, training continues",
+                                written.file->first_failure(), written.noun, step));
+        written.reported = true;
+      }
+    }
+  }
+  void report_losses() {
+    for (const Written& written : files()) {
+      if (written.file->dropped() > 0) {
+        log.warning(fmt::format("{} lacks {} that could not be written",
+                                written.file->path().string(),
+                                counted(written.file->dropped(), written.noun)));
+      }
+    }
+  }
+
   RunDirectory run;
   Log& log;
   MetricsPlan plan;
@@ -182,6 +217,8 @@ struct MetricsLog::State {
   ProgressLines lines_of_progress;  // used if there is no bar
   std::optional<AppendFile> lines;
   std::optional<EventFile> events;
+  bool lost_lines = false;  // and reported
+  bool lost_events = false;
   std::optional<ProgressBar> bar;
   std::string detail;
 };
@@ -201,7 +238,10 @@ MetricsLog::MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& pla
   }
 }
 
-MetricsLog::~MetricsLog() = default;
+MetricsLog::~MetricsLog() {
+  finish();
+  state_->report_losses();
+}
 
 void MetricsLog::write(const StepMetrics& metrics) {
   State& s = *state_;
@@ -212,6 +252,7 @@ void MetricsLog::write(const StepMetrics& metrics) {
   if (s.events) {
     s.events->scalars(metrics.step, scalars_of(metrics));
   }
+  s.report_first_losses(metrics.step);
   s.detail = fmt::format("loss {:.4f}  {} tokens/s  MFU {:.0f}%", metrics.loss_mean,
                          format_count(metrics.tokens_per_s), 100 * metrics.mfu);
   if (metrics.val_loss) {
