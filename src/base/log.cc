@@ -192,13 +192,12 @@ LogLevel parse_log_level(std::string_view word) {
 }
 
 void open_standard_streams() {
-  // open() returns the lowest free descriptor.
-  int fd = ::open("/dev/null", O_RDWR);
-  while (fd >= 0 && fd <= STDERR_FILENO) {
-    fd = ::open("/dev/null", O_RDWR);
-  }
-  if (fd >= 0) {
-    ::close(fd);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) {
+      // open() returns the lowest free descriptor. Output that nobody can receive is an error, so a
+      // closed stdout is opened for reading only.
+      (void)::open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR);
+    }
   }
 }
 

@@ -31,6 +31,13 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(result.returncode, 74, result.stderr)
                 self.assertIn("cannot write to standard output", result.stderr)
 
+    def test_closed_output(self):
+        words = harness.command(["config", "show", DEMO])
+        result = subprocess.run(["bash", "-c", '"$@" >&-', "bash", *words], check=False,
+                                env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 74, result.stderr)
+        self.assertIn("cannot write to standard output", result.stderr)
+
     def test_threads_and_counts(self):
         for command in [["generate", "--checkpoint", "x"], ["bench", "step"], ["bench", "loader"],
                         ["bench", "ckpt"]]:
