@@ -58,7 +58,7 @@ std::string format_seconds(double seconds) {
   if (!(seconds < 1e9)) {
     return "?";
   }
-  const auto whole = static_cast<std::int64_t>(seconds);
+  const std::int64_t whole = std::llround(seconds);
   if (seconds > 0 && seconds < 0.0995) {
     return fmt::format("{:.2g}ms", 1e3 * seconds);
   }
@@ -71,7 +71,8 @@ std::string format_seconds(double seconds) {
   if (whole < 3600) {
     return fmt::format("{}m{:02}s", whole / 60, whole % 60);
   }
-  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+  const std::int64_t minutes = std::llround(seconds / 60);
+  return fmt::format("{}h{:02}m", minutes / 60, minutes % 60);
 }
 
 std::string format_count(double count) {

@@ -40,7 +40,9 @@ TEST(FormatSeconds, IsShort) {
   EXPECT_EQ(format_seconds(0.0994), "99ms");
   EXPECT_EQ(format_seconds(0.0997), "0.1s");
   EXPECT_EQ(format_seconds(0.5), "0.5s");
-  EXPECT_EQ(format_seconds(42.9), "42s");
+  EXPECT_EQ(format_seconds(42.9), "43s");  // rounded, as in tables beside it
+  EXPECT_EQ(format_seconds(59.7), "1m00s");
+  EXPECT_EQ(format_seconds(3599.6), "1h00m");
   EXPECT_EQ(format_seconds(75.2), "1m15s");
   EXPECT_EQ(format_seconds(3725), "1h02m");
   EXPECT_EQ(format_seconds(std::nan("")), "?");
