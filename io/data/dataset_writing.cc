@@ -53,6 +53,7 @@ class RankWork {
   // rank.
   std::string run() {
     std::vector<std::pair<std::size_t, std::string>> notes;
+    report(0);  // starts the clock
     for (std::size_t i = first(); i < job_.shards.size(); i += stride()) {
       const std::int64_t before = done_;
       notes.emplace_back(i, note_text(shard(i)));

@@ -66,6 +66,9 @@ void copy_all(const Dataset& dataset, const std::string& manifest_text, const fs
               const std::function<void(std::int64_t, std::int64_t)>& progress) {
   std::int64_t done = 0;
   const std::int64_t total = dataset.manifest().bytes();
+  if (progress) {
+    progress(0, total);  // starts the clock
+  }
   for (const ShardEntry& entry : dataset.manifest().shards) {
     copy_shard(dataset.folder() / entry.path, staging / entry.path, entry, [&](std::int64_t bytes) {
       done += bytes;

@@ -57,6 +57,9 @@ class Verification {
       mine.push_back(&manifest_.shards[i]);
       total_ += manifest_.shards[i].bytes;
     }
+    if (progress_) {
+      progress_(0, total_);  // starts the clock
+    }
     for (const ShardEntry* entry : mine) {
       try {
         shard(*entry);

@@ -92,6 +92,10 @@ void ProgressBar::update(std::int64_t done, std::string_view detail) {
   detail_ = detail;
   const auto now = Clock::now();
   const auto interval = terminal_ ? Clock::duration(kRedraw) : Clock::duration(plain_interval_);
+  // finish() reports the end.
+  if (!terminal_ && done >= total_) {
+    return;
+  }
   if ((begins && terminal_) || (interval > Clock::duration::zero() && now - drawn_ >= interval)) {
     drawn_ = now;
     draw(false);

@@ -1,6 +1,9 @@
 #include "src/base/progress_bar.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -91,6 +94,18 @@ TEST(ProgressBar, PlainLinesWhereAskedFor) {
   const std::string seen = testing::internal::GetCapturedStderr();
   EXPECT_THAT(seen, testing::StartsWith("pack 100% 10/10  in "));
   EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), 1);
+}
+
+TEST(ProgressBar, PrintsTheEndOnce) {
+  testing::internal::CaptureStderr();
+  {
+    ProgressBar bar("pack", 10, std::chrono::seconds(1));
+    bar.update(0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1010));  // the next line is due
+    bar.update(10);
+  }
+  const std::string seen = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), 1) << seen;
 }
 
 }  // namespace
