@@ -184,7 +184,10 @@ std::vector<Finding> check_user_of_mpirun(std::uint32_t user, const SlurmEnviron
 std::vector<Finding> check_logind(const std::filesystem::path& root, std::uint32_t user,
                                   const std::string& node) {
   std::error_code none;
-  const bool runs = std::filesystem::exists(root / "run/systemd/sessions", none);
+  // The first folder exists only where systemd is the init system (sd_booted(3)). A container
+  // without it may still have the second one.
+  const bool runs = std::filesystem::exists(root / "run/systemd/system", none) &&
+                    std::filesystem::exists(root / "run/systemd/sessions", none);
   const std::string name = user_name(user);
   const bool lingers =
       !name.empty() && std::filesystem::exists(root / "var/lib/systemd/linger" / name, none);

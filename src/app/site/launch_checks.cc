@@ -98,7 +98,9 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
   append(found, check_limits(process_limits(), std::max(world_.size(), planned.world), rdma, host));
   append(found,
          check_shared_memory("/dev/shm", 0, std::max(own().local_size, planned.per_host), host));
-  append(found, check_logind("/", ::getuid(), host));
+  if (config_.checkpoint.uses_memory()) {
+    append(found, check_logind("/", ::getuid(), host));
+  }
   append(found, check_folder("run.dir", config_.run_dir, 0, host));
   append(found, check_checkpoint_folder(config_, host));
   check_dataset("data.train", config_.data.train, config_.data.sequence, host, found);
