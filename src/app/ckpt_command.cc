@@ -188,12 +188,10 @@ std::vector<StepFolder> all_steps(const CkptOptions& options) {
 }
 
 CommandLine& add_ckpt_subcommand(CommandLine& ckpt, const char* name, const char* what,
-                                 const char* example, const std::shared_ptr<CkptOptions>& options) {
+                                 const char* example, const std::shared_ptr<CkptOptions>& options,
+                                 const char* folder) {
   CommandLine& command = ckpt.add_command(name, what);
-  command
-      .add_option("DIR", options->folder,
-                  "A checkpoint, or a folder of checkpoints: then its newest valid one")
-      .required();
+  command.add_option("DIR", options->folder, folder).required();
   command.footer(fmt::format("Example:\n  {}", example));
   return command;
 }
@@ -206,7 +204,8 @@ void add_ckpt_command(CommandLine& app, int& exit_code) {
 
   CommandLine& ls =
       add_ckpt_subcommand(ckpt, "ls", "List the checkpoints in a folder, damaged ones first",
-                          "trireme ckpt ls runs/demo/run/checkpoints --json", options);
+                          "trireme ckpt ls runs/demo/run/checkpoints --json", options,
+                          "A folder of checkpoints, or a single checkpoint");
   ls.add_flag("--json", options->json, "Print JSON");
   ls.add_option("--memory", options->memory,
                 "Also list the checkpoints in this node's memory: the folder that "

@@ -110,7 +110,8 @@ void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& optio
       ckpt, "prune",
       "Delete old checkpoints, except pinned and damaged ones. Exits with 77 and deletes nothing "
       "while a run writes to the folder",
-      "trireme ckpt prune runs/demo/run/checkpoints --keep 2 --dry-run", options);
+      "trireme ckpt prune runs/demo/run/checkpoints --keep 2 --dry-run", options,
+      "The folder that holds the checkpoints");
   command.add_option("--keep", options->retention.keep, "Keep the N newest checkpoints, at least 2")
       .show_default();
   command

@@ -21,9 +21,11 @@ struct CkptOptions {
   Retention retention;
 };
 
-// Adds a subcommand with the argument DIR.
-CommandLine& add_ckpt_subcommand(CommandLine& ckpt, const char* name, const char* what,
-                                 const char* example, const std::shared_ptr<CkptOptions>& options);
+// Adds a subcommand with the argument DIR, which `folder` describes.
+CommandLine& add_ckpt_subcommand(
+    CommandLine& ckpt, const char* name, const char* what, const char* example,
+    const std::shared_ptr<CkptOptions>& options,
+    const char* folder = "A checkpoint, or a folder of checkpoints: then its newest valid one");
 void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
                      int& exit_code);
 void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options);
