@@ -22,6 +22,7 @@ TEST(Sweep, WhatIsNone) {
   for (const char* axis : {"", "a", "=1", "a=", "a=1,", "a=,1"}) {
     EXPECT_THROW(combinations({axis}, 10), ConfigError) << axis;
   }
+  EXPECT_THROW(combinations({"a=1,2,1"}, 10), ConfigError);  // two identical runs
   EXPECT_THROW(combinations({"a=1,2,3,4", "b=1,2,3"}, 10), ConfigError);
 }
 

@@ -69,6 +69,9 @@ std::string command_line() {
 JobRequest make_request(const SlurmOptions& options, const SiteProfile& profile) {
   JobRequest request;
   request.tasks = combinations(options.axes, kMostTasks);
+  if (options.at_once > 0 && options.axes.empty()) {
+    throw ConfigError("--at-once limits the runs of an array: give --array too");
+  }
   const RunConfig config = checked_config(options, {}, profile);
   for (const auto& task : request.tasks) {
     (void)checked_config(options, task, profile);

@@ -1,5 +1,7 @@
 #include "src/app/site/sweep.h"
 
+#include <algorithm>
+
 #include "src/base/error.h"
 
 namespace trireme {
@@ -30,6 +32,10 @@ std::vector<std::string> values_of(const std::string& axis) {
   for (const std::string& value : split(axis.substr(equals + 1))) {
     if (value.empty()) {
       throw ConfigError(fmt::format("--array {}: a value is empty", axis));
+    }
+    if (std::find(all.begin(), all.end(), key + value) != all.end()) {
+      throw ConfigError(fmt::format(
+          "--array {}: {} is given twice, which would start two identical runs", axis, value));
     }
     all.push_back(key + value);
   }
