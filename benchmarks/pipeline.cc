@@ -64,6 +64,11 @@ class SleepingStage : public StageWork {
 }  // namespace
 
 Json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session) {
+  if (session.world().size() < 2) {
+    throw ConfigError(
+        "bench pipeline measures a pipeline of one stage per rank, at least two: start it with "
+        "mpirun -n 2 or srun -n 2");
+  }
   const PipelineSchedule schedule = parse_pipeline_schedule(options.schedule);
   const PipelineShape shape{session.world().size(), options.chunks, options.micro_batches};
   const Shape activation{1, 1, std::max<std::int64_t>(options.bytes / size_of(DType::f32), 1)};

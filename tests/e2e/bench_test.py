@@ -283,6 +283,7 @@ class Refusals(unittest.TestCase):
                 (["--peer"], ["coll", "--peer", "nccl"]),
                 (["no MPI"], ["coll", "--peer", "mpi"]),
                 (["at least two"], ["coll", "--write-tuning", "x.json"]),
+                (["mpirun -n 2"], ["pipeline"]),
                 (["mpirun -n 2"], ["coll", "-b", 8, "-e", 8]),
                 (["mpirun -n 2"], ["p2p"]),
                 (["largest", "smallest"], ["p2p", "-m", "8:4"]),
