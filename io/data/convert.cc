@@ -172,9 +172,11 @@ DatasetJob empty_job(const ConvertOptions& options) {
 }  // namespace
 
 PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
-  if (options.vocab < 1 || options.vocab >= std::int64_t{1} << 31 ||
-      options.shard_bytes < std::int64_t{1} << 16) {
-    throw ConfigError("--vocab must be from 1 to 2^31 - 1, and --shard-size at least 64K");
+  if (options.vocab < 1 || options.vocab >= std::int64_t{1} << 31) {
+    throw ConfigError("--vocab must be from 1 to 2^31 - 1");
+  }
+  if (options.shard_bytes < std::int64_t{1} << 16) {
+    throw ConfigError("--shard-size must be at least 64K");
   }
   std::string listed;
   std::string counted;

@@ -31,12 +31,11 @@ const char* kind_of(mode_t mode) {
 
 [[noreturn]] void refuse(const std::filesystem::path& path, mode_t mode, int flags) {
   const std::string what =
-      fmt::format("{} is {}, not a regular file: remove it, or choose another path", path.string(),
-                  kind_of(mode));
+      fmt::format("{} is {}, not a regular file", path.string(), kind_of(mode));
   if ((flags & O_ACCMODE) == O_RDONLY) {
-    throw DataError(what);
+    throw DataError(what + ": choose another path");
   }
-  throw PolicyError(what);
+  throw PolicyError(what + ": remove it, or choose another path");
 }
 
 }  // namespace

@@ -128,7 +128,12 @@ void check_user(const LaunchOptions& options) {
 }
 
 RunConfig run_config_of(const std::vector<std::string>& run, char** environment) {
-  if (run.size() < 2 || run.front() != "train") {
+  if (!run.empty() && run.front() != "train") {
+    throw ConfigError(fmt::format(
+        "launch starts runs of 'train', not '{}': write -- train CONFIG [key=value ...]",
+        run.front()));
+  }
+  if (run.size() < 2) {
     throw ConfigError(
         "no run is given: write it after '--', as in trireme launch ... -- train CONFIG [key=value "
         "...]");

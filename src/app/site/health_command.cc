@@ -72,9 +72,8 @@ Measures load_baseline(const std::string& path) {
     return parse_baseline(read_file(path, kMostBaselineBytes));
   } catch (const DataError& error) {
     throw DataError(
-        fmt::format("{}: {}: create it again on a healthy node with trireme health "
-                    "--save-baseline {}",
-                    path, error.what(), path));
+        fmt::format("{}: {}; on a healthy node, trireme health --save-baseline {} creates it", path,
+                    error.what(), path));
   }
 }
 
