@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include <sys/prctl.h>
+
 #include "benchmarks/bench_command.h"
 #include "src/app/ckpt_command.h"
 #include "src/app/command/app_context.h"
@@ -119,6 +121,8 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
 
 int main(int argc, char** argv) {
   trireme::open_standard_streams();
+  // A launch starts its ranks through /proc/self/exe, and they would be called "exe".
+  (void)::prctl(PR_SET_NAME, "trireme");
   trireme::restore_floating_point();
   // A write beyond `ulimit -f` then fails with EFBIG, which is reported like any other I/O error.
   std::signal(SIGXFSZ, SIG_IGN);
