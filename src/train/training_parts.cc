@@ -250,6 +250,11 @@ void TrainingParts::open_validation_set() {
   enter("start", config.deadline.start);
   try {
     validation.emplace(open_validation(config, dataset, world));
+    const std::int64_t samples = validation->samples(config.data.sequence);
+    if (world.rank() == 0 && samples < config.train.eval_samples) {
+      host.log.info(fmt::format("evaluations use all {} of data.validation (train.eval_samples {})",
+                                counted(samples, "sample"), config.train.eval_samples));
+    }
   } catch (const ConfigError&) {
     throw;
   } catch (const Error& error) {
