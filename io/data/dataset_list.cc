@@ -44,6 +44,10 @@ void walk(const fs::path& folder, int levels, std::vector<FoundDataset>& found) 
     return;
   }
   std::error_code code;
+  if (fs::directory_iterator(folder, code); code && code != std::errc::no_such_file_or_directory) {
+    found.push_back({folder, {}, fmt::format("cannot be read: {}", code.message())});
+    return;
+  }
   for (auto at = fs::directory_iterator(folder, code); !code && at != fs::directory_iterator();
        at.increment(code)) {
     const std::string name = at->path().filename();

@@ -17,8 +17,8 @@ struct FoundDataset {
 };
 
 // Returns the folder itself if it is a dataset, else all datasets below it, sorted by path. Damaged
-// and unfinished datasets are listed with their problem. Skips symbolic links, hidden folders and
-// folders that can't be read. Throws NotFound if the folder does not exist.
+// and unfinished datasets, and folders that can't be read, are listed with their problem. Skips
+// symbolic links and hidden folders. Throws NotFound if the folder does not exist.
 std::vector<FoundDataset> list_datasets(const std::filesystem::path& folder);
 
 }  // namespace trireme

@@ -117,8 +117,10 @@ std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks)
        fraction > 0 ? std::vector{Part::validation, Part::train} : std::vector{Part::all}) {
     reports.insert(reports.begin(),
                    pack_part(options, *tokenizer, inputs.files, {part, fraction}, ranks));
-    reports.front().skipped_inputs = inputs.skipped;
   }
+  // What belongs to neither part is counted once.
+  reports.front().skipped_inputs = inputs.skipped;
+  reports.front().counts.empty_documents += std::ranges::count(inputs.files, 0, &InputFile::bytes);
   return reports;
 }
 

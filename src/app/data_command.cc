@@ -17,8 +17,10 @@ std::string counts_text(const PackReport& report) {
   }
   if (report.skipped_inputs > 0) {
     text += fmt::format(
-        "  skipped {} symbolic links and special files (name a link as an input to follow it)\n",
-        report.skipped_inputs);
+        "  skipped {} (name a link as an input to follow it)\n",
+        report.skipped_inputs == 1
+            ? "1 symbolic link or special file"
+            : fmt::format("{} symbolic links and special files", report.skipped_inputs));
   }
   if (report.counts.empty_documents > 0) {
     text += fmt::format("  skipped {}\n", counted(report.counts.empty_documents, "empty document"));

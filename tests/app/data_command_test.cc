@@ -84,6 +84,30 @@ TEST_F(DataCommandTest, ListsWhatIsBelowAFolder) {
   EXPECT_THROW(run("ls " + in("absent")), NotFound);
 }
 
+TEST_F(DataCommandTest, ListsFoldersThatMayNotBeRead) {
+  run("pack " + in("in") + " --out " + in("sets/a"));
+  fs::create_directories(folder_ / "sets/secret");
+  forbid_reading(folder_, folder_ / "sets/secret");
+  const Unprivileged user;
+  if (!user.bound()) {
+    GTEST_SKIP() << "may not become another user: skipped";
+  }
+  EXPECT_EQ(run("ls " + in("sets") + " --json"), 0);
+  const json list = json::parse(printed_)["datasets"];
+  ASSERT_EQ(list.size(), 2);
+  EXPECT_EQ(list[1]["folder"], in("sets/secret"));
+  EXPECT_THAT(list[1]["problem"].get<std::string>(), HasSubstr("Permission denied"));
+}
+
+TEST_F(DataCommandTest, WhatPackSkipsIsCountedOnce) {
+  fs::create_symlink("0.txt", folder_ / "in/link.txt");
+  std::ofstream(folder_ / "in/empty.txt").close();
+  run("pack " + in("in") + " --out " + in("sets/a") + " --validation-fraction 0.3");
+  EXPECT_THAT(printed_, HasSubstr("  skipped 1 symbolic link or special file (name"));
+  EXPECT_THAT(printed_, HasSubstr("  skipped 1 empty document\n"));
+  EXPECT_EQ(printed_.find("symbolic link"), printed_.rfind("symbolic link")) << printed_;
+}
+
 TEST_F(DataCommandTest, PackInfoVerifyStage) {
   EXPECT_EQ(run("pack " + in("in") + " --out " + in("out") + " --validation-fraction 0.3 --json"),
             0);
