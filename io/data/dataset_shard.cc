@@ -66,6 +66,7 @@ void DatasetShard::check_size() const {
   if (static_cast<std::int64_t>(bytes) != entry_.bytes) {
     throw_size(path_, static_cast<std::int64_t>(bytes), entry_.bytes);
   }
+  (void)File::open_to_read(path_);  // throws if this user may not read it
 }
 
 const File& DatasetShard::opened() {

@@ -60,6 +60,10 @@ class Doctor(unittest.TestCase):
         manifest = broken / "manifest.json"
         manifest.write_text(manifest.read_text().replace("1", "2", 1))
         self.assert_finds("data.train", f"data.train={broken}", code=65)
+        self.assert_finds("but model.vocab is 100", "model.vocab=100", code=2)
+        result = harness.run("train", self.config, "model.vocab=100",
+                             f"run.dir={self.folder}/refused")
+        self.assertEqual(result.returncode, 2, result.stderr)
 
     def test_folders(self):
         blocked = self.folder / "file"

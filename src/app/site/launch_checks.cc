@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "io/checkpoint/store.h"
 #include "io/data/dataset.h"
 #include "slurm/doctor/node_checks.h"
 #include "src/app/command/version.h"
@@ -19,6 +20,7 @@
 #include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
 #include "src/train/numerics/self_check.h"
+#include "src/train/start/open_dataset.h"
 #include "src/train/start/space_forecast.h"
 #include "src/train/watch/shared_clock.h"
 
@@ -33,17 +35,21 @@ void append(std::vector<Finding>& all, std::vector<Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-void check_dataset(const char* key, const std::filesystem::path& folder, std::int64_t sequence,
+void check_dataset(const char* key, const std::filesystem::path& folder, const RunConfig& config,
                    const std::string& host, std::vector<Finding>& found) {
   if (folder.empty()) {
     return;
   }
   try {
-    (void)Dataset::open(folder).samples(sequence);
+    const Dataset dataset = Dataset::open(folder);
+    (void)dataset.samples(config.data.sequence);
+    check_vocabulary(dataset, config.model.vocab);
   } catch (const Error& error) {
     found.push_back(error_of(error, host));
     found.back().what = fmt::format("{}: {}", key, found.back().what);
-    found.back().remedy = fmt::format("see `trireme data verify {}`", folder.string());
+    if (error.exit_code() != ExitCode::usage) {
+      found.back().remedy = fmt::format("see `trireme data verify {}`", folder.string());
+    }
   }
 }
 
@@ -60,6 +66,21 @@ std::vector<Finding> check_checkpoint_folder(const RunConfig& config, const std:
     found.push_back(warning_of(lack, host, ""));
   }
   return found;
+}
+
+// Checks that the checkpoints from which the run may resume can be read.
+void check_checkpoints(const RunConfig& config, const std::string& host,
+                       std::vector<Finding>& found) {
+  try {
+    for (const StepFolder& step : list_steps(config.checkpoint_dir())) {
+      check_readable(step);
+    }
+  } catch (const PolicyError& error) {
+    found.push_back(error_of(error, host));
+    found.back().what = fmt::format("checkpoint.dir: {}", found.back().what);
+  } catch (const Error&) {
+    // The check of the folder reports what is wrong with it, and a start skips damaged steps.
+  }
 }
 
 // Returns the seconds by which the wall clock is ahead of the steady clock.
@@ -103,8 +124,9 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
   }
   append(found, check_folder("run.dir", config_.run_dir, 0, host));
   append(found, check_checkpoint_folder(config_, host));
-  check_dataset("data.train", config_.data.train, config_.data.sequence, host, found);
-  check_dataset("data.validation", config_.data.validation, config_.data.sequence, host, found);
+  check_checkpoints(config_, host, found);
+  check_dataset("data.train", config_.data.train, config_, host, found);
+  check_dataset("data.validation", config_.data.validation, config_, host, found);
   return found;
 }
 

@@ -27,6 +27,16 @@ void check_first_samples(const Dataset& dataset, std::int64_t sequence, std::int
 
 }  // namespace
 
+void check_vocabulary(const Dataset& dataset, std::int64_t vocab) {
+  const DatasetManifest& manifest = dataset.manifest();
+  if (manifest.vocab > vocab) {
+    throw ConfigError(fmt::format(
+        "{} was packed with the tokenizer '{}' of {} ids, but model.vocab is {}: raise "
+        "it to {}, or pack with another tokenizer",
+        dataset.folder().string(), manifest.tokenizer, manifest.vocab, vocab, manifest.vocab));
+  }
+}
+
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm) {
   const std::string text = run_on_root(comm, [&] {
     std::string manifest = read_manifest_text(folder);
@@ -35,13 +45,7 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
   });
   fault("data.open");
   Dataset dataset(folder, text);
-  if (dataset.manifest().vocab > vocab) {
-    throw DataError(
-        fmt::format("{} was packed with the tokenizer '{}' of {} ids, but model.vocab is {}: raise "
-                    "it to {}, or pack with another tokenizer",
-                    folder.string(), dataset.manifest().tokenizer, dataset.manifest().vocab, vocab,
-                    dataset.manifest().vocab));
-  }
+  check_vocabulary(dataset, vocab);
   return dataset;
 }
 

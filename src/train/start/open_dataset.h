@@ -10,8 +10,10 @@
 
 namespace trireme {
 
-// Collective. Every rank throws the error that rank 0 met. `vocab` is that of the model; throws
-// DataError if the dataset's tokenizer has more ids.
+// Throws ConfigError if the dataset's tokenizer has more ids than `vocab`, that of the model.
+void check_vocabulary(const Dataset& dataset, std::int64_t vocab);
+
+// Collective. Every rank throws the error that rank 0 met, or that of check_vocabulary().
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm);
 
 // Opens the validation set of a run that trains on `train`. Collective. In addition to the checks
