@@ -230,8 +230,10 @@ std::vector<Finding> check_folder(const std::string& key, const std::filesystem:
                       ExitCode::io, node, fmt::format("make room, or choose another {}", key))};
     }
   } catch (const Error& error) {
-    return {failure(fmt::format("cannot write to {}: {}", key, error.what()), error.exit_code(),
-                    node, fmt::format("choose a {} that all nodes can write to", key))};
+    const bool missing = error.exit_code() == ExitCode::not_found;  // as in /proc
+    return {failure(fmt::format("cannot write to {}: {}", key, error.what()),
+                    missing ? ExitCode::usage : error.exit_code(), node,
+                    fmt::format("choose a {} that all nodes can write to", key))};
   }
   return {};
 }

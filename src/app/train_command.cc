@@ -156,7 +156,11 @@ void warn_of_grace(Log& log) {
 std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Communicator& world) {
   std::optional<FileLock> lock;
   run_on_root(world, [&] {
-    lock = run.take();
+    try {
+      lock = run.take();
+    } catch (const NotFound& error) {  // a part of the path is a file, or lies in /proc
+      throw ConfigError(fmt::format("run.dir: {}: choose another path", error.what()));
+    }
     if (!replays) {  // a replay may be there to examine the failure
       run.forget_exit_reason();
     }

@@ -68,7 +68,12 @@ class Doctor(unittest.TestCase):
     def test_folders(self):
         blocked = self.folder / "file"
         blocked.write_text("x")
-        self.assert_finds("run.dir", f"run.dir={blocked}", code=2)
+        for folder in (blocked, "/proc/foo"):
+            with self.subTest(folder):
+                self.assert_finds("run.dir", f"run.dir={folder}", code=2)
+                result = harness.run("train", self.config, f"run.dir={folder}")
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn("run.dir", result.stderr)
 
     def test_oversubscription(self):
         self.assert_finds("threads share", "train.threads=64", code=4)

@@ -81,6 +81,12 @@ TEST(NodeChecks, AFileWhereAFolderShouldBe) {
   }
 }
 
+TEST(NodeChecks, AFolderThatCannotBeCreatedIsAWrongConfiguration) {
+  const auto found = check_folder("run.dir", "/proc/foo", 0, "n");
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].code, ExitCode::usage);
+}
+
 TEST(NodeChecks, RootHasToTellMpirunTwice) {
   const auto with = [](const char* second) {
     return [second](const std::string& name) -> std::optional<std::string> {
@@ -103,14 +109,14 @@ TEST(NodeChecks, LogindThatCleansUpSharedMemory) {
   };
   EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());  // without logind
   std::filesystem::create_directories(root.path() / "run/systemd/sessions");
+  EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());  // a container without systemd
+  std::filesystem::create_directories(root.path() / "run/systemd/system");
   EXPECT_THAT(check_logind(root.path(), kUser, "n"), SizeIs(1));  // logind removes files by default
   EXPECT_THAT(check_logind(root.path(), 0, "n"), IsEmpty());
   write("etc/systemd/logind.conf", "[Login]\n#RemoveIPC=yes\nRemoveIPC=no\n");
   EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());
   write("usr/lib/systemd/logind.conf.d/50-site.conf", "[Login]\nRemoveIPC=yes\n");
   EXPECT_THAT(check_logind(root.path(), kUser, "n"), SizeIs(1));
-  EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());  // a container without systemd
-  std::filesystem::create_directories(root.path() / "run/systemd/system");
   write("etc/systemd/logind.conf.d/50-site.conf", "[Login]\nRemoveIPC=false\n");
   EXPECT_THAT(check_logind(root.path(), kUser, "n"), IsEmpty());
 }
