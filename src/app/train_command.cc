@@ -1,5 +1,6 @@
 #include "src/app/train_command.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -259,12 +260,17 @@ bool TrainStart::is_finished(const RunConfig& config, const RunDirectory& run) {
   note_progress(ProgressPhase::end, config.train.steps, config.deadline.start);
   if (world().rank() == 0) {
     run.forget_exit_reason();
+    const std::int64_t step = run.done_step().value_or(config.train.steps);
+    const std::string state =
+        step > config.train.steps
+            ? fmt::format("finished at step {} (train.steps is {})", step, config.train.steps)
+            : fmt::format("finished, step {} of {}", step, config.train.steps);
     fmt::print(
-        "{}: finished, step {} of {}.\nTo train longer, for example twice as long with the "
+        "{}: {}.\nTo train longer, for example twice as long with the "
         "learning rate's schedule stretched, run the same command with\n  train.steps={} "
         "optimizer.schedule.steps={} checkpoint.allow_change=optimizer.schedule.steps\n",
-        config.run_dir.string(), config.train.steps, config.train.steps, 2 * config.train.steps,
-        2 * config.train.steps);
+        config.run_dir.string(), state, 2 * std::max(step, config.train.steps),
+        2 * std::max(step, config.train.steps));
   }
   return true;
 }

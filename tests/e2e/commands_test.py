@@ -120,6 +120,8 @@ class Commands(unittest.TestCase):
         longer = again.stdout.splitlines()[-1].split()
         self.assertIn("train.steps=40", longer)
         harness.must(harness.run("config", "show", self.config, "run.name=x", *longer))
+        shorter = harness.must(harness.run("train", self.config, "train.steps=10", ranks=2))
+        self.assertIn("finished at step 20 (train.steps is 10)", shorter.stdout)
         # The resolved configuration is a valid configuration.
         resolved = harness.run_dir(self.config) / "config.yaml"
         harness.must(harness.run("train", resolved, ranks=2))
