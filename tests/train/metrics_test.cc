@@ -180,6 +180,7 @@ TEST_F(MetricsLogTest, FilesThatCannotBeOpenedCostNoMoreThanThemselves) {
   EXPECT_THAT(log,
               testing::AllOf(HasSubstr("cannot write metrics.jsonl, training continues without"),
                              HasSubstr("cannot write events for TensorBoard, training continues")));
+}
 
 TEST(MetricsLog, ReportsLinesThatAFullDiskRefused) {
   const SmallFileSystem disk(std::size_t{64} << 10);
