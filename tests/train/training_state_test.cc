@@ -2,18 +2,23 @@
 
 #include <cmath>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
+#include "tests/support/message_of.h"
 
 namespace trireme {
 namespace {
 
+using testing::HasSubstr;
+
 TrainingCounters at(std::int64_t step, std::vector<DataWindow> left_out = {}) {
   TrainingCounters counters;
   counters.step = step;
+  counters.updates = step;
   counters.rewinds = static_cast<std::int64_t>(left_out.size());
   counters.left_out = std::move(left_out);
   return counters;
@@ -119,21 +124,56 @@ TEST(TrainingCounters, RefuseWhatIsImpossible) {
         R"("rewinds": 1, "left_out": [3])",
         R"("rewinds": 1, "left_out": [{"step": 1, "first": 1, "count": 0}])",
         R"("rewinds": 1, "left_out": [{"step": 1, "first": 1, "count": 1152921504606846976}])",
-        R"("history": [])", R"("history": {"losses": [1], "grad_norms": []})",
+        R"("left_out": [{"step": 1, "first": 1, "count": 5}])", R"("rewinds": 2, "left_out": [])",
+        R"("rewinds": 1, "left_out": [{"step": 8, "first": 8, "count": 5}])",
+        R"("rewinds": 1, "left_out": [{"step": 1, "first": 2, "count": 5}])", R"("history": [])",
+        R"("history": {"losses": [1], "grad_norms": []})",
         R"("history": {"losses": [1], "grad_norms": [null]})",
         R"("history": {"losses": ["1"], "grad_norms": [1]})"}) {
     EXPECT_THROW((void)counters_from_json(parse_json("{" + base + ", " + more + "}")), DataError)
         << more;
   }
-  // Many that are possible alone.
-  std::string windows;
-  for (int i = 0; i < 3; ++i) {
-    windows += R"({"step": 1, "first": 1, "count": 1099511627776},)";
+}
+
+// Returns the message that refuses a run with `count` windows of `batches` batches each.
+std::string refusal_of_windows(std::int64_t count, std::int64_t batches, std::int64_t rewinds) {
+  nlohmann::json json = to_json(at(7));
+  json["rewinds"] = rewinds;
+  for (std::int64_t i = 0; i < count; ++i) {
+    json["left_out"].push_back({{"step", 1}, {"first", 1 + i * batches}, {"count", batches}});
   }
-  windows.pop_back();
-  EXPECT_THROW((void)counters_from_json(
-                   parse_json("{" + base + R"(, "rewinds": 3, "left_out": [)" + windows + "]}")),
-               DataError);
+  const std::string text = json.dump();
+  return message_of<DataError>([&] { (void)counters_from_json(parse_json(text)); });
+}
+
+TEST(TrainingCounters, RefuseCountsThatContradictEachOther) {
+  const auto refusal = [](std::string_view text) {
+    return message_of<DataError>([&] { (void)counters_from_json(parse_json(text)); });
+  };
+  EXPECT_THAT(refusal(R"({"step": 7, "updates": 7, "skipped_steps": 1, "skipped_in_a_row": 0})"),
+              HasSubstr("updates 7 and skipped_steps 1 do not add up to step 7"));
+  EXPECT_THAT(refusal(R"({"step": 7, "updates": 0, "skipped_steps": 0, "skipped_in_a_row": 0})"),
+              HasSubstr("do not add up"));
+  EXPECT_THAT(refusal(R"({"step": 7, "updates": 6, "skipped_steps": 1, "skipped_in_a_row": 2})"),
+              HasSubstr("skipped_in_a_row 2 is more than skipped_steps 1"));
+  EXPECT_THAT(refusal(R"({"step": 4294967296, "updates": 4294967296, "skipped_steps": 0,
+                          "skipped_in_a_row": 0})"),
+              HasSubstr("field 'step' is 4294967296, not a whole number from 0 to 4294967295"));
+}
+
+TEST(TrainingCounters, RefuseListsThatNoRunWrites) {
+  // Many that are possible alone.
+  EXPECT_THAT(refusal_of_windows(3, std::int64_t{1} << 39, 3), HasSubstr("more than a run can"));
+  EXPECT_THAT(refusal_of_windows(3, 1, 2), HasSubstr("left_out: 3 windows do not match rewinds"));
+  // The time to read them grows with their number, not with its square.
+  constexpr std::int64_t kMany = 20'000;
+  EXPECT_THAT(refusal_of_windows(kMany, std::int64_t{1} << 26, kMany),
+              HasSubstr("more than a run can"));
+  TrainingCounters counters = at(7);
+  counters.history = {std::vector<double>(4097, 1.0), std::vector<double>(4097, 1.0)};
+  const std::string text = to_json(counters).dump();
+  EXPECT_THAT(message_of<DataError>([&] { (void)counters_from_json(parse_json(text)); }),
+              HasSubstr("losses: 4097 steps are more than the largest divergence.window of 4096"));
 }
 
 TEST(TrainingCounters, LeavesTheDataOutThatLedThere) {

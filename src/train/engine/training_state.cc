@@ -9,6 +9,7 @@
 
 #include "io/checkpoint/keep_steps.h"
 #include "src/base/json_number.h"
+#include "src/train/run/run_limits.h"
 
 namespace trireme {
 namespace {
@@ -17,16 +18,55 @@ namespace {
 // from 2^63.
 constexpr std::int64_t kMostBatches = std::int64_t{1} << 40;
 
-void check_fits(std::int64_t batches) {
-  if (batches > kMostBatches) {
-    throw DataError(fmt::format("left_out: {} batches are more than a run can have", batches));
+// Reads the windows of a run at `step` that has rewound. A rewind to a checkpoint from before an
+// earlier rewind drops that one's window, so that there may be fewer windows than rewinds.
+std::vector<DataWindow> windows_field(const nlohmann::json& object, std::int64_t step,
+                                      std::int64_t rewinds) {
+  const nlohmann::json& windows = array_field(object, "left_out");
+  if (windows.empty() || windows.size() > static_cast<std::size_t>(rewinds)) {
+    throw DataError(
+        fmt::format("left_out: {} windows do not match rewinds: {}", windows.size(), rewinds));
+  }
+  std::vector<DataWindow> left_out;
+  std::int64_t batches = 0;  // in the windows so far
+  for (const nlohmann::json& window : windows) {
+    left_out.push_back({count_field(window, "step", 0, step), count_field(window, "first"),
+                        count_field(window, "count", 1, kMostBatches)});
+    if (left_out.back().first != left_out.back().step + batches) {
+      throw DataError(fmt::format("left_out: a window at step {} begins at batch {} instead of {}",
+                                  left_out.back().step, left_out.back().first,
+                                  left_out.back().step + batches));
+    }
+    batches += left_out.back().count;
+    if (batches > kMostBatches) {
+      throw DataError(fmt::format("left_out: {} batches are more than a run can have", batches));
+    }
+  }
+  return left_out;
+}
+
+// Every step updates the weights or is skipped. A rewind takes all these counters back together.
+void check_sums(const TrainingCounters& c) {
+  if (c.updates + c.skipped_steps != c.step) {
+    throw DataError(
+        fmt::format("counters: updates {} and skipped_steps {} do not add up to step {}", c.updates,
+                    c.skipped_steps, c.step));
+  }
+  if (c.skipped_in_a_row > c.skipped_steps) {
+    throw DataError(fmt::format("counters: skipped_in_a_row {} is more than skipped_steps {}",
+                                c.skipped_in_a_row, c.skipped_steps));
   }
 }
 
-// Reads an array of finite numbers.
+// Reads the finite numbers of a spike history.
 std::vector<double> values_field(const nlohmann::json& object, const char* name) {
+  const nlohmann::json& list = array_field(object, name);
+  if (list.size() > static_cast<std::size_t>(kMostSpikeWindow)) {
+    throw DataError(fmt::format("{}: {} steps are more than the largest divergence.window of {}",
+                                name, list.size(), kMostSpikeWindow));
+  }
   std::vector<double> values;
-  for (const nlohmann::json& value : array_field(object, name)) {
+  for (const nlohmann::json& value : list) {
     if (!value.is_number() || !std::isfinite(value.get<double>())) {
       throw DataError(fmt::format("{}: expected finite numbers", name));
     }
@@ -154,15 +194,12 @@ void put_counters(const TrainingCounters& counters, nlohmann::json& extra) {
 }
 
 TrainingCounters counters_from_json(const nlohmann::json& json) {
-  TrainingCounters c{count_field(json, "step"), count_field(json, "updates"),
+  TrainingCounters c{count_field(json, "step", 0, kMostSteps), count_field(json, "updates"),
                      count_field(json, "skipped_steps"), count_field(json, "skipped_in_a_row")};
-  if (json.contains("rewinds")) {
-    c.rewinds = count_field(json, "rewinds");
-    for (const nlohmann::json& window : array_field(json, "left_out")) {
-      c.left_out.push_back({count_field(window, "step"), count_field(window, "first"),
-                            count_field(window, "count", 1, kMostBatches)});
-      check_fits(c.batches());
-    }
+  check_sums(c);
+  if (json.contains("rewinds") || json.contains("left_out")) {
+    c.rewinds = count_field(json, "rewinds", 1);
+    c.left_out = windows_field(json, c.step, c.rewinds);
   }
   if (json.contains("history")) {
     const nlohmann::json& history = object_field(json, "history");

@@ -1,13 +1,8 @@
 // Binds the section `optimizer` of a run's configuration.
 #include "src/train/run/run_config.h"
+#include "src/train/run/run_limits.h"
 
 namespace trireme {
-namespace {
-
-// Upper limit for steps, which are 32-bit numbers in kernels.
-constexpr double kMostSteps = 4294967295;
-
-}  // namespace
 
 OptimizerOptions OptimizerConfig::options() const {
   OptimizerOptions options;

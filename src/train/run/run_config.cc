@@ -5,12 +5,11 @@
 #include "src/parallel/pipeline/schedule.h"
 #include "src/train/run/model_presets.h"
 #include "src/train/run/run_config_checks.h"
+#include "src/train/run/run_limits.h"
 
 namespace trireme {
 namespace {
 
-// Upper limit for steps, because dropout's random numbers have a 32-bit coordinate for the step.
-constexpr double kMostSteps = 4294967295;
 // Upper limit for durations in seconds or hours, so that they fit into 64 bits of nanoseconds.
 constexpr double kLongest = 1e8;
 
@@ -203,7 +202,7 @@ void bind(ConfigBinder& b, DivergenceConfig& c) {
       .one_of({"ignore", "warn", "skip", "rewind", "stop"});
   b.integer("divergence.window", c.window, "number of earlier steps with which a step is compared")
       .at_least(8)
-      .at_most(4096);
+      .at_most(kMostSpikeWindow);
   b.real(
        "divergence.threshold", c.threshold,
        "a value is a spike if it is more than this many deviations above the median of the window")
