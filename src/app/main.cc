@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include <nlohmann/json.hpp>
 #include <sys/prctl.h>
 
 #include "benchmarks/bench_command.h"
@@ -111,6 +112,9 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
     end_with(context, output ? ExitCode::io : ExitCode::device, output ? "io" : "internal",
              output ? fmt::format("cannot write to standard output: {}", error.code().message())
                     : error.what());
+  } catch (const nlohmann::json::exception& error) {
+    end_with(context, ExitCode::bad_data, "data",
+             fmt::format("a file in JSON has another content than expected: {}", error.what()));
   } catch (const std::exception& error) {
     end_with(context, ExitCode::device, "internal", error.what());
   }

@@ -8,10 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/fingerprint.h"
+#include "src/base/error.h"
 #include "tests/support/message_of.h"
 
 namespace trireme {
 namespace {
+
+using testing::HasSubstr;
 
 RunConfig run_of(ScheduleKind kind) {
   RunConfig config;
@@ -74,6 +77,26 @@ TEST(Fingerprint, AnotherKindOfScheduleMakesNoFieldUnused) {
   const auto unused = fields_without_effect(fingerprint_of(run_of(ScheduleKind::constant)),
                                             fingerprint_of(run_of(ScheduleKind::inverse_sqrt)));
   EXPECT_TRUE(unused.empty());
+}
+
+TEST(Fingerprint, FieldsOfAnotherTypeAreNamed) {
+  const RunConfig run = run_of(ScheduleKind::constant);
+  const auto refusal = [&](const char* key, const nlohmann::json& value, float ema) {
+    nlohmann::json saved = fingerprint_of(run);
+    saved[key] = value;
+    RunConfig resumed = run;
+    resumed.optimizer.ema = ema;
+    return message_of<DataError>([&] {
+      check_same_states(saved, resumed);
+      (void)fields_without_effect(saved, fingerprint_of(resumed));
+    });
+  };
+  EXPECT_THAT(refusal("optimizer.name", 5, 0), HasSubstr("'optimizer.name' is not a string"));
+  EXPECT_THAT(refusal("optimizer.name", nullptr, 0), HasSubstr("'optimizer.name'"));
+  EXPECT_THAT(refusal("optimizer.ema", "x", 0.5F), HasSubstr("'optimizer.ema'"));
+  EXPECT_THAT(refusal("optimizer.ema", {1}, 0.5F), HasSubstr("'optimizer.ema'"));
+  EXPECT_THAT(refusal("optimizer.schedule.kind", {{"a", 1}}, 0),
+              HasSubstr("'optimizer.schedule.kind' is not a string"));
 }
 
 TEST(Fingerprint, FloatsAreShownInTheirShortestForm) {

@@ -19,7 +19,14 @@ std::string name_of(const StepCandidate& step) {
                              : fmt::format("step {} in memory", step.name.step);
 }
 
-// Throws ConfigError on all ranks if the checkpoint does not fit the run on any of them.
+// Returns how messages name the step's manifest.
+std::string manifest_name_of(const StepCandidate& step) {
+  return step.places.empty() ? (step.disk / kManifestName).string()
+                             : fmt::format("the manifest of {}", name_of(step));
+}
+
+// Throws ConfigError on all ranks if the checkpoint does not fit the run on any of them. All ranks
+// have the same manifest, so that all find its damage.
 void check_fits(Communicator& comm, const StepCandidate& step, const Manifest& manifest,
                 std::span<const TensorBlock> blocks, const ResumeOptions& options) {
   std::string fault;
@@ -34,6 +41,9 @@ void check_fits(Communicator& comm, const StepCandidate& step, const Manifest& m
     }
   } catch (const ConfigError& e) {
     fault = e.what();
+  } catch (const DataError& e) {
+    throw DataError(fmt::format("{}: {}; move it away, or choose another checkpoint.dir",
+                                manifest_name_of(step), e.what()));
   }
   const std::string all = gather_faults(comm, fault);
   if (!all.empty()) {

@@ -44,6 +44,11 @@ nlohmann::json later_fields() {
           {"train.batch_ramp.every", 0}};
 }
 
+// Throws DataError if the field is not a string.
+std::string text_or(const nlohmann::json& fields, const char* name, const std::string& otherwise) {
+  return fields.contains(name) ? text_field(fields, name) : otherwise;
+}
+
 }  // namespace
 
 nlohmann::json with_later_fields(const nlohmann::json& fingerprint) {
@@ -52,16 +57,20 @@ nlohmann::json with_later_fields(const nlohmann::json& fingerprint) {
   return complete;
 }
 
+bool has_average(const nlohmann::json& checkpoint) {
+  return checkpoint.contains("optimizer.ema") && finite_field(checkpoint, "optimizer.ema") != 0;
+}
+
 void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run) {
   const OptimizerConfig& own = run.optimizer;
-  const std::string saved = checkpoint.value("optimizer.name", own.name);
+  const std::string saved = text_or(checkpoint, "optimizer.name", own.name);
   if (saved != own.name) {
     throw ConfigError(fmt::format(
         "the checkpoint holds the state of the optimizer {}, but optimizer.name is {}: neither can "
         "continue from the other's state; set optimizer.name to {}, or start a new run",
         saved, own.name, saved));
   }
-  if (own.ema > 0 && checkpoint.value("optimizer.ema", 0.0) == 0) {
+  if (own.ema > 0 && !has_average(checkpoint)) {
     throw ConfigError(fmt::format(
         "optimizer.ema is {}, but the checkpoint holds no moving average of the weights, which can "
         "only begin with its run: set optimizer.ema to 0, or start a new run",
@@ -116,13 +125,13 @@ std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
       {"inverse_sqrt", {"steps", "decay"}},
       {"linear", {"decay"}},
       {"cosine", {"decay"}}};
-  const std::string kind = "optimizer.schedule.kind";
+  const char* const kind = "optimizer.schedule.kind";
   std::vector<std::string> fields;
   if (!checkpoint.contains("data.tokenizer")) {
     fields.emplace_back("data.tokenizer");
   }
-  const auto found = unused.find(checkpoint.value(kind, ""));
-  if (found != unused.end() && run.value(kind, "") == found->first) {
+  const auto found = unused.find(text_or(checkpoint, kind, ""));
+  if (found != unused.end() && text_or(run, kind, "") == found->first) {
     for (const char* const name : found->second) {
       fields.push_back(std::string("optimizer.schedule.") + name);
     }

@@ -28,6 +28,10 @@ nlohmann::json with_later_fields(const nlohmann::json& fingerprint);
 // Returns the fields of a numerics fingerprint that an older version did not write.
 std::vector<std::string> fields_not_recorded(const nlohmann::json& checkpoint_numerics);
 
+// Returns whether a config fingerprint is of a run that keeps a moving average of its weights.
+// Throws DataError if the field is not a number.
+bool has_average(const nlohmann::json& checkpoint);
+
 // Throws ConfigError if the checkpoint lacks state of the run's optimizer: it is from another
 // optimizer, or has no average of the weights. checkpoint.allow_change can't accept that.
 void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run);
