@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <vector>
 
+#include <fmt/format.h>
 #include <sched.h>
 
 namespace trireme {
@@ -32,8 +34,12 @@ void parallel_for(int threads, std::int64_t count, const std::function<void(std:
   };
   {
     std::vector<std::jthread> team;
-    for (std::int64_t i = 1; i < std::min<std::int64_t>(threads, count); ++i) {
-      team.emplace_back(run);
+    try {
+      for (std::int64_t i = 1; i < std::min<std::int64_t>(threads, count); ++i) {
+        team.emplace_back(run);
+      }
+    } catch (const std::system_error&) {
+      // No more threads can be started: those that run do the work.
     }
     run();
   }
@@ -45,15 +51,22 @@ void parallel_for(int threads, std::int64_t count, const std::function<void(std:
 void BackgroundJob::start(std::function<void()> work) {
   wait();
   state_ = State::running;
-  thread_ = std::thread([this, work = std::move(work)] {
-    try {
-      work();
-      state_.store(State::succeeded, std::memory_order_release);
-    } catch (const std::exception& e) {
-      error_ = e.what();
-      state_.store(State::failed, std::memory_order_release);
-    }
-  });
+  try {
+    thread_ = std::thread([this, work = std::move(work)] {
+      try {
+        work();
+        state_.store(State::succeeded, std::memory_order_release);
+      } catch (const std::exception& e) {
+        error_ = e.what();
+        state_.store(State::failed, std::memory_order_release);
+      }
+    });
+  } catch (const std::system_error& e) {
+    fail(
+        fmt::format("no thread could be started ({}): raise the limits of this process (ulimit -u "
+                    "for threads, ulimit -v for memory) or of its job",
+                    e.code().message()));
+  }
 }
 
 void BackgroundJob::succeed() {

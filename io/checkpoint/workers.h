@@ -19,7 +19,7 @@ int available_processors();
 void parallel_for(int threads, std::int64_t count, const std::function<void(std::int64_t)>& work);
 
 // Runs one piece of work at a time on a thread of its own. One thread makes all calls. An exception
-// from the work fails the job, with its text in error().
+// from the work fails the job, with its text in error(); so does a thread that cannot be started.
 class BackgroundJob {
  public:
   // Ordered so that the minimum over all ranks is the state of the group.

@@ -344,8 +344,9 @@ void Loop::finish(const TrainingOutcome& outcome) {
   }
   if (!durable) {
     throw IoError(
-        fmt::format("step {} is done but could not be saved in {}: make room and start the run "
-                    "again; it repeats the steps since the last checkpoint",
+        fmt::format("step {} is done but could not be saved in {}: remove the cause that the log "
+                    "names, such as a full disk, and start the run again; it repeats the steps "
+                    "since the last checkpoint",
                     outcome.step, p_.config.checkpoint_dir().string()));
   }
   if (p_.world.rank() == 0 && outcome.finished) {

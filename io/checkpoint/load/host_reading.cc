@@ -9,6 +9,7 @@
 #include "io/checkpoint/load/transfer.h"
 #include "io/checkpoint/staging.h"
 #include "io/checkpoint/workers.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {
@@ -176,6 +177,9 @@ void read_once(Communicator& host, const HostPlan& plan, const HostReadingHooks&
     reading.wait();
     if (broken != nullptr) {
       std::rethrow_exception(broken);
+    }
+    if (reading.state() == BackgroundJob::State::failed) {
+      throw IoError(reading.error());
     }
     start_reading(round + 1);
     std::byte* const buffer = own[round % 2].data();
