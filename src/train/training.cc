@@ -72,6 +72,11 @@ class Loop {
 LoopEnd Loop::run() {
   TrainingOutcome outcome;
   make_up_evaluation();
+  if (p_.counters.step > p_.config.train.steps && p_.world.rank() == 0) {
+    p_.host.log.warning(fmt::format(
+        "the run is already at step {}, beyond train.steps {}: no step is left to train",
+        p_.counters.step, p_.config.train.steps));
+  }
   outcome.early_stop = evaluations_.early_stop();
   while (p_.counters.step < p_.config.train.steps && outcome.stop_signal == 0 &&
          outcome.early_stop.empty()) {
