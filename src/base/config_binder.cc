@@ -211,7 +211,12 @@ ConfigRule ConfigBinder::real(const std::string& key, float& value, std::string_
     return rule;
   }
   value = static_cast<float>(wide);
-  return rule;
+  // The bounds hold for the value that the program uses: 0.9999999999 becomes 1.
+  std::vector<double> numbers;
+  if (!rule.numbers_.empty()) {
+    numbers.push_back(static_cast<double>(value));
+  }
+  return {*this, resolved_.size() - 1, std::move(numbers)};
 }
 
 ConfigRule ConfigBinder::boolean(const std::string& key, bool& value, std::string_view doc) {

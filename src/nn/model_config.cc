@@ -94,13 +94,22 @@ void check_heads(const ModelConfig& c, Problems& problems) {
   }
 }
 
+// Returns whether the float that kernels make of a share is at least 0 and below 1. 0.99999999
+// becomes 1.
+bool is_share(double x) {
+  const auto narrow = static_cast<float>(x);
+  return narrow >= 0 && narrow < 1;
+}
+
 void check_reals(const ModelConfig& c, Problems& problems) {
   problems.unless(c.norm_epsilon > 0 && c.norm_epsilon < 1,
                   "model.norm_epsilon is {}: it must be above 0 and below 1", c.norm_epsilon);
-  problems.unless(c.dropout >= 0 && c.dropout < 1,
-                  "model.dropout is {}: it must be at least 0 and below 1", c.dropout);
-  problems.unless(c.attention_dropout >= 0 && c.attention_dropout < 1,
-                  "model.attention_dropout is {}: it must be at least 0 and below 1",
+  problems.unless(is_share(c.dropout),
+                  "model.dropout is {}: as a 32-bit float, it must be at least 0 and below 1",
+                  c.dropout);
+  problems.unless(is_share(c.attention_dropout),
+                  "model.attention_dropout is {}: as a 32-bit float, it must be at least 0 and "
+                  "below 1",
                   c.attention_dropout);
   problems.unless(c.initializer_range >= 0 && c.initializer_range < 10,
                   "model.initializer_range is {}: it must be at least 0 and below 10",

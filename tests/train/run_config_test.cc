@@ -108,6 +108,29 @@ TEST(RunConfig, NumbersOutsideTheirTypesAreRefused) {
   }
 }
 
+TEST(RunConfig, BoundsHoldForTheFloatThatANumberBecomes) {
+  EXPECT_THAT(refusal({"train.z_loss=1e38"}), HasSubstr("train.z_loss: 1e38 is not allowed"));
+  for (const std::string key : {"train.label_smoothing", "optimizer.momentum", "optimizer.ema"}) {
+    EXPECT_THAT(refusal({key + "=0.9999999999"}), HasSubstr(key + ": 0.9999999999 is not allowed"));
+    EXPECT_NO_THROW(load({key + "=0.9999999"}));
+  }
+  for (const std::string key : {"model.dropout", "model.attention_dropout"}) {
+    EXPECT_THAT(refusal({key + "=0.99999999"}), HasSubstr(key));
+    EXPECT_NO_THROW(load({key + "=0.9999999"}));
+  }
+}
+
+TEST(RunConfig, PathsThatAreTooLongAreRefused) {
+  for (const std::string key : {"run.dir", "checkpoint.dir"}) {
+    EXPECT_THAT(refusal({key + "=" + std::string(256, 'x')}), HasSubstr(key + ": its path is too"));
+    std::string deep;
+    while (deep.size() < 5000) {
+      deep += "folder/";
+    }
+    EXPECT_THAT(refusal({key + "=" + deep}), HasSubstr("at most 4095 characters"));
+  }
+}
+
 TEST(RunConfig, TheRootIsNoRunsFolder) {
   const TempFolder folder;
   const auto link = folder.path() / "link";

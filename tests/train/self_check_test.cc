@@ -1,6 +1,7 @@
 #include "src/train/numerics/self_check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "src/base/error.h"
 #include "src/compute/kernel_choice.h"
+#include "src/train/numerics/bench.h"
 #include "tests/support/message_of.h"
 
 namespace trireme {
@@ -70,6 +72,25 @@ TEST(SelfCheck, FindsNothingInAnyTable) {
       }
     }
   }
+}
+
+// Options that overflow do so in the reference too.
+TEST(SelfCheck, DoesNotCallEqualOverflowsADifference) {
+  const std::vector<float> same = {INFINITY, -INFINITY, NAN, 1};
+  const std::vector<float> other = {INFINITY, INFINITY, NAN, 1};
+  const auto compare = [](const std::vector<float>& found, const std::vector<float>& expected) {
+    DeviceContext context(kernels_named("reference"), 1);
+    const KernelShapes shapes = gpt2(DType::f32);
+    CheckBench bench(context, shapes);
+    const auto view = [](const std::vector<float>& v) {
+      return ConstView{v.data(), std::ssize(v), DType::f32};
+    };
+    bench.compare("some kernel", view(found), view(expected), 1);
+  };
+  EXPECT_NO_THROW(compare(same, same));
+  EXPECT_THROW(compare(same, other), DeviceError);
+  EXPECT_THROW(compare({1, NAN}, {1, 1}), DeviceError);
+  EXPECT_THROW(compare({1, 1}, {1, NAN}), DeviceError);
 }
 
 // Everything that a run has to ask for.

@@ -84,7 +84,8 @@ void bind(ConfigBinder& b, TrainConfig& c) {
       .below(1);
   b.real("train.z_loss", c.z_loss,
          "weight of the squared logarithm of the softmax's denominator in the loss; 0: none")
-      .at_least(0);
+      .at_least(0)
+      .at_most(1);
   b.integer("train.seed", c.seed, "seed of the initial weights and of dropout");
   b.integer("train.log_every", c.log_every, "steps from one logged step to the next").at_least(1);
   bind_evaluations(b, c);
