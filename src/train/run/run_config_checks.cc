@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -56,11 +57,22 @@ bool is_root(const std::filesystem::path& path) {
   return !full.empty() && full == full.root_path();
 }
 
+// Returns whether the system refuses the path because of its length.
+bool is_too_long(const std::filesystem::path& path) {
+  return path.native().size() >= PATH_MAX ||
+         std::any_of(path.begin(), path.end(), [](const std::filesystem::path& name) {
+           return name.native().size() > NAME_MAX;
+         });
+}
+
 void check_folders(ConfigBinder& b, const RunConfig& c) {
   for (const auto& [key, folder, holds] :
        {std::tuple("run.dir", c.run_dir, "files"),
         std::tuple("checkpoint.dir", c.checkpoint.dir, "checkpoints")}) {
-    if (is_root(folder)) {
+    if (is_too_long(folder)) {
+      b.refuse(key, fmt::format("its path is too long: at most {} characters, and {} in each name",
+                                PATH_MAX - 1, NAME_MAX));
+    } else if (is_root(folder)) {
       b.refuse(key, fmt::format("{} is the root of the file system: name a folder for this run's "
                                 "{}",
                                 folder.string(), holds));
