@@ -14,6 +14,17 @@
 namespace trireme {
 namespace {
 
+DType trained_precision(const nlohmann::json& config) {
+  if (!config.contains("train.precision")) {  // written by other programs
+    return DType::bf16;
+  }
+  const std::string& word = text_field(config, "train.precision");
+  if (word != "bf16" && word != "fp32") {
+    throw DataError(fmt::format("field 'train.precision' is '{}', not bf16 or fp32", word));
+  }
+  return word == "fp32" ? DType::f32 : DType::bf16;
+}
+
 // Reads the manifest's description of the model.
 void read_meta(const CheckpointMeta& meta, LoadedModel& loaded) {
   const nlohmann::json& config = *meta.config;
@@ -23,9 +34,8 @@ void read_meta(const CheckpointMeta& meta, LoadedModel& loaded) {
                         ? count_field(config, "data.sequence", 1, loaded.config.context)
                         : loaded.config.context;
   loaded.tokenizer = tokenizer_from_extra(*meta.extra);
-  const bool trained_in_fp32 =
-      config.contains("train.precision") && text_field(config, "train.precision") == "fp32";
-  loaded.compute = trained_in_fp32 ? DType::f32 : DType::bf16;
+  check_tokenizer(loaded.tokenizer, loaded.config.vocab);
+  loaded.compute = trained_precision(config);
 }
 
 // Called before the model is declared, which takes memory for every layer.
@@ -43,12 +53,13 @@ void check_count(const Manifest& manifest, const ModelConfig& config) {
 }
 
 // Called before memory is allocated for the weights.
-void check_shapes(const Manifest& manifest, const ParameterStore& store) {
+void check_shapes(const Manifest& manifest, const ParameterStore& store, Weights weights) {
+  const std::string prefix = weights == Weights::average ? fmt::format("{}.", kAverageName) : "";
   std::vector<TensorBlock> blocks;
   for (const Parameter& p : store.all()) {
     const Shape& shape = p.place.whole;
     blocks.push_back(
-        {p.name, shape, Extent::whole(shape), {nullptr, shape.elements(), DType::f32}});
+        {prefix + p.name, shape, Extent::whole(shape), {nullptr, shape.elements(), DType::f32}});
   }
   if (const auto wrong = mismatches(manifest, blocks); !wrong.empty()) {
     throw DataError(
@@ -67,19 +78,19 @@ LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& co
   LoadedModel loaded;
   const StepFolder step = find_step(directory, loaded.skipped);
   const Manifest& manifest = *step.manifest;
-  if (weights == Weights::average && manifest.meta.config->value("optimizer.ema", 0.0) == 0) {
-    throw ConfigError(
-        fmt::format("{} holds no moving average of the weights, because it was trained without "
-                    "optimizer.ema: omit --ema",
-                    step.path.string()));
-  }
   try {
+    if (weights == Weights::average && !has_average(*manifest.meta.config)) {
+      throw ConfigError(
+          fmt::format("{} holds no moving average of the weights, because it was trained without "
+                      "optimizer.ema: omit --ema",
+                      step.path.string()));
+    }
     read_meta(manifest.meta, loaded);
     check_count(manifest, loaded.config);
     loaded.compute = compute.value_or(loaded.compute);
     loaded.parameters = std::make_unique<ParameterStore>(context, loaded.compute);
     loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
-    check_shapes(manifest, *loaded.parameters);
+    check_shapes(manifest, *loaded.parameters, weights);
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", (step.path / kManifestName).string(), error.what()));
   }

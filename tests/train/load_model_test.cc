@@ -10,6 +10,7 @@
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "io/checkpoint/writer.h"
+#include "io/data/tokenizer.h"
 #include "mpi/thread/thread_world.h"
 #include "src/base/file.h"
 #include "src/nn/master_weights.h"
@@ -90,6 +91,8 @@ TEST(LoadModel, RefusesAModelThatIsNone) {
                                    {"model.layers", 65536, "parameters"},
                                    {"model.vocab", 2147483647, "parameters"},
                                    {"model.vocab", 15, "wte"},
+                                   {"train.precision", "int4", "'train.precision' is 'int4'"},
+                                   {"train.precision", 5, "'train.precision'"},
                                    {"data.sequence", 5, "'data.sequence'"},
                                    {"data.sequence", "4", "'data.sequence'"}};
   for (const Case& bad : cases) {
@@ -103,6 +106,39 @@ TEST(LoadModel, RefusesAModelThatIsNone) {
     EXPECT_THAT(what, HasSubstr(bad.said)) << bad.key << bad.value;
     EXPECT_EQ(context.state().reserved_bytes(), 0) << bad.key << bad.value;
   }
+}
+
+// The model has 16 token ids.
+TEST(LoadModel, RefusesATokenizerThatIsNotTheModels) {
+  const std::string bytes = make_tokenizer("bytes")->digest();
+  for (const auto& [digest, vocab] : std::vector<std::pair<nlohmann::json, nlohmann::json>>{
+           {"x", 0}, {"x", 17}, {"x", std::int64_t{1} << 60}, {"x", "16"}, {5, 16}, {bytes, 5}}) {
+    const TempFolder folder;
+    const std::filesystem::path file = save(folder);
+    edit(file, [&](Manifest& manifest) {
+      *manifest.meta.extra = {
+          {"tokenizer", "bytes"}, {"tokenizer_digest", digest}, {"tokenizer_vocab", vocab}};
+    });
+    DeviceContext context(default_device(), 1);
+    EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); }),
+                testing::AllOf(StartsWith(file.string() + ": "), HasSubstr("'tokenizer_")))
+        << digest << vocab;
+  }
+}
+
+TEST(LoadModel, RefusesAnAverageThatIsNotStored) {
+  const TempFolder folder;
+  const std::filesystem::path file = save(folder);
+  const auto refuse = [&](const nlohmann::json& ema) {
+    edit(file, [&](Manifest& manifest) { (*manifest.meta.config)["optimizer.ema"] = ema; });
+    DeviceContext context(default_device(), 1);
+    load_model(folder.path(), context, DType::f32, Weights::average);
+  };
+  EXPECT_THROW(refuse(0), ConfigError);
+  EXPECT_THAT(message_of<DataError>([&] { refuse("x"); }),
+              testing::AllOf(StartsWith(file.string()), HasSubstr("'optimizer.ema'")));
+  EXPECT_THAT(message_of<DataError>([&] { refuse(0.9); }),
+              HasSubstr("tensors do not match its model"));
 }
 
 TEST(LoadModel, NamesTheFileThatLacksAField) {

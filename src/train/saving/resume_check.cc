@@ -56,6 +56,18 @@ std::string advice(const std::vector<std::string>& changed, Family family, bool 
   return text;
 }
 
+// Throws DataError if a field that describes the tokenizer has another type or an impossible value.
+// The run itself does not use them, but `generate` and `eval` do (TokenizerIdentity).
+void check_tokenizer_fields(const nlohmann::json& extra, std::int64_t vocab) {
+  if (extra.contains("tokenizer")) {
+    (void)text_field(extra, "tokenizer");
+  }
+  if (extra.contains("tokenizer_digest")) {
+    (void)text_field(extra, "tokenizer_digest");
+    (void)count_field(extra, "tokenizer_vocab", 1, vocab);
+  }
+}
+
 }  // namespace
 
 TrainingCounters ResumeCheck::counters(const CheckpointMeta& saved) const {
@@ -93,6 +105,7 @@ void ResumeCheck::accept(const Manifest& manifest) const {
         fmt::join(readable.size() == changed.size() ? readable : changed, "\n  "),
         advice(changed, config_.model.family, same_place)));
   }
+  check_tokenizer_fields(*manifest.meta.extra, config_.model.vocab);
   warn_of_other_numerics(manifest);
 }
 

@@ -81,6 +81,26 @@ TokenizerIdentity tokenizer_from_extra(const nlohmann::json& extra) {
   return tokenizer;
 }
 
+void check_tokenizer(const TokenizerIdentity& tokenizer, std::int64_t vocab) {
+  if (tokenizer.digest.empty()) {
+    return;
+  }
+  if (tokenizer.vocab < 1 || tokenizer.vocab > vocab) {
+    throw DataError(fmt::format("field 'tokenizer_vocab' is {}, but model.vocab is {}",
+                                tokenizer.vocab, vocab));
+  }
+  std::unique_ptr<Tokenizer> known;
+  try {
+    known = make_tokenizer(tokenizer.name);
+  } catch (const ConfigError&) {
+    return;  // this program does not have it
+  }
+  if (known->digest() == tokenizer.digest && known->vocab() != tokenizer.vocab) {
+    throw DataError(fmt::format("field 'tokenizer_vocab' is {}, but the tokenizer '{}' has {} ids",
+                                tokenizer.vocab, tokenizer.name, known->vocab()));
+  }
+}
+
 bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b) {
   return a.digest.empty() || b.digest.empty() ? a.name == b.name : a.digest == b.digest;
 }

@@ -27,6 +27,10 @@ TokenizerIdentity tokenizer_of(const DatasetManifest& manifest);
 void put_tokenizer(const TokenizerIdentity& tokenizer, nlohmann::json& extra);
 TokenizerIdentity tokenizer_from_extra(const nlohmann::json& extra);
 
+// Throws DataError if the tokenizer of a checkpoint cannot be that of its model, which has `vocab`
+// token ids, or contradicts this program's tokenizer of the same digest.
+void check_tokenizer(const TokenizerIdentity& tokenizer, std::int64_t vocab);
+
 // Compares the digests, or the names if a digest is unknown.
 bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b);
 // Returns "'gpt2' (50257 ids, 0123456789ab)".
