@@ -102,5 +102,12 @@ TEST_F(OpenDatasetTest, DamageWhereEvaluationsReadIsFoundAtTheStart) {
   EXPECT_THAT(refusal<DataError>(), HasSubstr("00000.h5"));
 }
 
+TEST(OpenDataset, NamesTheLimitOfOpenFiles) {
+  EXPECT_EQ(lack_of_open_files("data/train", 300, 1024), "");
+  EXPECT_THAT(lack_of_open_files("data/train", 301, 64),
+              AllOf(HasSubstr("data/train: a run keeps 301 shards open"), HasSubstr("only 64"),
+                    HasSubstr("ulimit -n")));
+}
+
 }  // namespace
 }  // namespace trireme

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include <sys/resource.h>
+
 #include "mpi/agreement.h"
 #include "src/base/fault.h"
+#include "src/base/log.h"
 #include "src/train/start/tokenizer_identity.h"
 
 namespace trireme {
@@ -25,6 +28,12 @@ void check_first_samples(const Dataset& dataset, std::int64_t sequence, std::int
   }
 }
 
+// Returns how many files this process may open. Dataset has raised it as far as allowed.
+std::size_t most_open_files() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
 }  // namespace
 
 void check_vocabulary(const Dataset& dataset, std::int64_t vocab) {
@@ -37,7 +46,20 @@ void check_vocabulary(const Dataset& dataset, std::int64_t vocab) {
   }
 }
 
-Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm) {
+std::string lack_of_open_files(const std::filesystem::path& folder, std::size_t shards,
+                               std::size_t most_files) {
+  constexpr std::size_t kOthers = 64;  // logs, libraries, connections
+  if (shards + kOthers <= most_files) {
+    return "";
+  }
+  return fmt::format(
+      "{}: a run keeps {} shards open, and about {} other files, but a process on {} may open only "
+      "{}: raise the limit (ulimit -n), or pack the dataset into fewer shards",
+      folder.string(), shards, kOthers, host_name(), most_files);
+}
+
+Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm,
+                     std::size_t other_shards) {
   const std::string text = run_on_root(comm, [&] {
     std::string manifest = read_manifest_text(folder);
     Dataset(folder, manifest).check_sizes();
@@ -46,11 +68,18 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
   fault("data.open");
   Dataset dataset(folder, text);
   check_vocabulary(dataset, vocab);
+  const std::size_t shards = dataset.manifest().shards.size() + other_shards;
+  const std::string lack =
+      gather_faults(comm, lack_of_open_files(folder, shards, most_open_files()));
+  if (!lack.empty()) {
+    throw ConfigError(lack);
+  }
   return dataset;
 }
 
 Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm) {
-  Dataset dataset = open_dataset(config.data.validation, config.model.vocab, comm);
+  Dataset dataset = open_dataset(config.data.validation, config.model.vocab, comm,
+                                 train.manifest().shards.size());
   const TokenizerIdentity own = tokenizer_of(dataset.manifest());
   if (const auto trained = tokenizer_of(train.manifest()); !same_tokenizer(own, trained)) {
     throw ConfigError(fmt::format(

@@ -13,8 +13,14 @@ namespace trireme {
 // Throws ConfigError if the dataset's tokenizer has more ids than `vocab`, that of the model.
 void check_vocabulary(const Dataset& dataset, std::int64_t vocab);
 
-// Collective. Every rank throws the error that rank 0 met, or that of check_vocabulary().
-Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm);
+// Collective. Every rank throws the error that rank 0 met, or that of check_vocabulary(). Throws
+// ConfigError if a rank may not open all shards at once, besides `other_shards` of another dataset.
+Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm,
+                     std::size_t other_shards = 0);
+// Returns what is wrong, or "": `shards` stay open during a run, whose process may have
+// `most_files` open files.
+std::string lack_of_open_files(const std::filesystem::path& folder, std::size_t shards,
+                               std::size_t most_files);
 
 // Opens the validation set of a run that trains on `train`. Collective. In addition to the checks
 // of open_dataset(), throws DataError if the set holds no sample of data.sequence or if the samples
