@@ -373,8 +373,8 @@ void add_train_command(CommandLine& app, AppContext& context) {
       "  mpirun -n 2 trireme train configs/run/demo.yaml train.steps=100\n"
       "  mpirun -n 2 trireme train configs/run/demo.yaml --replay 50\n"
       "The same command resumes an interrupted run from its newest valid checkpoint. On SIGTERM, "
-      "SIGINT, SIGUSR1 or SIGUSR2 the run finishes its step, saves a checkpoint and exits with "
-      "75.");
+      "SIGINT, SIGUSR1, SIGUSR2 or SIGXCPU (ulimit -St) the run finishes its step, saves a "
+      "checkpoint and exits with 75.");
   command.callback([options, &context] { TrainStart(*options, context).run(); });
 }
 

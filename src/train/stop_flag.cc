@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::array kSignals = {SIGTERM, SIGUSR1, SIGUSR2, SIGINT};
+constexpr std::array kSignals = {SIGTERM, SIGUSR1, SIGUSR2, SIGINT, SIGXCPU};
 // A signal handler has no arguments of ours, so this must be a global variable.
 std::atomic<int> received{0};
 std::array<struct sigaction, kSignals.size()> previous;

@@ -105,7 +105,7 @@ class KillAndResume(unittest.TestCase):
         self.assert_same_as_reference(config)
 
     def test_signals_save_and_ask_for_requeue(self):
-        for number in [signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM]:
+        for number in [signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM, signal.SIGXCPU]:
             with self.subTest(signal=number):
                 config = self.make_config(f"signal-{number}")
                 log = self.folder / f"signal-{number}.log"

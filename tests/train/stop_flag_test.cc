@@ -23,7 +23,7 @@ int exit_code_of_child(Work work) {
 }
 
 TEST(StopFlag, TellsTheSignalThatCameFirst) {
-  for (const int first : {SIGTERM, SIGUSR1, SIGUSR2, SIGINT}) {
+  for (const int first : {SIGTERM, SIGUSR1, SIGUSR2, SIGINT, SIGXCPU}) {
     const StopFlag stop;
     EXPECT_EQ(stop.signal(), 0) << "earlier flags have no effect";
     std::raise(first);
