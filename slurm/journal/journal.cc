@@ -71,6 +71,34 @@ class LinesOf {
   std::shared_ptr<AppendFile> file_;  // shared, since std::function requires a copyable object
 };
 
+// Throws DataError if a number of the object that the account uses is beyond any real one: a time
+// in seconds, a number of steps, ranks or attempts. -1 stands for an unknown one.
+void check_numbers(const nlohmann::json& object, std::initializer_list<const char*> names) {
+  constexpr double kMost = 1e10;
+  for (const char* const name : names) {
+    const auto found = object.find(name);
+    if (found != object.end() && found->is_number() &&
+        !(found->get<double>() >= -1 && found->get<double>() <= kMost)) {
+      throw DataError(
+          fmt::format("field '{}' of a line of the journal is {}", name, found->dump()));
+    }
+  }
+}
+
+void check_numbers(const nlohmann::json& event) {
+  check_numbers(event, {"time", "clock", "generation", "ranks", "after_launch", "detected"});
+  const auto rank = event.find("rank0");
+  if (rank == event.end() || !rank->is_object()) {
+    return;
+  }
+  check_numbers(*rank, {"begun_at", "step", "age", "seen"});
+  if (const auto spent = rank->find("spent"); spent != rank->end() && spent->is_object()) {
+    for (const auto& [phase, seconds] : spent->items()) {
+      check_numbers(*spent, {phase.c_str()});
+    }
+  }
+}
+
 }  // namespace
 
 // A queue of lines for one destination, and the thread that writes them.
@@ -170,6 +198,7 @@ std::vector<nlohmann::json> parse_journal(std::string_view text, std::int64_t& b
       if (!field(event, "time").is_number() || !field(event, "clock").is_number()) {
         throw DataError("a line of the journal has no time or no clock");
       }
+      check_numbers(event);
       events.push_back(std::move(event));
     } catch (const DataError&) {
       ++bad_lines;

@@ -176,6 +176,30 @@ TEST(Journal, IsReadBackAndToreLinesAreCounted) {
   EXPECT_EQ(events[1].at("clock"), 2.5);
 }
 
+TEST(Journal, ALineWithImpossibleNumbersIsDamaged) {
+  const std::string good = R"({"event":"launch","launch":"a","time":1000,"clock":1})";
+  std::string text = good + "\n";
+  const std::vector<json> damage = {
+      {{"clock", 1e300}},
+      {{"time", -1e300}},
+      {{"generation", 1e300}},
+      {{"ranks", -5}},
+      {{"after_launch", 1e300}},
+      {{"detected", -1e300}},
+      {{"rank0", {{"step", 1e300}}}},
+      {{"rank0", {{"begun_at", -7.0}}}},
+      {{"rank0", {{"spent", {{"train", 1e300}}}}}},
+  };
+  for (const json& fields : damage) {
+    json line = json::parse(good);
+    line.update(fields);
+    text += line.dump() + "\n";
+  }
+  std::int64_t bad = 0;
+  EXPECT_EQ(parse_journal(text, bad).size(), 1U);
+  EXPECT_EQ(bad, std::ssize(damage));
+}
+
 TEST(Journal, AFolderThatCantBeWrittenToStopsNothing) {
   Journal journal("/proc/nowhere/journal.jsonl", "a");
   journal.write("begin", json::object(), 0);
