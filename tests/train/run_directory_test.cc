@@ -100,5 +100,16 @@ TEST_F(RunDirectoryTest, LogsSortByRank) {
   EXPECT_EQ(run_.log(7).parent_path(), run_.root() / "logs");
 }
 
+TEST_F(RunDirectoryTest, RefusesADamagedDone) {
+  const auto lock = run_.take();
+  for (const char* text : {"", "[]", "{}", R"({"step":1e3})", R"({"step":-5})", R"({"step":"5"})",
+                           R"({"step":4294967296})", R"({"step":18446744073709551615})"}) {
+    write_file_durably(run_.root() / "DONE", text);
+    EXPECT_THAT(message_of<DataError>([&] { (void)run_.done_step(); }),
+                HasSubstr("DONE is damaged"))
+        << text;
+  }
+}
+
 }  // namespace
 }  // namespace trireme

@@ -18,6 +18,8 @@
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/train/run/run_config.h"
+#include "src/train/run/run_directory.h"
+#include "src/train/run/run_limits.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -68,8 +70,21 @@ std::optional<double> number(const json& object, const char* name) {
                                                      : std::nullopt;
 }
 
+// Returns the number if it is within [0, most]; a number beyond is damage, and counts as missing.
+std::optional<double> number_up_to(double most, const json& object, const char* name) {
+  const std::optional<double> value = number(object, name);
+  return value && *value >= 0 && *value <= most ? value : std::nullopt;
+}
+
+// Returns the seconds since the epoch, if they are before the year 10000.
+std::optional<double> time_of(const json& object) {
+  return number_up_to(253'402'300'799, object, "time");
+}
+
+// Returns a number of steps or attempts; 0 if it is missing.
 std::int64_t whole(const json& object, const char* name) {
-  return static_cast<std::int64_t>(std::clamp(number(object, name).value_or(0), 0.0, 1e18));
+  constexpr auto kMost = static_cast<double>(kMostSteps);
+  return static_cast<std::int64_t>(number_up_to(kMost, object, name).value_or(0));
 }
 
 std::string text_of(const json& object, const char* name) {
@@ -90,6 +105,7 @@ std::int64_t steps_of(const fs::path& config) {
 
 void add_metrics(const std::vector<json>& lines, RunState& state) {
   constexpr std::ptrdiff_t kLatest = 10;
+  constexpr double kMostStepMs = 1e12;  // 30 years
   double milliseconds = 0;
   int count = 0;
   for (auto line = lines.end() - std::min(kLatest, std::ssize(lines)); line != lines.end();
@@ -97,8 +113,8 @@ void add_metrics(const std::vector<json>& lines, RunState& state) {
     state.step = whole(*line, "step");
     const auto mean = number(*line, "loss_mean");  // the value that the log prints
     state.loss = mean ? mean : number(*line, "loss");
-    state.updated = number(*line, "time");
-    if (const auto step_ms = number(*line, "step_ms")) {
+    state.updated = time_of(*line);
+    if (const auto step_ms = number_up_to(kMostStepMs, *line, "step_ms")) {
       milliseconds += *step_ms;
       ++count;
     }
@@ -115,19 +131,28 @@ void add_journal(const std::vector<json>& events, RunState& state) {
     if (name == "begin") {
       state.job = text_of(event, "slurm_job");
     } else if (name == "attempt_end" && cause != "finished" && cause != "stopped") {
-      state.last_fault = RunState::Fault{number(event, "time").value_or(0),
-                                         whole(event, "generation"), cause, text_of(event, "what")};
+      state.last_fault = RunState::Fault{time_of(event).value_or(0), whole(event, "generation"),
+                                         cause, text_of(event, "what")};
     } else if (name == "status" && event.contains("rank0") && event["rank0"].is_object()) {
       state.step = std::max(state.step, whole(event["rank0"], "step"));
     }
-    state.updated = std::max(state.updated.value_or(0), number(event, "time").value_or(0));
+    if (const auto time = time_of(event)) {
+      state.updated = std::max(state.updated.value_or(0), *time);
+    }
   }
 }
 
 void add_end(const fs::path& run, RunState& state) {
-  if (const json done = json::parse(contents_of(run / "DONE"), nullptr, false); done.is_object()) {
-    state.state = "finished";
-    state.step = std::max(state.step, whole(done, "step"));
+  try {
+    if (const auto done = RunDirectory(run).done_step()) {
+      state.state = "finished";
+      state.step = std::max(state.step, *done);
+      return;
+    }
+  } catch (const Error& error) {  // a start would end with it
+    state.state = "failed";
+    state.code = static_cast<int>(error.exit_code());
+    state.reason = error.what();
     return;
   }
   const auto reason = parse_exit_reason(contents_of(run / "exit_reason.json"));
@@ -141,7 +166,11 @@ void add_end(const fs::path& run, RunState& state) {
   state.reason = reason->message;
 }
 
+// Returns the local date and time of seconds since the epoch, of which 0 means unknown.
 std::string date_of(double seconds) {
+  if (seconds == 0) {
+    return "unknown time";
+  }
   const auto time = static_cast<std::time_t>(seconds);
   std::tm parts{};
   ::localtime_r(&time, &parts);

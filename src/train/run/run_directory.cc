@@ -7,7 +7,9 @@
 
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/json_fields.h"
 #include "src/train/run/done_mark.h"
+#include "src/train/run/run_limits.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -56,11 +58,12 @@ std::optional<std::int64_t> RunDirectory::done_step() const {
     }
     return std::nullopt;
   }
-  const auto done = nlohmann::json::parse(read_file(path, 1 << 16), nullptr, false);
-  if (!done.is_object() || !done.contains("step") || !done["step"].is_number_integer()) {
-    throw DataError(fmt::format("{} is damaged: remove it to continue the run", path.string()));
+  try {
+    return count_field(parse_json(read_file(path, 1 << 16)), "step", 0, kMostSteps);
+  } catch (const DataError& damage) {
+    throw DataError(fmt::format("{} is damaged: {}; remove it to continue the run", path.string(),
+                                damage.what()));
   }
-  return done["step"].get<std::int64_t>();
 }
 
 void RunDirectory::mark_done(std::int64_t step) const { write_done(root_, {{"step", step}}); }
