@@ -8,6 +8,7 @@
 
 #include "io/checkpoint/names.h"
 #include "src/base/digest.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
 
@@ -87,6 +88,11 @@ void add_steps(const fs::path& folder, bool is_partner, std::vector<MemoryStep>&
 
 NodeMemory NodeMemory::from_environment() {
   const std::string name = environment("TRIREME_NODE");
+  if (name.find('/') != std::string::npos || name == "." || name == "..") {
+    throw ConfigError(fmt::format(
+        "TRIREME_NODE is '{}', which cannot name a folder: use the node's name, without slashes",
+        name));
+  }
   return {environment("TRIREME_NODE_DIR"), name.empty() ? host_name() : name};
 }
 

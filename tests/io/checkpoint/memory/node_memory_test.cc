@@ -1,11 +1,14 @@
 #include "io/checkpoint/memory/node_memory.h"
 
+#include <cstdlib>
 #include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/base/error.h"
 #include "tests/io/checkpoint/memory/memory_nodes.h"
+#include "tests/support/message_of.h"
 
 namespace trireme {
 namespace {
@@ -73,6 +76,18 @@ TEST(MemorySteps, WhatTheyHoldIsCounted) {
   std::ofstream(nodes.node(0).own() / ".free-1" / "slot") << "12345";
   fs::create_symlink("/dev/zero", nodes.node(0).own() / "endless");
   EXPECT_EQ(held_bytes(nodes.node(0)), with_partner + 5);
+}
+
+TEST(NodeMemory, TheNameOfTheNodeNamesAFolder) {
+  for (const char* name : {"../x", "a/b", "/", ".", ".."}) {
+    ::setenv("TRIREME_NODE", name, 1);
+    EXPECT_THAT(message_of<ConfigError>([] { (void)NodeMemory::from_environment(); }),
+                HasSubstr("cannot name a folder"))
+        << name;
+  }
+  ::setenv("TRIREME_NODE", "n1.cluster", 1);
+  EXPECT_EQ(NodeMemory::from_environment().name, "n1.cluster");
+  ::unsetenv("TRIREME_NODE");
 }
 
 TEST(MemorySteps, DamageIsToldNotThrown) {
