@@ -298,6 +298,9 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
            .rotate_bytes = config.log_bytes});
   if (world().rank() == 0 && !replays()) {
     announce_run(config, world().size(), log);
+    for (const std::string& warning : misspelt_switches(environ)) {
+      log.warning(warning);
+    }
   }
   // The supervisor requests stacks before it ends a rank that makes no progress.
   const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world().rank()));

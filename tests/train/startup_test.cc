@@ -25,6 +25,17 @@ LoadedConfig config_of_node(const TempFolder& folder, const std::string& lr,
   return load_run_config({.file = file, .arguments = {}, .environment = environment, .site = {}});
 }
 
+TEST(Switches, AMisspeltOneIsNamed) {
+  const std::array<const char*, 8> environment = {"TRIREME_KERNEL=avx2",   "TRIREME_KERNELS=avx2",
+                                                  "TRIREME_TRAIN__STEP=5", "TRIREME_HOME=/opt",
+                                                  "TRIREME_SITEDIR=/x",    "KERNEL=1",
+                                                  "TRIREME_NODE_DIR=",     nullptr};
+  EXPECT_THAT(misspelt_switches(environment.data()),
+              testing::ElementsAre(AllOf(HasSubstr("environment TRIREME_KERNEL:"),
+                                         HasSubstr("did you mean TRIREME_KERNELS?")),
+                                   HasSubstr("did you mean TRIREME_SITE_DIR?")));
+}
+
 TEST(CheckSameConfig, AsksForTheSameValuesWhereverTheyCameFrom) {
   ThreadWorld(3).run([](Communicator& comm) {
     const TempFolder own;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "mpi/agreement.h"
+#include "src/base/config_tree.h"
 #include "src/base/same_kernels.h"
 #include "src/base/units.h"
 #include "src/kernels/instructions.h"
@@ -96,6 +97,37 @@ void log_ranks(const std::vector<RankPlace>& places, Communicator& world, int th
     }
   }
   warn_of_bindings(places, threads, log);
+}
+
+std::vector<std::string> misspelt_switches(const char* const* environment) {
+  constexpr std::string_view kPrefix = "TRIREME_";
+  static const std::vector<std::string> known = {"FAULTS",
+                                                 "GENERATION",
+                                                 "KERNELS",
+                                                 "LAUNCH_ID",
+                                                 "MTBF_HOURS",
+                                                 "LAUNCH_NODES",
+                                                 "LAUNCH_RANKS_PER_NODE",
+                                                 "NODE",
+                                                 "NODE_DIR",
+                                                 "SITE_DIR",
+                                                 "START_DEADLINE",
+                                                 "TERMINAL_COLUMNS"};
+  std::vector<std::string> warnings;
+  for (; *environment != nullptr; ++environment) {
+    std::string_view name = *environment;
+    name = name.substr(0, name.find('='));
+    if (!name.starts_with(kPrefix) || name.find("__") != std::string_view::npos) {
+      continue;
+    }
+    const std::string word(name.substr(kPrefix.size()));
+    const std::string nearest = nearest_word(word, known);
+    if (!nearest.empty() && nearest != word) {
+      warnings.push_back(fmt::format(
+          "environment {}: unknown variable, ignored; did you mean {}{}?", name, kPrefix, nearest));
+    }
+  }
+  return warnings;
 }
 
 void check_same_config(Communicator& world, const LoadedConfig& loaded) {

@@ -30,6 +30,10 @@ void warn_of_bindings(const std::vector<RankPlace>& places, int threads, Log& lo
 // on a key.
 void check_same_config(Communicator& world, const LoadedConfig& loaded);
 
+// Returns a warning for each variable of the environment whose name is nearly that of a switch,
+// such as TRIREME_KERNEL. (ConfigBinder checks the names with "__", which set keys.)
+std::vector<std::string> misspelt_switches(const char* const* environment);
+
 // Collective. Throws ConfigError if ranks run different builds of the program, or only warns if
 // `reproducibility` is "fast". `build` says what was built, when and with what.
 void check_same_build(Communicator& world, const std::string& build,
