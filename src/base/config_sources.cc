@@ -71,7 +71,17 @@ std::string shown(const ConfigValue& value) {
 
 std::filesystem::path site_folder() {
   const char* folder = std::getenv("TRIREME_SITE_DIR");
-  return folder != nullptr && *folder != '\0' ? folder : "/etc/trireme";
+  if (folder == nullptr || *folder == '\0') {
+    return "/etc/trireme";
+  }
+  std::error_code unusable;
+  if (!std::filesystem::is_directory(folder, unusable)) {
+    throw ConfigError(
+        fmt::format("TRIREME_SITE_DIR is {}, which is not a folder: correct it, or unset it to use "
+                    "/etc/trireme",
+                    folder));
+  }
+  return folder;
 }
 
 void ConfigBinder::put(Source source, const std::string& key, ConfigValue value,

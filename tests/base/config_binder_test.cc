@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -386,8 +387,11 @@ TEST(ConfigBinder, AKeyBoundTwiceIsADefect) {
 }
 
 TEST(SiteFolder, ComesFromTheEnvironment) {
-  ::setenv("TRIREME_SITE_DIR", "/some/where", 1);
-  EXPECT_EQ(site_folder(), "/some/where");
+  ::setenv("TRIREME_SITE_DIR", "/usr", 1);
+  EXPECT_EQ(site_folder(), "/usr");
+  ::setenv("TRIREME_SITE_DIR", "/no/such/folder", 1);
+  EXPECT_THAT(message_of<ConfigError>([] { (void)site_folder(); }),
+              HasSubstr("TRIREME_SITE_DIR is /no/such/folder, which is not a folder"));
   ::unsetenv("TRIREME_SITE_DIR");
   EXPECT_EQ(site_folder(), "/etc/trireme");
 }

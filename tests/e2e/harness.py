@@ -15,6 +15,7 @@ import time
 PROGRAM = os.environ.get("TRIREME", "build/release/trireme")
 MPIEXEC = os.environ.get("MPIEXEC", "mpirun")
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+NO_SITE = str(SOURCE / "tests/support/no_site")  # no settings of the machine's site
 
 ENVIRONMENT = dict(
     os.environ,
@@ -22,7 +23,7 @@ ENVIRONMENT = dict(
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     OMPI_MCA_rmaps_base_oversubscribe="1",
     OMPI_MCA_hwloc_base_binding_policy="none",
-    TRIREME_SITE_DIR="/nonexistent",
+    TRIREME_SITE_DIR=NO_SITE,
 )
 
 GPT2 = """

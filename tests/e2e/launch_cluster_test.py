@@ -52,7 +52,7 @@ class LaunchClusterTest(unittest.TestCase):
         """Submits a job and returns its id and the log of its launch."""
         log = config.with_suffix(".log")
         script = config.with_suffix(".sh")
-        environment = {**self.cluster.environment, "TRIREME_SITE_DIR": "/nonexistent",
+        environment = {**self.cluster.environment, "TRIREME_SITE_DIR": harness.NO_SITE,
                        "TRIREME_FAULTS": faults}
         variables = " ".join(f"{k}='{v}'" for k, v in environment.items()
                              if k.startswith(("OMPI_", "OMP_", "SLURM_CONF", "TRIREME_")) and v)

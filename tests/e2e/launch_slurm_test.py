@@ -91,7 +91,7 @@ class LaunchSlurmTest(unittest.TestCase):
         self.cluster = SlurmCluster(nodes=5)
         self.addCleanup(self.cluster.stop)
         self.cluster.start()
-        self.environment = {**self.cluster.environment, "TRIREME_SITE_DIR": "/nonexistent",
+        self.environment = {**self.cluster.environment, "TRIREME_SITE_DIR": harness.NO_SITE,
                             "TRIREME_START_DEADLINE": "40"}
 
     @classmethod

@@ -39,7 +39,7 @@ class OnSlurm(unittest.TestCase):
         cls.cluster = SlurmCluster(nodes=4)
         cls.addClassCleanup(cls.cluster.stop)
         cls.cluster.start()
-        cls.environment = {**cls.cluster.environment, "TRIREME_SITE_DIR": "/nonexistent"}
+        cls.environment = {**cls.cluster.environment, "TRIREME_SITE_DIR": harness.NO_SITE}
 
     @classmethod
     def make_config(cls, name, **keys):

@@ -43,7 +43,8 @@ def body_of(text):
 
 
 def train(program, folder):
-    environment = dict(os.environ, TRIREME_SITE_DIR="/nonexistent", OMPI_ALLOW_RUN_AS_ROOT="1",
+    environment = dict(os.environ, TRIREME_SITE_DIR=str(SOURCE / "tests/support/no_site"),
+                       OMPI_ALLOW_RUN_AS_ROOT="1",
                        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
 
     def must(*words):
