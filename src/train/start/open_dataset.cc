@@ -48,7 +48,7 @@ void check_vocabulary(const Dataset& dataset, std::int64_t vocab) {
 
 std::string lack_of_open_files(const std::filesystem::path& folder, std::size_t shards,
                                std::size_t most_files) {
-  constexpr std::size_t kOthers = 64;  // logs, libraries, connections
+  constexpr std::size_t kOthers = 32;  // logs, libraries, connections
   if (shards + kOthers <= most_files) {
     return "";
   }
