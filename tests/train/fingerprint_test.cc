@@ -94,6 +94,7 @@ TEST(Fingerprint, FieldsOfAnotherTypeAreNamed) {
   EXPECT_THAT(refusal("optimizer.name", 5, 0), HasSubstr("'optimizer.name' is not a string"));
   EXPECT_THAT(refusal("optimizer.name", nullptr, 0), HasSubstr("'optimizer.name'"));
   EXPECT_THAT(refusal("optimizer.ema", "x", 0.5F), HasSubstr("'optimizer.ema'"));
+  EXPECT_THAT(refusal("optimizer.ema", "x", 0), HasSubstr("'optimizer.ema'"));
   EXPECT_THAT(refusal("optimizer.ema", {1}, 0.5F), HasSubstr("'optimizer.ema'"));
   EXPECT_THAT(refusal("optimizer.schedule.kind", {{"a", 1}}, 0),
               HasSubstr("'optimizer.schedule.kind' is not a string"));

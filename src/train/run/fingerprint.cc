@@ -70,7 +70,8 @@ void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run) {
         "continue from the other's state; set optimizer.name to {}, or start a new run",
         saved, own.name, saved));
   }
-  if (own.ema > 0 && !has_average(checkpoint)) {
+  const bool averaged = has_average(checkpoint);
+  if (own.ema > 0 && !averaged) {
     throw ConfigError(fmt::format(
         "optimizer.ema is {}, but the checkpoint holds no moving average of the weights, which can "
         "only begin with its run: set optimizer.ema to 0, or start a new run",
