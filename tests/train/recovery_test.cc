@@ -17,6 +17,7 @@ using Steps = std::vector<std::int64_t>;
 TrainingCounters at(std::int64_t step, std::vector<DataWindow> left_out = {}) {
   TrainingCounters counters;
   counters.step = step;
+  counters.updates = step;
   counters.rewinds = static_cast<std::int64_t>(left_out.size());
   counters.left_out = std::move(left_out);
   return counters;
