@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <set>
 #include <thread>
 
 #include "src/base/error.h"
@@ -265,6 +266,7 @@ void Fleet::dismiss(double seconds) {
     }
     return member.connection || (member.starter && !member.starter->poll());
   };
+  std::set<std::string> restarted;  // an agent that cannot start is not tried for ever
   bool waiting = true;
   while (waiting && now() < end) {
     waiting = say(deputy_) || !leaving_.empty();
@@ -273,7 +275,8 @@ void Fleet::dismiss(double seconds) {
     }
     for (const FleetNews& news : look()) {
       const auto found = members_.find(news.node);
-      if (!news.report && found != members_.end() && !found->second.dismissed) {
+      if (!news.report && found != members_.end() && !found->second.dismissed &&
+          restarted.insert(news.node).second) {
         start_agent(news.node, false);
         waiting = true;
       }
