@@ -1,0 +1,183 @@
+// Ranks are threads, on hosts that exist by name only.
+#include "src/app/site/launch_checks.h"
+
+#include <mutex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "mpi/self_communicator.h"
+#include "mpi/thread/thread_world.h"
+#include "src/app/command/version.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<RankPlace> places_on(const std::vector<std::string>& hosts) {
+  std::vector<RankPlace> places;
+  for (const std::string& host : hosts) {
+    RankPlace place;
+    place.rank = static_cast<int>(places.size());
+    place.host = host;
+    place.binding.cores = 4;
+    places.push_back(place);
+  }
+  complete_places(places);
+  return places;
+}
+
+class LaunchChecksTest : public testing::Test {
+ protected:
+  LaunchChecksTest() {
+    config_.model.layers = 2;
+    config_.model.hidden = 8;
+    config_.model.heads = 2;
+    config_.model.vocab = 257;
+    config_.model.context = 8;
+    config_.model.complete();
+    config_.data.sequence = 8;
+    config_.train.steps = 2;
+    config_.train.global_batch = 8;
+    config_.run_dir = folder_.path() / "run";
+    config_.self_check = false;
+  }
+  // The findings of `check` whose text begins with `words`.
+  static std::vector<Finding> about(const std::string& words, const std::vector<Finding>& found) {
+    std::vector<Finding> chosen;
+    for (const Finding& finding : found) {
+      if (finding.what.starts_with(words)) {
+        chosen.push_back(finding);
+      }
+    }
+    return chosen;
+  }
+
+  TempFolder folder_;
+  RunConfig config_;
+};
+
+TEST_F(LaunchChecksTest, OneRankPerHostChecksTheHost) {
+  config_.data.train = folder_.path() / "none";
+  config_.data.validation = folder_.path() / "file";
+  write_file_durably(config_.data.validation, "x");
+  const std::vector<RankPlace> places = places_on({"n1", "n1", "n2"});
+  std::mutex mutex;
+  std::vector<std::vector<Finding>> found(3);
+  ThreadWorld(3).run([&](Communicator& world) {
+    const std::vector<Finding> own = LaunchChecks(config_, world, places).host({});
+    const std::lock_guard lock(mutex);
+    found[static_cast<std::size_t>(world.rank())] = own;
+  });
+  EXPECT_THAT(found[1], IsEmpty());
+  for (const std::size_t rank : {0U, 2U}) {
+    const std::vector<Finding> train = about("data.train: ", found[rank]);
+    ASSERT_EQ(train.size(), 1U);
+    EXPECT_EQ(train[0].severity, Severity::error);
+    EXPECT_EQ(train[0].code, ExitCode::not_found);
+    EXPECT_EQ(train[0].where, places[rank].host);
+    EXPECT_EQ(train[0].remedy, "see `trireme data verify " + config_.data.train.string() + "`");
+    EXPECT_EQ(about("data.validation: ", found[rank]).size(), 1U);
+  }
+  EXPECT_FALSE(fs::exists(config_.run_dir));
+}
+
+TEST_F(LaunchChecksTest, NoValidationSetIsNoProblem) {
+  config_.data.train = folder_.path() / "none";
+  SelfCommunicator alone;
+  const auto places = places_on({"n1"});
+  const std::vector<Finding> found = LaunchChecks(config_, alone, places).host({});
+  EXPECT_EQ(about("data.train: ", found).size(), 1U);
+  EXPECT_THAT(about("data.validation: ", found), IsEmpty());
+}
+
+TEST_F(LaunchChecksTest, AFolderThatCannotBeMadeIsNamed) {
+  write_file_durably(folder_.path() / "file", "");
+  config_.run_dir = folder_.path() / "file/run";
+  config_.checkpoint.dir = folder_.path() / "checkpoints";
+  SelfCommunicator alone;
+  const auto places = places_on({"n1"});
+  const std::vector<Finding> found = LaunchChecks(config_, alone, places).host({});
+  EXPECT_EQ(about("run.dir", found).size(), 1U);
+  EXPECT_THAT(about("checkpoint.dir", found), IsEmpty());
+}
+
+TEST_F(LaunchChecksTest, TheLayoutIsThatOfThePlannedRanks) {
+  config_.parallel.pp = {2, ""};
+  SelfCommunicator alone;
+  const auto places = places_on({"n1"});
+  const LaunchChecks checks(config_, alone, places);
+  const std::vector<Finding> now = checks.layout({});
+  ASSERT_EQ(now.size(), 1U);
+  EXPECT_EQ(now[0].code, ExitCode::usage);
+  EXPECT_EQ(now[0].where, "all ranks");
+  EXPECT_THAT(now[0].what, HasSubstr("the number of ranks, 1,"));
+  EXPECT_THAT(now[0].remedy, AllOf(HasSubstr("start the doctor as the run will be started"),
+                                   HasSubstr("--ranks")));
+  const std::vector<Finding> three = checks.layout({.world = 3, .per_host = 0});
+  ASSERT_EQ(three.size(), 1U);
+  EXPECT_THAT(three[0].what, HasSubstr("the number of ranks, 3,"));
+  EXPECT_EQ(three[0].remedy.find("start the doctor"), std::string::npos);
+  for (const Finding& finding : checks.layout({.world = 4, .per_host = 2})) {
+    EXPECT_EQ(finding.severity, Severity::warning) << finding.what;
+  }
+}
+
+TEST_F(LaunchChecksTest, RanksSeeTheFoldersOfTheirHost) {
+  fs::create_directory(config_.run_dir);
+  config_.train.threads = {3, ""};
+  const std::vector<RankPlace> places = places_on({"n1", "n2"});
+  std::mutex mutex;
+  std::vector<RankFacts> facts(2);
+  ThreadWorld(2).run([&](Communicator& world) {
+    const RankFacts own = LaunchChecks(config_, world, places).facts("MPI 9");
+    const std::lock_guard lock(mutex);
+    facts[static_cast<std::size_t>(world.rank())] = own;
+  });
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(facts[rank].host, places[rank].host);
+    EXPECT_EQ(facts[rank].mpi, "MPI 9");
+    EXPECT_EQ(facts[rank].threads, 3);
+    EXPECT_EQ(facts[rank].cores, 4);
+    EXPECT_EQ(facts[rank].sharers, 1);
+    EXPECT_TRUE(facts[rank].shares_run_dir);
+    EXPECT_TRUE(facts[rank].shares_checkpoint_dir);
+  }
+  EXPECT_EQ(facts[0].build, facts[1].build);
+  EXPECT_THAT(facts[0].build, testing::MatchesRegex("[^ ]+ [^ ]* ?[0-9a-f]{16}"));
+  // Both threads read the same clocks.
+  EXPECT_NEAR(facts[0].clock_ahead_seconds, facts[1].clock_ahead_seconds, 5);
+  EXPECT_TRUE(fs::is_empty(config_.run_dir));  // the mark is removed
+}
+
+TEST_F(LaunchChecksTest, WithoutAChoiceEachRankTakesItsShareOfTheCores) {
+  const std::vector<RankPlace> places = places_on({"n1", "n1"});
+  std::mutex mutex;
+  std::vector<int> threads;
+  ThreadWorld(2).run([&](Communicator& world) {
+    const RankFacts own = LaunchChecks(config_, world, places).facts("");
+    const std::lock_guard lock(mutex);
+    threads.push_back(own.threads);
+  });
+  EXPECT_THAT(threads, testing::ElementsAre(2, 2));  // 4 cores, 2 ranks
+}
+
+TEST_F(LaunchChecksTest, AnImpossibleDegreeIsLeftToTheCheckOfTheLayout) {
+  SelfCommunicator alone;
+  const auto places = places_on({"n1"});
+  config_.self_check = true;
+  config_.train.threads = {1, ""};
+  config_.parallel.tp = {3, ""};
+  const LaunchChecks checks(config_, alone, places);
+  EXPECT_THAT(checks.numbers(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace trireme
