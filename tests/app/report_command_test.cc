@@ -36,7 +36,8 @@ class ReportCommand : public testing::Test {
 const std::string kJournal =
     R"({"time":1000,"clock":0,"launch":"a","event":"begin"}
 {"time":1002,"clock":2,"launch":"a","event":"launch","generation":1,"nodes":["n1"],"ranks":4}
-{"time":1052,"clock":52,"launch":"a","event":"attempt_end","generation":1,"cause":"hang","what":"rank 3\u001b[2J","detected":52}
+{"time":1052,"clock":52,"launch":"a","event":"attempt_end","generation":1,)"
+    R"("cause":"hang","what":"rank 3\u001b[2J","detected":52}
 {"time":1060,"clock":60,"launch":"a","event":"launch","generation":2,"nodes":["n1"],"ranks":4}
 )";
 
