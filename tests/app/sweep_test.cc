@@ -23,7 +23,8 @@ TEST(Sweep, WhatIsNone) {
     EXPECT_THROW(combinations({axis}, 10), ConfigError) << axis;
   }
   EXPECT_THROW(combinations({"a=1,2,1"}, 10), ConfigError);  // two identical runs
-  EXPECT_THROW(combinations({"a=1,2,3,4", "b=1,2,3"}, 10), ConfigError);
+  EXPECT_THROW(combinations({"a=1,2,3,4", "b=1,2,3"}, 11), ConfigError);
+  EXPECT_EQ(combinations({"a=1,2,3,4", "b=1,2,3"}, 12).size(), 12U);
 }
 
 }  // namespace
