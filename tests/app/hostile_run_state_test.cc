@@ -1,10 +1,9 @@
-#include "src/app/launch/run_state.h"
-
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/app/launch/run_state.h"
 #include "src/base/file.h"
 #include "tests/support/temp_folder.h"
 
