@@ -24,7 +24,7 @@ class DoctorCommand : public testing::Test {
                              "SLURM_JOB_ID", "SLURM_STEP_NUM_TASKS"}) {
       variables_.set(name, std::nullopt);
     }
-    variables_.set("TRIREME_SITE_DIR", "/nonexistent");
+    variables_.set("TRIREME_SITE_DIR", TRIREME_SOURCE_DIR "/tests/support/no_site");
     variables_.set("OMPI_ALLOW_RUN_AS_ROOT", "1");
     variables_.set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     std::ofstream(config_) << "model: {preset: tiny-gpt2}\n"

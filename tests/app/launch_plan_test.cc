@@ -32,7 +32,7 @@ class LaunchPlanTest : public testing::Test {
                                   (folder_.path() / "run").string() + "}\n";
     variables_.set("OMPI_ALLOW_RUN_AS_ROOT", "1");
     variables_.set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    variables_.set("TRIREME_SITE_DIR", "/nonexistent");
+    variables_.set("TRIREME_SITE_DIR", TRIREME_SOURCE_DIR "/tests/support/no_site");
     for (const char* name : {"SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID",
                              "SLURM_JOB_NODELIST", "SLURM_NTASKS_PER_NODE", "SLURMD_NODENAME"}) {
       variables_.set(name, std::nullopt);

@@ -51,7 +51,7 @@ class Alone {
                              "TRIREME_NODE_DIR", "TRIREME_MTBF_HOURS", "TRIREME_START_DEADLINE"}) {
       variables.set(name, std::nullopt);
     }
-    variables.set("TRIREME_SITE_DIR", "/nonexistent");
+    variables.set("TRIREME_SITE_DIR", TRIREME_SOURCE_DIR "/tests/support/no_site");
   }
   EnvironmentVariables variables;
 };

@@ -24,7 +24,7 @@ class SlurmCommand : public testing::Test {
   SlurmCommand() {
     fs::create_directory(temporary_);
     variables_.set("TMPDIR", temporary_.string());
-    variables_.set("TRIREME_SITE_DIR", "/nonexistent");
+    variables_.set("TRIREME_SITE_DIR", TRIREME_SOURCE_DIR "/tests/support/no_site");
     variables_.set("PATH", folder_.path().string() + ":/usr/bin:/bin");
     std::ofstream(config_) << "model: {preset: tiny-gpt2}\n"
                               "data: {train: /nowhere}\n"

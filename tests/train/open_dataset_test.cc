@@ -74,7 +74,7 @@ TEST_F(OpenDatasetTest, AllRanksHearWhatRankZeroMissed) {
 TEST_F(OpenDatasetTest, TheModelNeedsARowPerId) {
   ThreadWorld(2).run([&](Communicator& comm) {
     EXPECT_THAT(
-        message_of<DataError>([&] { (void)open_dataset(config_.data.train, 256, comm); }),
+        message_of<ConfigError>([&] { (void)open_dataset(config_.data.train, 256, comm); }),
         AllOf(HasSubstr("packed with the tokenizer 'bytes' of 257 ids, but model.vocab is 256"),
               HasSubstr("raise it to 257")));
     EXPECT_NO_THROW((void)open_dataset(config_.data.train, 1000, comm));

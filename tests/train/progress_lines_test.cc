@@ -10,7 +10,7 @@ using ::testing::HasSubstr;
 
 TEST(ProgressLines, TheFirstStepSaysHowLongTheRestTakes) {
   ProgressLines lines(0, 2000, 10);
-  EXPECT_EQ(lines.after_step(1, 13), "step 1 of 2000: 3.0s per step, about 1h39m left");
+  EXPECT_EQ(lines.after_step(1, 13), "step 1 of 2000: 3.0s per step, about 1h40m left");
   EXPECT_EQ(lines.after_step(2, 16), "");
 }
 

@@ -50,6 +50,7 @@ Manifest saved_by(const RunConfig& config) {
   manifest.meta.numerics = own.numerics;
   TrainingCounters counters;
   counters.step = 10;
+  counters.updates = 10;
   nlohmann::json extra;
   put_counters(counters, extra);
   manifest.meta.extra = JsonValue::parse(extra.dump());
@@ -164,6 +165,7 @@ TEST_F(ResumedCounters, AreThoseOfTheCheckpoint) {
   EXPECT_THAT(log_, IsEmpty());
   Manifest damaged = saved_by(before_);
   (*damaged.meta.extra)["counters"]["step"] = 11U;
+  (*damaged.meta.extra)["counters"]["updates"] = 11U;
   EXPECT_THROW(counters(damaged.meta), DataError);
 }
 
@@ -197,6 +199,7 @@ TEST_F(ResumedCounters, TellWhichTokensAnotherLengthReadsAgain) {
   first.meta.samples = 0;
   first.meta.step = 0;
   (*first.meta.extra)["counters"]["step"] = 0U;
+  (*first.meta.extra)["counters"]["updates"] = 0U;
   counters(first.meta);
   EXPECT_THAT(log_, IsEmpty()) << "nothing was read yet";
 }
