@@ -237,7 +237,8 @@ TEST_F(LaunchPlanTest, SaysWhatIsWrongWithTheOptions) {
   const std::vector<Case> cases = {
       {"no run is given", [](LaunchOptions& o) { o.run.clear(); }},
       {"no run is given", [](LaunchOptions& o) { o.run.pop_back(); }},
-      {"no run is given", [](LaunchOptions& o) { o.run.front() = "eval"; }},
+      {"launch starts runs of 'train', not 'eval'",
+       [](LaunchOptions& o) { o.run.front() = "eval"; }},
       {"train.stepz", [](LaunchOptions& o) { o.run.emplace_back("train.stepz=1"); }},
       {"--hosts and --local exclude each other",
        [&](LaunchOptions& o) {
