@@ -56,7 +56,8 @@ class Alone {
   EnvironmentVariables variables;
 };
 
-// The folder of a run of two steps, and the dataset of 12 samples of 16 tokens on which it trains.
+// Trains a tiny model for two steps, once for all tests, on a dataset of 12 samples of 16 tokens.
+// The tests evaluate it and generate with it.
 class ModelCommands : public testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -77,7 +77,8 @@ void check_ramp_fits(const RunConfig& config, const Layout& layout) {
   }
 }
 
-// Returns "0-11", or "0-8, attention of 9".
+// Returns the layers of a stage for the log: "0-11", or "0-8, attention of 9" if the stage ends in
+// the middle of layer 9.
 std::string layers_text(const UnitRange& range) {
   const std::int64_t first = (range.lo + 1) / 2;  // blocks [first, end) are complete
   const std::int64_t end = range.hi / 2;
