@@ -1,13 +1,13 @@
-// DeviceContext: everything that computes on one device is made here and handed down from here:
-// the kernel table, the stream that orders work, and the pools that memory comes from. A program
-// has one per device and thread of work; the engine, generate, eval, the benchmarks and the health
-// check each take it by reference and outlive none of it. One thread.
+// DeviceContext holds everything with which a program computes on one device: the kernel table, the
+// stream that orders work, and the pools of memory. A program has one per device and thread of
+// work. The engine, generate, eval, the benchmarks and the health check take it by reference, and
+// it outlives them. One thread.
 //
-//   pool              holds                                      shared with other ranks
-//   activations       what a step needs and gives back           no
-//   exchange          the same, of what moves between ranks      yes
-//   state             parameters, gradients, optimizer state     no
-//   exchange_state    the same, of what moves between ranks      yes
+//   pool              holds                                       shared with other ranks
+//   activations       tensors that live for a step at most        no
+//   exchange          those of them that ranks exchange           yes
+//   state             parameters, gradients, optimizer state      no
+//   exchange_state    those of them that ranks exchange           yes
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@
 
 namespace trireme {
 
-// The device that this program computes on. The only place that chooses one.
+// Returns the device on which this program computes. No other code chooses one.
 Device default_device();
 
 class DeviceContext {
@@ -28,7 +28,7 @@ class DeviceContext {
   // built without a back end for the device.
   DeviceContext(Device device, int threads);
   DeviceContext(Device device, int threads, MemorySource& exchange);
-  // A table that the caller chooses, for the CPU.
+  // Computes on the CPU with a kernel table that the caller chooses.
   DeviceContext(const Kernels& kernels, int threads, MemorySource& exchange = host_memory());
   DeviceContext(const DeviceContext&) = delete;
   DeviceContext& operator=(const DeviceContext&) = delete;
@@ -45,7 +45,7 @@ class DeviceContext {
   const Pool& exchange() const { return exchange_; }
   const Pool& exchange_state() const { return exchange_state_; }
 
-  // Whether views of the host's memory can be given to kernels. Always true for a counting device,
+  // Returns whether kernels accept views of the host's memory. Always true for a counting device,
   // which stands for the CPU.
   bool kernels_read_host_memory() const { return device().kind != DeviceKind::cuda; }
 
@@ -57,8 +57,8 @@ class DeviceContext {
     stream_.synchronize();
     return elements;
   }
-  // Waits for all work so far and calls make(T*), which sets view.count elements on the host; they
-  // are in the view when later work on the stream starts. Does nothing on a counting device.
+  // Waits for all work so far and calls make(T*), which sets view.count elements on the host; the
+  // view holds them before later work on the stream starts. Does nothing on a counting device.
   template <class T, class Make>
   void write(const View& view, Make make) {
     if (device().kind == DeviceKind::counting || view.count == 0) {

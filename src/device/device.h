@@ -1,5 +1,5 @@
-// Device: where memory lives and work runs; View: elements in its memory. Only as<T>() makes a
-// pointer to elements, and it refuses memory that the host can't read.
+// Device says where memory is and where work runs, and View refers to elements in its memory. Only
+// as<T>() returns a pointer to elements; it refuses memory that the host can't read.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@ enum class DeviceKind : std::uint8_t {
 struct Device {
   DeviceKind kind = DeviceKind::cpu;
   int index = 0;
-  // Whether the host can dereference pointers into the device's memory.
+  // Returns whether the host can dereference pointers into the device's memory.
   bool is_host() const { return kind == DeviceKind::cpu; }
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-// Elements of one type on one device, owned by somebody else. Without a device it is the host's.
+// View refers to elements of one type in a device's memory, and does not own them. The default
+// device is the host.
 struct View {
   void* data = nullptr;
   std::int64_t count = 0;
@@ -56,7 +57,7 @@ struct ConstView {
   }
 };
 
-// The element type that a C++ type stands for.
+// Returns the element type for a C++ type.
 template <class T>
 constexpr DType dtype_of();
 template <>

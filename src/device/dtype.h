@@ -1,4 +1,4 @@
-// Element types, and bfloat16 as a value.
+// Defines the element types, and bfloat16 as a value.
 #pragma once
 
 #include <bit>
@@ -27,12 +27,12 @@ constexpr std::int64_t size_of(DType dtype) {
   return 0;
 }
 
-// The names of safetensors: "F32", "BF16", ...
+// Returns the type's name in safetensors: "F32", "BF16", ...
 std::string_view dtype_name(DType dtype);
-// DataError for a name not listed there.
+// Throws DataError for a name that dtype_name() does not return.
 DType parse_dtype(std::string_view name);
 
-// The upper half of a float. Arithmetic is done in float.
+// bf16 is the upper half of a float. Arithmetic is done in float.
 struct bf16 {
   std::uint16_t bits;
 };
@@ -41,7 +41,7 @@ constexpr float to_float(bf16 x) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
 }
 
-// Rounds to nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even. NaN stays NaN.
 constexpr bf16 to_bf16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) {

@@ -1,5 +1,4 @@
-// MemorySource: where a Pool takes its memory from. Outlives the pools that use it. Safe to use
-// from several threads.
+// MemorySource provides the memory of pools, which it outlives. Several threads may use it.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +10,17 @@ namespace trireme {
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  // At least `bytes`, aligned to 64 bytes, of 2 MiB and more to 2 MiB; not initialized. DeviceError
-  // when there is no more.
+  // Returns at least `bytes` bytes, which are not initialized. Blocks of 2 MiB and more are aligned
+  // to 2 MiB, smaller ones to 64 bytes. Throws DeviceError if there is no memory left.
   virtual void* take(std::int64_t bytes) = 0;
   virtual void give_back(void* data, std::int64_t bytes) noexcept = 0;
 };
 
-// The host's ordinary memory, large pieces with huge pages where the system grants them.
+// Returns the host's ordinary memory. Large pieces are on huge pages where the system grants them.
 MemorySource& host_memory();
-// The device's ordinary memory: host_memory() for the CPU; for DeviceKind::counting one address for
-// everybody, which nobody dereferences. Throws DeviceError if this program is built without a back
-// end for the device.
+// Returns the device's ordinary memory: host_memory() for the CPU. For DeviceKind::counting, every
+// take() returns the same address, which must not be dereferenced. Throws DeviceError if this
+// program is built without a back end for the device.
 MemorySource& memory_of(Device device);
 
 }  // namespace trireme

@@ -1,7 +1,7 @@
-// Pool: a caching allocator for one device. A training step asks for the same sizes each time, so
+// Pool is a caching allocator for one device. A training step requests the same sizes each time, so
 // that after the first step nothing is taken from its source. Buffers are aligned to 64 bytes,
-// large ones to 2 MiB. Safe to use from several threads. Buffers may outlive neither their pool nor
-// the device.
+// large ones to 2 MiB, and may outlive neither their pool nor the device. Several threads may use a
+// pool.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace trireme {
 
 class Pool;
 
-// Sole owner of a piece of a pool's memory; goes back to the pool when it ends. Not initialized.
+// Buffer is the sole owner of a piece of a pool's memory, which its destructor returns to the pool.
+// The memory is not initialized.
 class Buffer {
  public:
   Buffer() = default;
@@ -52,7 +53,7 @@ class Pool {
 
   Buffer allocate(std::int64_t bytes);
   Device device() const { return device_; }
-  // Bytes taken from the system, and the largest sum ever handed out at one time.
+  // Return the bytes taken from the source, and the most that were in use at one time.
   std::int64_t reserved_bytes() const;
   std::int64_t peak_bytes() const;
 

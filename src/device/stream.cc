@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// What the worker shares with the events of its queue, which may outlive it.
+// Progress is what the worker shares with the events of its queue, which may outlive it.
 struct Progress {
   std::mutex mutex;
   std::condition_variable changed;
@@ -99,8 +99,8 @@ class WorkerQueue : public StreamQueue {
       std::make_shared<Progress>();  // its mutex guards the next two
   std::deque<std::function<void()>> waiting_;
   bool ending_ = false;
-  std::int64_t queued_ = 0;  // the caller's
-  std::thread thread_;       // starts last
+  std::int64_t queued_ = 0;  // used by the caller's thread
+  std::thread thread_;       // uses all other members
 };
 
 }  // namespace

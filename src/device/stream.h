@@ -1,6 +1,7 @@
-// Stream: ordered work on one device, and StreamEvent: a point in that order. On the CPU a stream
-// either runs its work at once on the caller's thread, as kernels do, or on a worker thread of its
-// own. Owned by a DeviceContext or a test. One thread at a time uses a stream, any thread an event.
+// Stream is ordered work on one device, and StreamEvent is a point in that order. On the CPU, a
+// stream runs its work either at once on the caller's thread, as kernels do, or on a worker thread
+// of its own. Owned by a DeviceContext or a test. Only one thread at a time may use a stream; any
+// thread may use an event.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,8 @@
 
 namespace trireme {
 
-// Reached when everything before it has finished. A value; copies are the same point.
+// StreamEvent is reached when everything before it has finished. A value; copies are the same
+// point.
 class StreamEvent {
  public:
   class Point {
@@ -20,7 +22,7 @@ class StreamEvent {
     // Blocks the calling thread. Throws what prevents the point from being reached.
     virtual void wait() = 0;
   };
-  // Reached already.
+  // Constructs an event that has been reached.
   StreamEvent() = default;
   explicit StreamEvent(std::shared_ptr<Point> point) : point_(std::move(point)) {}
 
@@ -35,14 +37,14 @@ class StreamEvent {
   std::shared_ptr<Point> point_;
 };
 
-// The order of a stream whose work does not run at once.
+// StreamQueue keeps the order of a stream whose work does not run at once.
 class StreamQueue {
  public:
   virtual ~StreamQueue() = default;
   virtual void run(std::function<void()> work) = 0;
-  // After all work so far.
+  // Returns the point after all work so far.
   virtual StreamEvent record() = 0;
-  // Later work starts once the event is reached.
+  // Lets later work start only once the event is reached.
   virtual void wait(const StreamEvent& event) {
     run([event] { event.wait(); });
   }
@@ -78,9 +80,9 @@ class Stream {
 
   // Returns when all work so far has finished.
   void synchronize() { record().wait(); }
-  // The point after all work so far.
+  // Returns the point after all work so far.
   StreamEvent record() { return queue_ == nullptr ? StreamEvent() : queue_->record(); }
-  // Later work starts once the event is reached; blocks the caller where work runs at once.
+  // Lets later work start only once the event is reached; blocks the caller if work runs at once.
   void wait(const StreamEvent& event) {
     if (queue_ == nullptr) {
       event.wait();

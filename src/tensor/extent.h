@@ -32,7 +32,7 @@ struct Extent {
   friend bool operator==(const Extent&, const Extent&) = default;
 };
 
-// A run of elements that is contiguous both in the whole tensor and in the block.
+// Run1d is a run of elements that is contiguous both in the whole tensor and in the block.
 struct Run1d {
   std::int64_t whole_first;  // row-major element number in the whole tensor
   std::int64_t block_first;  // element number in the block

@@ -53,8 +53,8 @@ struct HeldRun {
 // order.
 std::vector<HeldRun> runs_of(const Place& place, std::int64_t first, std::int64_t count);
 
-// A block of the whole whose elements are all held. Its first element is held element `first`, and
-// its rows start `pitch` held elements apart.
+// HeldBlock is a block of the whole whose elements are all held. Its first element is held element
+// `first`, and its rows start `pitch` held elements apart.
 struct HeldBlock {
   Extent extent;
   std::int64_t first = 0;
