@@ -1,4 +1,4 @@
-// Linked if the program is built without CUDA.
+// This file is linked if the program is built without CUDA.
 #include "src/base/error.h"
 #include "src/kernels/cuda_kernels.h"
 

@@ -1,5 +1,5 @@
-// The kernel table for CUDA devices. Requesting it throws DeviceError if the program is built
-// without CUDA (cuda_absent.cc). Owned by the program; read-only.
+// Declares the kernel table for CUDA devices. Requesting it throws DeviceError if the program is
+// built without CUDA (cuda_absent.cc). Owned by the program; read-only.
 #pragma once
 
 #include "src/kernels/kernels.h"

@@ -1,5 +1,5 @@
-// The argument structs of kernels that take more than a few arguments. kernels.h has the rules they
-// share.
+// Defines the argument structs of kernels that take more than a few arguments. kernels.h has the
+// rules they share.
 #pragma once
 
 #include <cstdint>
@@ -174,13 +174,13 @@ struct Dropout {
   std::uint32_t step = 0;
   std::uint32_t site = 0;  // number of the dropout layer in the model
   float probability = 0;
-  ConstView x;  // T, elements [first_element, first_element + count) of [B, elements_a_sample]
+  ConstView x;  // T, elements [first_element, first_element + count) of [B, elements_per_sample]
   View y;
   std::int64_t first_element = 0;
 };
 
-// Terms added to the cross entropy in training. With L = log(sum_i exp(x_i)) over the V logits x of
-// a token, and its target t,
+// LossTerms are added to the cross entropy in training. With L = log(sum_i exp(x_i)) over the V
+// logits x of a token, and its target t,
 //   loss = L - (1 - s) x_t - (s / V) sum_i x_i + z L^2
 // where s is label smoothing (Szegedy et al., Rethinking the Inception Architecture, 2016; defined
 // as in PyTorch's cross_entropy) and z is the weight of the z-loss, which keeps L near 0 (Chowdhery
@@ -205,10 +205,10 @@ struct CrossEntropy {
   LossTerms terms = {};
 };
 
-// Cross entropy over a vocabulary that ranks divide, in two calls with an all-gather between them.
-// The first call computes, for each row of this rank's logits, the maximum, the sum of exp(logit -
-// maximum), the logit of the target (0 if another rank holds it), and the sum of the logits (0
-// unless requested).
+// Cross entropy over a vocabulary that ranks divide takes two calls with an all-gather between
+// them. The first call computes, for each row of this rank's logits, the maximum, the sum of
+// exp(logit - maximum), the logit of the target (0 if another rank holds it), and the sum of the
+// logits (0 unless requested).
 inline constexpr std::int64_t kRowStatistics = 4;
 struct SoftmaxPart {
   std::int64_t rows = 0;

@@ -1,7 +1,7 @@
-// The kernel table: function pointers for every operation that a layer or an optimizer runs on a
-// device. Each implementation has one table: reference (plain loops, in double where it matters),
-// cpu (oneDNN and fused kernels, per instruction set), cuda, and none, which does nothing.
-// src/compute/kernel_choice.h chooses the table.
+// Kernels is the kernel table: function pointers for every operation that a layer or an optimizer
+// runs on a device. Each implementation has one table: reference (plain loops, in double where it
+// matters), cpu (oneDNN and fused kernels, per instruction set), cuda, and none, which does
+// nothing. src/compute/kernel_choice.h chooses the table.
 //
 // Rules for every entry:
 // - Work is ordered on the stream; on the CPU it has finished when the call returns.

@@ -1,5 +1,5 @@
-// The kernel table of DeviceKind::counting: every entry returns at once and touches nothing, so
-// that a step on it takes the memory of a real one without its arithmetic. Read-only.
+// Declares the kernel table of DeviceKind::counting. Every entry returns at once and touches
+// nothing, so that a step takes the memory of a real one without its arithmetic. Read-only.
 #pragma once
 
 #include "src/kernels/kernels.h"

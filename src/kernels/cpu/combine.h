@@ -1,5 +1,5 @@
-// Muon's linear combinations, compiled once for all instruction sets and without fused
-// multiplication and addition, so that every cpu table gives the same bits. Callable from any
+// Computes Muon's linear combinations. This file is compiled once for all instruction sets, without
+// fused multiplication and addition, so that every cpu table gives the same bits. Callable from any
 // thread.
 #pragma once
 

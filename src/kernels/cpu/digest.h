@@ -1,5 +1,5 @@
-// The digest of the cpu tables: XXH3 of the bytes. Compiled once for all instruction sets; callable
-// from any thread.
+// Computes the digest of the cpu tables, which is XXH3 of the bytes. This file is compiled once for
+// all instruction sets. Callable from any thread.
 #pragma once
 
 #include "src/device/stream.h"

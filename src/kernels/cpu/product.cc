@@ -38,7 +38,7 @@ struct Primitive {
   bool keeps_order = false;
 };
 
-// The oneDNN objects that a thread owns.
+// Session holds the oneDNN objects that a thread owns.
 struct Session {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};

@@ -1,6 +1,6 @@
-// Working memory of the cpu kernels: one growing buffer per calling thread and purpose, so that
-// steps after the first allocate nothing. Aligned to 64 bytes. Contents are undefined, and lost
-// when the slot is requested again.
+// Provides the working memory of the cpu kernels: one growing buffer per calling thread and
+// purpose, so that steps after the first allocate nothing. Aligned to 64 bytes. Contents are
+// undefined, and lost when the slot is requested again.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 namespace trireme::reference {
 namespace {
 
-// One query of one head, with the positions of its data.
+// Query is one query of one head, with the positions of its data.
 struct Query {
   std::int64_t q = 0;     // first element of the query in q
   std::int64_t out = 0;   // its first element in out
@@ -95,7 +95,7 @@ void forward_query(const AttentionForward& p, const Query& q) {
   }
 }
 
-// Gradient sums in double, rounded once at the end.
+// Sums holds the gradient sums in double; they are rounded once at the end.
 struct Sums {
   std::vector<double> dq;
   std::vector<double> dk;

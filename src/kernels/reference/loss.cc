@@ -7,7 +7,7 @@ namespace trireme::reference {
 
 namespace {
 
-// The statistics of a row over its whole vocabulary.
+// Row holds the statistics of a row over its whole vocabulary.
 struct Row {
   double lse = 0;     // logarithm of the sum of exponentials
   double chosen = 0;  // the target's logit

@@ -1,5 +1,5 @@
-// The reference table: plain, slow loops in double, with one thread and one rounding per store. The
-// other tables are tested against it. Stateless; callable from any thread.
+// Declares the reference table: plain, slow loops in double, with one thread and one rounding per
+// store. The other tables are tested against it. Stateless; callable from any thread.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ inline void put(const View& view, std::int64_t i, double value) {
   }
 }
 
-// sqrt(2/pi) (x + 0.044715 x^3), with GELU in its tanh form and GELU's derivative.
+// These return sqrt(2/pi) (x + 0.044715 x^3), GELU in its tanh form, and GELU's derivative.
 inline double gelu_argument(double x) { return 0.7978845608028654 * (x + 0.044715 * x * x * x); }
 inline double gelu(double x) { return 0.5 * x * (1 + std::tanh(gelu_argument(x))); }
 inline double gelu_slope(double x) {

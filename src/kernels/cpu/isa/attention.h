@@ -1,4 +1,4 @@
-// The implementations among which attention.cc chooses.
+// Declares the implementations among which attention.cc chooses.
 #pragma once
 
 #include "src/device/stream.h"
@@ -9,11 +9,11 @@ namespace trireme::cpu::TRIREME_ISA {
 // Returns whether the two functions below work: only in the avx512 build, on a processor with
 // AVX512-BF16. Otherwise they do nothing.
 bool has_bf16_dot();
-// For bf16 operands: dot products of pairs (vdpbf16ps) with f32 sums.
+// Take bf16 operands and compute dot products of pairs (vdpbf16ps) with f32 sums.
 void attention_forward_bf16(Stream&, const AttentionForward&);
 void attention_backward_bf16(Stream&, const AttentionBackward&);
 
-// For a few queries against a long cache of keys, which it does not pack.
+// Attends with a few queries to a long cache of keys, which it does not pack.
 void attention_decode(Stream&, const AttentionForward&);
 
 }  // namespace trireme::cpu::TRIREME_ISA

@@ -1,5 +1,5 @@
-// Attention backward (FlashAttention, Dao et al., 2022, algorithm 4): with the log-sum-exp L of
-// forward and D_i = sum_d dO_id O_id,
+// Computes attention backward (FlashAttention, Dao et al., 2022, algorithm 4): with the log-sum-exp
+// L of forward and D_i = sum_d dO_id O_id,
 //   P = exp(S - L)   dV = P^T dO   dP = dO V^T   dS = P * (dP - D)   dQ = dS K   dK = dS^T Q
 // Dropout's factors Z (0 or 1/(1-p)) make dV = (P * Z)^T dO and dS = P * (Z * dP - D). The
 // computation goes tile by tile over blocks of queries and keys; S carries the factor 1/sqrt(D),
@@ -23,7 +23,7 @@ namespace trireme::cpu::TRIREME_ISA {
 inline constexpr std::int64_t kBlock = 64;  // queries, and keys, per tile
 static_assert(kBlock % kTileRows == 0 && kBlock % kPanel == 0);
 
-// Sizes, in words, of the working memory of one head.
+// BackwardSizes holds the sizes, in words, of the working memory of one head.
 template <class Unit>
 struct BackwardSizes {
   explicit BackwardSizes(const AttentionForward& p)
@@ -42,7 +42,7 @@ struct BackwardSizes {
   std::int64_t tile() const { return 5 * kBlock * kBlock + kPanel * steps; }
 };
 
-// Operands and gradient sums of one key/value head.
+// KeyWork holds the operands and gradient sums of one key/value head.
 template <class Unit>
 struct KeyWork {
   KeyWork(Word* at, const BackwardSizes<Unit>& z)
@@ -58,7 +58,7 @@ struct KeyWork {
   float* dv;
 };
 
-// Operands and gradient sums of one query head.
+// QueryWork holds the operands and gradient sums of one query head.
 template <class Unit>
 struct QueryWork {
   QueryWork(Word* at, const BackwardSizes<Unit>& z)
@@ -78,7 +78,8 @@ struct QueryWork {
   float* delta;     // [time], D in the formulas above
 };
 
-// The working memory of one thread. With f32 words, P and dS share the memory of scores and dp.
+// BackwardTile is the working memory of one thread. With f32 words, P and dS share the memory of
+// scores and dp.
 template <class Unit>
 struct BackwardTile {
   explicit BackwardTile(Word* at)
@@ -98,7 +99,7 @@ struct BackwardTile {
 
 enum class Wanted { all, queries, keys };
 
-// One row of a tile, with what computes P and dS from its scores and dP.
+// RowTerms is one row of a tile, and computes P and dS from its scores and dP.
 struct RowTerms {
   const float* scores;
   const float* dp;
@@ -176,7 +177,7 @@ void weigh_tile(const QueryWork<Unit>& query, const BackwardTile<Unit>& tile, st
   }
 }
 
-// The parameters that all tiles of a head share.
+// HeadTerms holds the parameters that all tiles of a head share.
 struct HeadTerms {
   float scale;
   const HeadDropout& dropout;
@@ -218,7 +219,7 @@ void backward_tile(const BackwardSizes<Unit>& z, const KeyWork<Unit>& key,
   }
 }
 
-// The data of one call that all of its tasks share.
+// Backward holds the data of one call that all of its tasks share.
 template <class Unit, class T>
 struct Backward {
   explicit Backward(const AttentionBackward& arguments)

@@ -1,5 +1,5 @@
-// Attention on bf16 operands with the dot products of pairs of AVX512-BF16. The other builds, and
-// processors without the extension, widen to f32 (attention.cc).
+// Implements attention on bf16 operands with the dot products of pairs of AVX512-BF16. The other
+// builds, and processors without the extension, widen to f32 (attention.cc).
 #include "src/kernels/cpu/isa/attention.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/loops.h"

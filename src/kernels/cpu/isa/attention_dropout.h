@@ -1,5 +1,6 @@
-// Dropout of attention's weights (kernel_arguments.h, AttentionDropout) for one head of one sample.
-// The random words of a row of weights are computed with the row, in forward and again in backward.
+// HeadDropout is the dropout of attention's weights (kernel_arguments.h, AttentionDropout) for one
+// head of one sample. The random words of a row of weights are computed with the row, in forward
+// and again in backward.
 #pragma once
 
 #include "src/kernels/cpu/isa/dropout_words.h"

@@ -1,8 +1,8 @@
-// Attention forward, softmax(Q K^T / sqrt(D)) V, with the running maximum and sum of Milakov and
-// Gimelshein (2018) over blocks of keys, as in FlashAttention (Dao et al., 2022). A block of
-// queries is multiplied with one block of keys after another, so that only one block of scores
-// exists at a time. Blocks that the causal mask hides completely are skipped. Keys and values are
-// packed once for all queries.
+// Computes attention forward, softmax(Q K^T / sqrt(D)) V, with the running maximum and sum of
+// Milakov and Gimelshein (2018) over blocks of keys, as in FlashAttention (Dao et al., 2022). A
+// block of queries is multiplied with one block of keys after another, so that only one block of
+// scores exists at a time. Blocks that the causal mask hides completely are skipped. Keys and
+// values are packed once for all queries.
 #pragma once
 
 #include "src/kernels/cpu/isa/attention_dropout.h"
@@ -19,7 +19,7 @@ inline constexpr std::int64_t kKeys = 256;    // block of keys
 inline constexpr float kLeastScore = -3e38F;
 static_assert(kQueries % kTileRows == 0 && kKeys % kPanel == 0);
 
-// Sizes of the packed operands and of a thread's tiles, in words.
+// ForwardSizes holds the sizes of the packed operands and of a thread's tiles, in words.
 template <class Unit>
 struct ForwardSizes {
   explicit ForwardSizes(const AttentionForward& p)
@@ -36,7 +36,7 @@ struct ForwardSizes {
   std::int64_t packed() const { return packed_keys + packed_values; }
 };
 
-// The working memory of one thread.
+// ForwardTile is the working memory of one thread.
 template <class Unit>
 struct ForwardTile {
   ForwardTile(Word* at, const ForwardSizes<Unit>& z)
@@ -92,7 +92,8 @@ TRIREME_INLINE float weigh(const float* scores, typename Unit::Element* weights,
   return fade[0];
 }
 
-// One block of queries: its number of rows, and the position of its first query among the keys.
+// QueryBlock is one block of queries: its number of rows, and the position of its first query among
+// the keys.
 struct QueryBlock {
   std::int64_t rows;
   std::int64_t position;

@@ -1,7 +1,7 @@
-// The small matrix products of attention: C[rows, columns] (f32) += A B, where A and B consist of
-// 32-bit words. A word is one float (FloatUnit) or two bf16 that are consecutive along the summed
-// index (PairUnit, attention_bf16.cc). A is read word by word with any pair of strides, so a
-// transposed A costs nothing. B is packed into panels:
+// Computes the small matrix products of attention: C[rows, columns] (f32) += A B, where A and B
+// consist of 32-bit words. A word is one float (FloatUnit) or two bf16 that are consecutive along
+// the summed index (PairUnit, attention_bf16.cc). A is read word by word with any pair of strides,
+// so a transposed A costs nothing. B is packed into panels:
 //
 //   panel p = [steps][kPanel words]: word (s, j) holds column p * kPanel + j at summed index s
 //

@@ -23,7 +23,7 @@ TRIREME_INLINE float largest(const T* x, std::int64_t n, float least) {
   return max_of_lanes(most);
 }
 
-// The maximum of a row so far, and the sum of exp(x - maximum).
+// Softmax holds the maximum of a row so far, and the sum of exp(x - maximum).
 struct Softmax {
   float maximum = -FLT_MAX;
   double sum = 0;
@@ -58,7 +58,7 @@ double sum_of_logits(const T* x, std::int64_t vocabulary) {
   return sum;
 }
 
-// The values from which the loss of a row and its gradient are computed.
+// Row holds the values from which the loss of a row and its gradient are computed.
 struct Row {
   Softmax softmax;
   double chosen = 0;      // the target's logit

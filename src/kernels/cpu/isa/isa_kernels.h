@@ -1,7 +1,7 @@
-// The kernels whose sources are compiled once per instruction set (baseline, avx2, avx512). The
-// macro TRIREME_ISA is the name of the set and of the namespace. Code under cpu/isa must not call
-// inline functions of other namespaces that the compiler does not inline: the linker would keep one
-// copy, perhaps one for a richer instruction set, which fails on a plain processor.
+// Declares the kernels whose sources are compiled once per instruction set (baseline, avx2,
+// avx512). The macro TRIREME_ISA is the name of the set and of the namespace. Code under cpu/isa
+// must not call inline functions of other namespaces that the compiler does not inline: the linker
+// would keep one copy, perhaps one for a richer instruction set, which fails on a plain processor.
 // tests/kernels/isa_symbols.sh checks this. The table's entries (table.cc) check types through
 // as<T>(), which is always inlined.
 #pragma once

@@ -1,6 +1,6 @@
-// Loops of the cpu kernels, over vectors with a remainder and over the stream's threads. Results
-// never depend on which thread computes what: each output is computed by one thread, and sums are
-// taken over blocks whose size depends on the shape alone.
+// Defines the loops of the cpu kernels, over vectors with a remainder and over the stream's
+// threads. Results never depend on which thread computes what: each output is computed by one
+// thread, and sums are taken over blocks whose size depends on the shape alone.
 #pragma once
 
 #include <omp.h>

@@ -1,7 +1,7 @@
-// Matrix products through oneDNN (cpu/product.h), either whole or in tiles that one thread computes
-// each. The choice depends on the shape alone, so that the bits are the same for any number of
-// threads. If the processor has no bf16 product, tiles are widened to f32 first. The GELU epilogues
-// are a separate pass.
+// Computes matrix products through oneDNN (cpu/product.h), either whole or in tiles, each of which
+// one thread computes. The choice depends on the shape alone, so that the bits are the same for any
+// number of threads. If the processor has no bf16 product, tiles are widened to f32 first. The GELU
+// epilogues are a separate pass.
 #include <exception>
 
 #include "src/kernels/cpu/isa/isa_kernels.h"
@@ -29,7 +29,7 @@ void convert(To* to, std::int64_t to_ld, const From* from, std::int64_t from_ld,
   }
 }
 
-// The part of C that one product computes.
+// Part is the part of C that one product computes.
 struct Part {
   std::int64_t row, column, rows, columns;
   int threads;

@@ -11,7 +11,8 @@ struct Moments {
   float rstd;
 };
 
-// Typed pointers to one row (dy, x, dresidual, dx: [C]), the weights and their gradients ([C]).
+// BackwardRow holds typed pointers to one row (dy, x, dresidual, dx: [C]), the weights and their
+// gradients ([C]).
 template <class T>
 struct BackwardRow {
   const T* dy;

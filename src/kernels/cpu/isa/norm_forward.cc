@@ -4,7 +4,7 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// Typed pointers to one row (x, residual, sum, y: [C]) and to the weights ([C]).
+// ForwardRow holds typed pointers to one row (x, residual, sum, y: [C]) and to the weights ([C]).
 template <class T>
 struct ForwardRow {
   const T* x;

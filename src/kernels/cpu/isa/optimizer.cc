@@ -4,7 +4,7 @@
 namespace trireme::cpu::TRIREME_ISA {
 namespace {
 
-// The factors of AdamW's formula that are the same for all elements.
+// Rates holds the factors of AdamW's formula that are the same for all elements.
 struct Rates {
   float beta1;
   float beta2;

@@ -1,5 +1,5 @@
-// Sums over rows: first within blocks of rows, then over the blocks in order. The blocks depend on
-// the shape alone, so the bits do not depend on the number of threads.
+// Divides sums over rows into blocks: kernels sum within each block first, then over the blocks in
+// order. The blocks depend on the shape alone, so the bits do not depend on the number of threads.
 #pragma once
 
 #include "src/kernels/cpu/isa/loops.h"

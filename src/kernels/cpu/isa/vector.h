@@ -1,6 +1,6 @@
-// A thin vector of floats, as wide as the instruction set's registers, based on the compiler's
-// vector extensions: arithmetic and comparisons are the plain operators. All functions are pure and
-// inline. bf16 is converted on load and store, exactly as by to_float() and to_bf16().
+// Defines a thin vector of floats, as wide as the instruction set's registers, based on the
+// compiler's vector extensions: arithmetic and comparisons are the plain operators. All functions
+// are pure and inline. bf16 is converted on load and store, exactly as by to_float() and to_bf16().
 #pragma once
 
 #include <cstdint>

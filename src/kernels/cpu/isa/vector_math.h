@@ -1,4 +1,4 @@
-// exp, 2^x and the logistic function on vectors of floats. Pure and inline.
+// Computes exp, 2^x and the logistic function on vectors of floats. Pure and inline.
 #pragma once
 
 #include "src/kernels/cpu/isa/vector.h"
