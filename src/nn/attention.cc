@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// Llama 3's stretching of one rotary frequency: long wavelengths are divided by s.factor, short
+// Stretches one rotary frequency as Llama 3 does: long wavelengths are divided by s.factor, short
 // ones stay, and those between are interpolated.
 double stretched(double frequency, const RopeScaling& s) {
   const double wavelength = 2 * std::numbers::pi / frequency;
@@ -46,7 +46,7 @@ struct Attention::Span {
   View fresh;                 // the rows of this pass; with a cache, only the new ones
 };
 
-// The results of the attention kernel.
+// Output holds the results of the attention kernel.
 struct Attention::Output {
   Tensor heads;  // T [B,T,H D]
   Tensor lse;    // f32 [B,H,T], or empty

@@ -15,7 +15,8 @@ namespace trireme {
 // al., 2021), stretched as in Llama 3 if config.rope_scaling is on.
 Tensor rope_frequencies(const ModelConfig& config, DeviceContext& context);
 
-// The heads of one layer that one rank of a tensor-parallel group computes.
+// AttentionHeads describes the heads of one layer that one rank of a tensor-parallel group
+// computes.
 struct AttentionHeads {
   std::int64_t layer = 0;  // transformer block; selects the rows of a key-value cache
   std::int64_t heads = 0;

@@ -5,7 +5,7 @@
 #include "src/nn/shared_rows.h"
 
 namespace trireme {
-// The division of a micro-batch's rows into chunks, and the workspace that all chunks share.
+// Chunks divides a micro-batch's rows into chunks, and holds the workspace that all chunks share.
 struct Head::Chunks {
   std::int64_t rows = 0;     // of the micro-batch
   std::int64_t at_once = 0;  // rows per chunk; the last may be shorter

@@ -1,6 +1,6 @@
-// The values that parameters start with. They come from a counter-based random number generator
-// keyed by seed, name and element of the logical tensor, so that every rank can compute any part.
-// Pure functions of these; the host computes normal values.
+// Sets the values that parameters start with. They come from a counter-based random number
+// generator keyed by seed, name and element of the logical tensor, so that every rank can compute
+// any part. Pure functions of these; the host computes normal values.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The two interfaces that a model is composed of. A Layer maps the residual stream to the residual
-// stream; a Branch computes what a residual layer adds to it (attention, MLP). Both hold ids of
-// parameters and sizes, and have no state, so that any number of micro-batches can be in flight.
-// Backward is explicit: it pops from Saved what forward pushed, writes the gradients of its
+// Declares the two interfaces of which a model is composed. A Layer maps the residual stream to the
+// residual stream; a Branch computes what a residual layer adds to it (attention, MLP). Both hold
+// ids of parameters and sizes, and have no state, so that any number of micro-batches can be in
+// flight. Backward is explicit: it pops from Saved what forward pushed, writes the gradients of its
 // parameters to run.gradients, and announces each of them once, when it is final.
 //
 // In a tensor-parallel group, the stream is the same on all ranks (or shared out by rows), and a
@@ -15,8 +15,8 @@
 
 namespace trireme {
 
-// The residual stream [B,T,C]; its value is x + delta. The addition is left to the norm that reads
-// the stream next, which stores the sum on the way. delta may be empty.
+// Residual is the residual stream [B,T,C]; its value is x + delta. The addition is left to the norm
+// that reads the stream next, which stores the sum on the way. delta may be empty.
 struct Residual {
   Tensor x;
   Tensor delta;
@@ -31,7 +31,8 @@ class Layer {
   virtual Tensor backward(Tensor d, Saved& saved, Run& run) const = 0;
 };
 
-// dx [B,T,C]. In a group, dx is this rank's summand, and `sum` is the operation that sums it.
+// BranchGradient holds dx [B,T,C]. In a group, dx is this rank's summand, and `sum` is the
+// operation that sums it.
 struct BranchGradient {
   Tensor dx;
   TensorGroup::Exchange sum = 0;

@@ -11,7 +11,8 @@
 
 namespace trireme {
 
-// The flat elements [first, first + computes.count) of a store, and their working copies.
+// HeldRange is the flat elements [first, first + working_copies.count) of a store, and their
+// working copies.
 struct HeldRange {
   std::int64_t first = 0;
   View working_copies;
@@ -31,7 +32,7 @@ class MasterWeights {
   const HeldRange& held(int range) const { return held_[static_cast<std::size_t>(range)]; }
   // Returns the number of elements in all ranges.
   std::int64_t elements() const;
-  // Returns the masters of one range, f32 [held(range).computes.count].
+  // Returns the masters of one range, f32 [held(range).working_copies.count].
   View values(int range) const;
   // Returns the masters of a parameter, f32 [its elements]. The parameter must lie within one
   // range.

@@ -1,6 +1,5 @@
-// The parts of a model, or of a slice of one, and how each family names and lays out its
-// parameters: as Hugging Face does, so that import and export need no conversion. Used by Model's
-// constructor.
+// Builds the parts of a model, or of a slice of one. Each family names and lays out its parameters
+// as Hugging Face does, so that import and export need no conversion. Used by Model's constructor.
 #pragma once
 
 #include <memory>
@@ -14,7 +13,7 @@
 
 namespace trireme {
 
-// The parameters [first, end) of a part.
+// PartParameters is the range [first, end) of a part's parameters.
 struct PartParameters {
   ParameterId first = 0;
   ParameterId end = 0;

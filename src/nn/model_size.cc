@@ -20,7 +20,7 @@ std::int64_t llama_layer_parameters(const ModelConfig& c) {
          3 * c.hidden * c.ffn;
 }
 
-// Elements per token, in the compute type and in f32.
+// PerToken counts elements per token, in the compute type and in f32.
 struct PerToken {
   std::int64_t compute = 0;
   std::int64_t f32 = 0;

@@ -1,5 +1,5 @@
-// The costs of a model as formulas of its (complete) config: parameters, arithmetic and memory.
-// Pure functions.
+// Computes the costs of a model from its (complete) config: parameters, arithmetic and memory. Pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ std::int64_t parameter_count(const ModelConfig& config);
 // counts once in either case.
 double flops_per_token(const ModelConfig& config, std::int64_t sequence);
 
-// The FLOPs per token of the forward pass on sequences of `sequence` tokens, by part: products and
-// attention (the half that is computed). Backward takes twice as many.
+// ForwardFlops holds the FLOPs per token of the forward pass on sequences of `sequence` tokens, by
+// part: products and attention (the half that is computed). Backward takes twice as many.
 struct ForwardFlops {
   double attention = 0;  // per transformer block
   double mlp = 0;        // per transformer block

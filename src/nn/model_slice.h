@@ -11,7 +11,8 @@
 
 namespace trireme {
 
-// What forward does not save for backward, which computes it again with the same bits.
+// Recompute says what forward does not save for backward, which computes it again with the same
+// bits.
 struct Recompute {
   enum class Kind : std::uint8_t {
     none,
@@ -39,7 +40,7 @@ struct ModelSlice {
   bool has_head(const ModelConfig& config) const { return end == 2 * config.layers; }
 };
 
-// The heads, channels and ids of one rank of a tensor-parallel group.
+// TensorShare holds the heads, channels and ids of one rank of a tensor-parallel group.
 struct TensorShare {
   int rank = 0;
   IndexRange heads;

@@ -12,7 +12,7 @@ struct Norm {
   ParameterId bias = kNoParameter;  // kNoParameter for RMSNorm
   float epsilon = 1e-5F;
 
-  // What backward needs of forward.
+  // Kept holds what backward needs from forward.
   struct Kept {
     Tensor x;     // [B,T,C], the stream
     Tensor mean;  // f32 [B*T]; empty for RMSNorm

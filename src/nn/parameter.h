@@ -48,8 +48,8 @@ class ParameterStore {
   // Allocates all working copies in one buffer, as zeros. The alternative is place(), with memory
   // that the caller owns.
   void allocate();
-  // Sets where the working copies of [first, end) are: `computes` holds the flat elements from the
-  // first one of `first` on. If it is empty, they are not in memory for now.
+  // Sets where the working copies of [first, end) are: `working_copies` holds the flat elements
+  // from the first one of `first` on. If it is empty, they are not in memory for now.
   void place(ParameterId first, ParameterId end, const View& working_copies);
 
   const std::vector<Parameter>& all() const { return parameters_; }

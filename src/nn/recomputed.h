@@ -1,6 +1,7 @@
 // RecomputedLayers are layers whose forward saves nothing but the stream that enters them (Chen et
 // al., Training Deep Nets with Sublinear Memory Cost, 2016). Backward runs their forward again;
-// dropout is keyed by the elements that it applies to, so that the bits are the same. No state.
+// dropout is keyed by the elements that it applies to, so that the bits are the same. They have no
+// state.
 #pragma once
 
 #include <memory>

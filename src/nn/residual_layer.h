@@ -1,5 +1,5 @@
 // ResidualLayer computes stream += dropout(branch(norm(stream))). Every transformer block consists
-// of two of these, one with attention and one with an MLP. No state.
+// of two of these, one with attention and one with an MLP. It has no state.
 #pragma once
 
 #include <memory>

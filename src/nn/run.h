@@ -21,7 +21,8 @@ struct DropoutKey {
   std::uint32_t step = 0;
 };
 
-// Weight gradients that were put off, in order. They keep the tensors that they need alive.
+// WeightGradients are functions that compute weight gradients that were put off, in order. They
+// keep the tensors that they need alive.
 using WeightGradients = std::deque<std::function<void(Run&)>>;
 
 struct Run {
@@ -84,8 +85,8 @@ struct Run {
   }
 };
 
-// One micro-batch of token sequences, in memory that kernels can read. The caller owns that memory
-// and keeps it alive during the call.
+// MicroBatch is one micro-batch of token sequences, in memory that kernels can read. The caller
+// owns that memory and keeps it alive during the call.
 struct MicroBatch {
   std::int64_t batch = 0;
   std::int64_t time = 0;

@@ -1,4 +1,4 @@
-// Functions between the rows of the stream that one tensor-parallel rank holds and all rows. If the
+// Converts between the rows of the stream that one tensor-parallel rank holds and all rows. If the
 // rows are not shared, or the group has one rank, the stream is whole and nothing is transferred.
 // While backward waits for rows or sums, it computes the weight gradients in Run::waiting. One
 // thread.

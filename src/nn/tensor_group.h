@@ -20,8 +20,8 @@ class TensorGroup {
   // without a copy.
   virtual Pool& pool() = 0;
 
-  // The number of an operation that was started, from 1 on; 0 means none. Operations end in the
-  // order of their start. Until then, their data must stay alive and unchanged.
+  // Exchange is the number of an operation that was started, from 1 on; 0 means none. Operations
+  // end in the order of their start. Until then, their data must stay alive and unchanged.
   using Exchange = std::int64_t;
 
   // Replaces data (f32, bf16 or f64) by the sum over the ranks, in tree order.

@@ -13,7 +13,7 @@ constexpr float kA = 3.4445F;
 constexpr float kB = -4.7750F;
 constexpr float kC = 2.0315F;
 
-// Views of the workspace.
+// Work holds views of the workspace.
 struct Work {
   View x;        // [rows,columns]
   View product;  // [rows,columns]

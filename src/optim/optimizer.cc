@@ -161,7 +161,7 @@ ParameterId end_of_alike(const ParameterStore& store, ParameterId id, bool muon)
   return id;
 }
 
-// The elements that one kernel call updates.
+// Stretch is the elements that one kernel call updates.
 struct Stretch {
   View value;
   ConstView gradient;

@@ -8,8 +8,8 @@
 
 namespace trireme {
 
-// The held elements [first, first + count()) of a parameter. blocks_of() in src/tensor/place.h
-// gives their positions in the logical tensor.
+// StatePiece is the held elements [first, first + count()) of a parameter. blocks_of() in
+// src/tensor/place.h gives their positions in the logical tensor.
 struct StatePiece {
   ParameterId id = 0;
   std::int64_t first = 0;

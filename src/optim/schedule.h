@@ -1,5 +1,5 @@
-// Learning-rate schedules. The rate is a pure function of the step, so checkpoints need not save
-// it.
+// Computes learning rates from schedules. The rate is a pure function of the step, so checkpoints
+// need not save it.
 #pragma once
 
 #include <cstdint>
