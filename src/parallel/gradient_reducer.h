@@ -69,7 +69,7 @@ class GradientReducer {
 
  private:
   using Kind = GradientMemory::Kind;
-  // The parts of one bucket's sum that exist so far.
+  // Partial holds the parts of one bucket's sum that exist so far.
   struct Partial {
     std::int64_t leaves = 0;    // number of micro-batches added so far
     std::int64_t rounds = 0;    // number of rounds reduced so far

@@ -23,7 +23,7 @@ struct GridShape {
 class ProcessGrid {
  public:
   // Throws ConfigError, with the formula and its numbers, for a shape that does not fill the world.
-  // ranks_a_host: an upper bound for a tp that is solved for beside pp; 0 if unknown.
+  // ranks_per_host: an upper bound for a tp that is solved for beside pp; 0 if unknown.
   ProcessGrid(int world_size, const GridShape& shape, int ranks_per_host = 0);
 
   int dp() const { return dp_; }

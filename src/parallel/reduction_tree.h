@@ -1,7 +1,8 @@
-// The canonical tree of a sum over numbered leaves 0..n-1: the root is [0,n), and a node [lo,hi) of
-// more than one leaf is the sum of [lo,mid) and [mid,hi) with mid = lo + (hi-lo)/2. The leaves are
-// the micro-batches of a step. A rank computes the part of the tree over its own leaves; the
-// communicator, whose tree over the ranks has the same shape, computes the rest. Pure functions.
+// Defines the canonical tree of a sum over numbered leaves 0..n-1: the root is [0,n), and a node
+// [lo,hi) of more than one leaf is the sum of [lo,mid) and [mid,hi) with mid = lo + (hi-lo)/2. The
+// leaves are the micro-batches of a step. A rank computes the part of the tree over its own leaves;
+// the communicator, whose tree over the ranks has the same shape, computes the rest. Pure
+// functions.
 #pragma once
 
 #include <cstdint>

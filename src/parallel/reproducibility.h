@@ -1,5 +1,5 @@
-// numerics.reproducibility: which runs are promised the same bits, and which data-parallel degrees
-// can keep that promise. Pure functions.
+// Defines numerics.reproducibility: which runs are promised the same bits, and which data-parallel
+// degrees can keep that promise. Pure functions.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ namespace trireme {
 
 inline constexpr std::int64_t kDefaultBucketBytes = std::int64_t{25} << 20;
 
-// What the classes of data parallelism use; all of it outlives them.
+// ZeroTools holds what the classes of data parallelism use; all of it outlives them.
 struct ZeroTools {
   Communicator& dp;          // the ranks that share the global batch
   DeviceContext& context;    // its exchange memory should be that of `dp`, for speed

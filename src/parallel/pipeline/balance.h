@@ -1,7 +1,8 @@
-// Stage balance: cuts the model into as many contiguous pieces as there are virtual stages, so that
-// the rank with the highest cost has as little as possible. Pure and deterministic functions. The
-// units that are never cut are the model's residual layers (two per transformer block); the
-// embedding belongs to the first piece and the head to the last, each with a cost of its own.
+// Balances the stages: cuts the model into as many contiguous pieces as there are virtual stages,
+// so that the rank with the highest cost has as little as possible. Pure and deterministic
+// functions. The units that are never cut are the model's residual layers (two per transformer
+// block); the embedding belongs to the first piece and the head to the last, each with a cost of
+// its own.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace trireme {
 
-// The units [lo, hi) of a virtual stage.
+// UnitRange is the units [lo, hi) of a virtual stage.
 struct UnitRange {
   std::int64_t lo = 0;
   std::int64_t hi = 0;
@@ -19,7 +20,7 @@ struct UnitRange {
   friend bool operator==(const UnitRange&, const UnitRange&) = default;
 };
 
-// Costs per micro-batch, in any one unit, none negative.
+// ModelCosts holds costs per micro-batch, in any one unit; none is negative.
 struct ModelCosts {
   std::vector<double> units;
   double embedding = 0;

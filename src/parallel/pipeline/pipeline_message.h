@@ -1,5 +1,5 @@
-// The tensors that one step of a pipeline passes to another, on any rank. Pure functions of the
-// schedule.
+// Identifies the tensors that one step of a pipeline passes to another, on any rank. Pure functions
+// of the schedule.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct PipelineMessage {
   }
 };
 
-// A message and the rank that sends it to this one, or receives it from this one.
+// Addressed is a message and the rank that sends it to this one, or receives it from this one.
 struct Addressed {
   PipelineMessage message;
   int peer = 0;

@@ -22,8 +22,8 @@ struct Transfer {
 
 }  // namespace
 
-// One run of a schedule. If it ends early, operations in flight are abandoned before their buffers
-// are freed.
+// Run is one run of a schedule. If it ends early, operations in flight are abandoned before their
+// buffers are freed.
 class PipelineRunner::Run {
  public:
   Run(PipelineRunner& runner, std::span<const PipelineStep> steps, StageWork& work)

@@ -1,6 +1,6 @@
-// Pipeline schedules as data: what each stage computes in one step, in order. Pure functions. A
-// model is cut into stages x chunks virtual stages. Rank `stage` holds chunks 0..chunks-1, and its
-// chunk c is virtual stage c * stages + stage of the model (Narayanan et al., 2021, "Efficient
+// Makes pipeline schedules as data: what each stage computes in one step, in order. Pure functions.
+// A model is cut into stages x chunks virtual stages. Rank `stage` holds chunks 0..chunks-1, and
+// its chunk c is virtual stage c * stages + stage of the model (Narayanan et al., 2021, "Efficient
 // large-scale language model training on GPU clusters", 2.2). In every schedule, the backwards of a
 // chunk run in rising order of the micro-batches, as the tree of gradients requires
 // (src/parallel/reduction_tree.h).
@@ -47,7 +47,7 @@ struct PipelineStep {
   friend bool operator==(const PipelineStep&, const PipelineStep&) = default;
 };
 
-// The steps of all stages, by stage.
+// PipelineSteps holds the steps of all stages, by stage.
 using PipelineSteps = std::vector<std::vector<PipelineStep>>;
 
 // Returns "gpipe", "1f1b", "interleaved" or "zero_bubble".

@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-// Seconds per micro-batch.
+// StageCosts are in seconds per micro-batch.
 struct StageCosts {
   double forward = 1;
   double backward_input = 1;
