@@ -22,7 +22,7 @@ class TimeLimit {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // A limit that is never reached.
+  // Constructs a limit that is never reached.
   TimeLimit() = default;
   // `end` is the end of the job. `margin_seconds`, if given, replaces the computed margin.
   TimeLimit(Clock::time_point end, std::optional<double> margin_seconds)

@@ -19,7 +19,7 @@
 namespace trireme {
 namespace {
 
-// Sums over the steps since the last logged one.
+// Window holds sums over the steps since the last logged one.
 struct Window {
   Stopwatch watch;
   std::int64_t steps = 0;
@@ -31,7 +31,7 @@ struct Window {
   double checkpoint_stall_ms = 0;
 };
 
-// How a Loop ended.
+// LoopEnd says how a Loop ended.
 struct LoopEnd {
   TrainingOutcome outcome;
   std::optional<StepResult> failed;  // the step that broke off, if any

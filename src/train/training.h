@@ -27,7 +27,7 @@ struct TrainingOutcome {
   std::string early_stop = {};  // why train.early_stop ended it before train.steps, or ""
 };
 
-// What Training borrows; all of it must outlive Training.
+// TrainingHost holds what Training borrows; all of it must outlive Training.
 struct TrainingHost {
   Communicator& world;                   // all ranks, for small messages in host memory
   Communicator& data;                    // all ranks, for tensors

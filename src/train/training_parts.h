@@ -19,8 +19,8 @@
 
 namespace trireme {
 
-// Where the parts start if the configuration does not decide: for a replay or a rewind within a
-// process.
+// StartPoint says where the parts start if the configuration does not decide: for a replay or a
+// rewind within a process.
 struct StartPoint {
   std::int64_t step = 0;
   bool from_seed = false;  // start at step 0 from the seed, without a checkpoint

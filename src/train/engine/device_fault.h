@@ -1,4 +1,4 @@
-// A fault point that numbers in a device's memory pass, for tests of fault detection.
+// Defines a fault point that numbers in a device's memory pass, for tests of fault detection.
 #pragma once
 
 #include <string_view>

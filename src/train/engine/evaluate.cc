@@ -13,7 +13,7 @@ namespace trireme {
 
 namespace {
 
-// Consecutive micro-batches of `batch` samples each, from first_sample on.
+// Span is a series of consecutive micro-batches of `batch` samples each, from first_sample on.
 struct Span {
   std::int64_t batch;  // samples per micro-batch
   std::int64_t first_sample;

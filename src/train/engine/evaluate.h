@@ -1,6 +1,6 @@
-// Held-out loss: the mean loss over the tokens of the first samples of a dataset. The ranks of a
-// group divide the micro-batches, and the losses are summed in micro-batch order, so that every
-// layout gives the same bits.
+// Computes the held-out loss: the mean loss over the tokens of the first samples of a dataset. The
+// ranks of a group divide the micro-batches, and the losses are summed in micro-batch order, so
+// that every layout gives the same bits.
 #pragma once
 
 #include <functional>

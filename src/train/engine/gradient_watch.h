@@ -1,7 +1,7 @@
 // GradientWatch passes gradients from a backward pass to their sink. It computes their digests, so
-// that a micro-batch that is computed again can be compared with the first time, and is the fault
-// point at which a planned fault changes a gradient. Owned by the step's work, for one micro-batch
-// of one chunk; one thread.
+// that a micro-batch that is computed again can be compared with the first time, and contains the
+// fault point at which a planned fault changes a gradient. Owned by the step's work, for one
+// micro-batch of one chunk; one thread.
 #pragma once
 
 #include <cstdint>

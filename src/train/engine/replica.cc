@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// The state of a micro-batch in a chunk between its forward and the end of its backward.
+// Flight is the state of a micro-batch in a chunk between its forward and the end of its backward.
 struct Flight {
   Saved saved;
   GradientSink* gradients = nullptr;
@@ -19,7 +19,7 @@ struct Flight {
 
 }  // namespace
 
-// The work of one step or one evaluation.
+// Work does the work of one step or one evaluation.
 class Replica::Work : public StageWork {
  public:
   // tokens: null if no chunk of this rank reads any. count: number of micro-batches.
@@ -101,7 +101,7 @@ class Replica::Work : public StageWork {
     }
     return losses;
   }
-  // The same for the digests of the gradients; empty unless divergence.digests is set.
+  // Does the same for the digests of the gradients; returns none unless divergence.digests is set.
   std::vector<std::uint64_t> digests() {
     std::vector<std::uint64_t> digests;
     if (parts_.config.divergence.digests) {
@@ -209,7 +209,7 @@ class Replica::Work : public StageWork {
   std::map<std::pair<int, std::int64_t>, Flight> flights_;
   std::map<std::int64_t, GradientSink*> tied_;
   std::map<std::int64_t, Tensor> embedding_gradients_;
-  // Those of this step, with the numbers of their micro-batches.
+  // The watches of this step, with the numbers of their micro-batches.
   std::vector<std::pair<std::int64_t, std::unique_ptr<GradientWatch>>> watches_;
 };
 

@@ -17,7 +17,7 @@
 
 namespace trireme {
 
-// What a rank has computed in a step, to be compared with another run of it.
+// MicroBatchBits holds what a rank has computed in a step, to be compared with another run of it.
 struct MicroBatchBits {
   // For each of its micro-batches, the sum of the token losses; zeros except on the last stage.
   std::vector<double> losses;

@@ -18,14 +18,15 @@
 
 namespace trireme {
 
-// Losses and norms of the latest steps with an update, the newest last. Both have the same length.
+// SpikeHistory holds the losses and norms of the latest steps with an update, the newest last. Both
+// have the same length.
 struct SpikeHistory {
   std::vector<double> losses;
   std::vector<double> norms;  // not negative
   friend bool operator==(const SpikeHistory&, const SpikeHistory&) = default;
 };
 
-// Scores of a step, in deviations; 0 while the history is too short.
+// SpikeScores holds the scores of a step, in deviations; 0 while the history is too short.
 struct SpikeScores {
   double loss = 0;
   double norm = 0;

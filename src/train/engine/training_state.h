@@ -1,5 +1,6 @@
-// The state of a training run as logical tensors (every parameter under its name, the optimizer's
-// state as optimizer.m.<name> and the like), and the counters. Plain values and pure functions.
+// Describes the state of a training run as logical tensors (every parameter under its name, the
+// optimizer's state as optimizer.m.<name> and the like) and counters. Plain values and pure
+// functions.
 #pragma once
 
 #include <vector>
@@ -14,8 +15,8 @@
 
 namespace trireme {
 
-// Global batches that a run left out when it went back to `step`: those that the step after it
-// would have had, and the ones that follow.
+// DataWindow is the global batches that a run left out when it went back to `step`: those that the
+// step after it would have had, and the ones that follow.
 struct DataWindow {
   std::int64_t step = 0;
   std::int64_t first = 0;  // position in the data order, in global batches
@@ -23,7 +24,7 @@ struct DataWindow {
   friend bool operator==(const DataWindow&, const DataWindow&) = default;
 };
 
-// The losses of the steps since the last logged one.
+// LossWindow sums the losses of the steps since the last logged one.
 struct LossWindow {
   double sum = 0;  // of the finite ones
   std::int64_t steps = 0;
@@ -33,8 +34,9 @@ struct LossWindow {
   friend bool operator==(const LossWindow&, const LossWindow&) = default;
 };
 
-// The state of a run that changes from step to step, apart from weights and moments. It is stored
-// in checkpoints. Older ones lack the fields below the line, which are then empty.
+// TrainingCounters is the state of a run that changes from step to step, apart from weights and
+// moments. It is stored in checkpoints. Older ones lack the fields below the line, which are then
+// empty.
 struct TrainingCounters {
   std::int64_t step = 0;           // steps done, including skipped ones
   std::int64_t updates = 0;        // optimizer updates done
@@ -64,8 +66,8 @@ bool has_passed(const TrainingCounters& now, const TrainingCounters& earlier);
 // Appends to `blocks` the blocks of the pieces that a rank saves or loads.
 void add_blocks(const ParameterStore& parameters, const std::vector<StatePiece>& pieces,
                 std::vector<TensorBlock>& blocks);
-// The weights that generation and evaluation use: those after the last step, or the optimizer's
-// moving average of them.
+// Weights names the weights that generation and evaluation use: those after the last step, or the
+// optimizer's moving average of them.
 enum class Weights : std::uint8_t { latest, average };
 // Returns the blocks of all parameters, without optimizer state. masters: holds the whole store.
 std::vector<TensorBlock> parameters_to_load(const MasterWeights& masters, Weights which);

@@ -18,8 +18,9 @@ struct EvaluatedStep {
   friend bool operator==(const EvaluatedStep&, const EvaluatedStep&) = default;
 };
 
-// The evaluation of a step that was saved before it. The checkpoint stores what its line in
-// metrics.jsonl needs, and a run that resumes from it evaluates it first.
+// PendingEvaluation belongs to a step that was saved before it was evaluated. The checkpoint stores
+// what the step's line in metrics.jsonl needs, and a run that resumes from it evaluates the step
+// first.
 struct PendingEvaluation {
   double loss = 0;  // of the training step
   double grad_norm = 0;

@@ -34,7 +34,7 @@ std::optional<std::int64_t> field_in(const fs::path& path, const std::string& fi
   return std::nullopt;
 }
 
-// The names of one cgroup version's files.
+// GroupFiles holds the names of one cgroup version's files.
 struct GroupFiles {
   const char* limit;
   const char* used;

@@ -1,6 +1,6 @@
-// The host memory that this process may still take: the lesser of MemAvailable in /proc/meminfo and
-// what the control groups (version 2 or 1) above the process leave. Page cache that a group could
-// drop counts as free, as it does in MemAvailable. Any thread may call it.
+// Finds the host memory that this process may still take: the lesser of MemAvailable in
+// /proc/meminfo and what the control groups (version 2 or 1) above the process leave. Page cache
+// that a group could drop counts as free, as it does in MemAvailable. Any thread may call it.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ class DryWorld : public Communicator {
   void set_deadline(std::chrono::duration<double>) override {}
 
  private:
-  // When an operation counts as finished.
+  // Done says when an operation counts as finished.
   enum class Done : std::uint8_t { at_once, when_waited_for };
   DryWorld(const ProcessGrid& grid, int world_rank, int rank, int size, Done done);
   Pending start(const OperationRequest&) override;

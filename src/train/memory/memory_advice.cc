@@ -13,7 +13,7 @@
 namespace trireme {
 namespace {
 
-// Keys and values, as a user types them.
+// Keys maps keys to values, as a user types them.
 using Keys = std::map<std::string, std::string>;
 
 struct Proposal {

@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-// A host, and those ranks of a run that start on it.
+// HostShare is a host with the ranks of a run that start on it.
 struct HostShare {
   std::string host;
   std::vector<int> ranks;

@@ -42,8 +42,8 @@ MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
 std::vector<MemoryPlan> plan_memory_of_all(const RunConfig& config, const Layout& layout,
                                            const std::vector<std::int64_t>& resident_at_start);
 
-// A table in MiB or GiB, at most 76 columns wide, with a line of headings and one per rank. With
-// more than 16 ranks, it has only the rank with most memory and a summary.
+// MemoryTable is a table in MiB or GiB, at most 76 columns wide, with a line of headings and one
+// per rank. With more than 16 ranks, it has only the rank with most memory and a summary.
 struct MemoryTable {
   std::string unit;
   std::vector<std::string> lines;

@@ -17,7 +17,7 @@ namespace trireme {
 // this one has read; 0 if the system does not report it.
 std::int64_t shared_resident_bytes();
 
-// The memory that checkpoints have taken on this rank.
+// SnapshotMemory is the memory that checkpoints have taken on this rank.
 struct SnapshotMemory {
   std::int64_t bytes = 0;
   std::int64_t shared_bytes = 0;  // the part that shared_resident_bytes() counts

@@ -1,13 +1,13 @@
-// The memory that one rank's training step takes: counted in an engine that has run, or predicted
-// with an engine that runs a step on a counting device, where memory has sizes but no bytes and
-// kernels do nothing (src/device/device.h). The functions have no state.
+// Finds the memory that one rank's training step takes: counted in an engine that has run, or
+// predicted with an engine that runs a step on a counting device, where memory has sizes but no
+// bytes and kernels do nothing (src/device/device.h). The functions have no state.
 #pragma once
 
 #include "src/train/engine/engine.h"
 
 namespace trireme {
 
-// Bytes of one rank.
+// StepMemory counts the bytes of one rank.
 struct StepMemory {
   std::int64_t working_copies = 0;  // working copies of the parameters that the rank always holds
   std::int64_t masters = 0;         // 0 if the working copies are f32

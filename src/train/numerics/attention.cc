@@ -9,7 +9,8 @@ namespace {
 // occur.
 constexpr std::int64_t kMostTime = 72;
 
-// The heads of one sample that are checked, with q, k and v side by side as in a run.
+// Sizes describes the heads of one sample that are checked, with q, k and v side by side as in a
+// run.
 struct Sizes {
   explicit Sizes(const KernelShapes& s)
       : time(std::min(s.time, kMostTime)),

@@ -24,7 +24,8 @@ constexpr const char* kRemedy =
     "take this host out of the job and test it (trireme health); numerics.self_check=false skips "
     "this check";
 
-// The error that is allowed: relative * |expected| + absolute * the largest |expected|.
+// Tolerance is the error that is allowed: relative * |expected| + absolute * the largest
+// |expected|.
 struct Tolerance {
   double relative;
   double absolute;
@@ -40,8 +41,8 @@ Tolerance tolerance_of(DType type, DType compute, std::int64_t terms) {
           compute == DType::bf16 ? std::max(sum, 0x1p-8) : sum};
 }
 
-// Returns whether both are the same infinity, or no number. Their difference is no number, but they
-// do not differ: an option that overflows does so on healthy hardware too.
+// Returns whether both are the same infinity, or both NaN. Their difference is NaN, but it is no
+// fault: an option that overflows does so on healthy hardware, too.
 bool overflow_alike(float a, float b) {
   return (std::isinf(a) && a == b) || (std::isnan(a) && std::isnan(b));
 }

@@ -49,7 +49,7 @@ class CheckBench {
 // Returns the elements as floats.
 std::vector<float> floats_of(const ConstView& view);
 
-// The parts of the check, each of which throws DeviceError for a wrong result.
+// These are the parts of the check. Each throws DeviceError for a wrong result.
 void check_products(CheckBench& bench);
 void check_attention(CheckBench& bench);
 void check_rows(CheckBench& bench);

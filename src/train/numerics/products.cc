@@ -13,7 +13,8 @@ constexpr std::int64_t kFewestRows = 16;
 constexpr std::int64_t kRows = 8;
 constexpr std::int64_t kColumns = 32;
 
-// A linear layer: y[rows, out] = x[rows, in] W (+ bias). stored_out_in: W is stored [out, in].
+// Layer is a linear layer: y[rows, out] = x[rows, in] W (+ bias). stored_out_in: W is stored [out,
+// in].
 struct Layer {
   const char* name;
   std::int64_t in;

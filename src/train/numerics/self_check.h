@@ -1,10 +1,10 @@
-// The self-check of the kernels: each kernel that training uses runs once, with the widths and
-// threads of the run, and its result is compared with that of the reference table. It detects
-// processors and libraries that compute wrong numbers, and threads that did not run.
+// Checks the kernels before training: each kernel that training uses runs once, with the widths and
+// threads of the run, and its result is compared with that of the reference table. The check
+// detects processors and libraries that compute wrong numbers, and threads that did not run.
 //
 // The work is bounded (docs/reproducibility.md): few rows, products of at most 16 MFLOP and 256 Ki
-// weights, two heads of attention. Of a product, the reference computes only a grid of elements,
-// but every element must have been written.
+// weights, two heads of attention. The reference computes only a grid of a product's elements, but
+// every element must have been written.
 #pragma once
 
 #include "src/compute/device_context.h"

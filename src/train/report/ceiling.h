@@ -7,7 +7,8 @@
 
 namespace trireme {
 
-// FLOP/s of a product of size x size x size elements, computed by the kernel table's matmul.
+// ProductRate is the FLOP/s of products of size x size x size elements, computed by the kernel
+// table's matmul.
 struct ProductRate {
   double median = 0;  // over the timed calls
   double best = 0;

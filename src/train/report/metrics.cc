@@ -175,7 +175,7 @@ struct MetricsLog::State {
     }
   }
 
-  // A file, what it consists of, and whether a loss was reported.
+  // Written is a file, the noun for its entries, and whether the loss of entries was reported.
   struct Written {
     const AppendFile* file;
     const char* noun;
@@ -217,7 +217,7 @@ struct MetricsLog::State {
   ProgressLines lines_of_progress;  // used if there is no bar
   std::optional<AppendFile> lines;
   std::optional<EventFile> events;
-  bool lost_lines = false;  // and reported
+  bool lost_lines = false;  // whether lost lines were reported
   bool lost_events = false;
   std::optional<ProgressBar> bar;
   std::string detail;

@@ -16,8 +16,8 @@ namespace trireme {
 
 class Log;
 
-// The metrics of one logged step. Times are averages per step over the steps since the last logged
-// one.
+// StepMetrics holds the metrics of one logged step. Times are averages per step over the steps
+// since the last logged one.
 struct StepMetrics {
   std::int64_t step = 0;
   std::int64_t global_batch = 0;  // sequences of this step

@@ -1,4 +1,4 @@
-// Texts about train.batch_ramp for messages and logs. Pure functions.
+// Describes train.batch_ramp for messages and logs. Pure functions.
 #pragma once
 
 #include <string>

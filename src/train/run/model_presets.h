@@ -1,4 +1,4 @@
-// The model presets of configs/model/, compiled into the program.
+// Finds the model presets of configs/model/, which are compiled into the program.
 #pragma once
 
 #include <string>

@@ -155,7 +155,7 @@ struct LoadedConfig {
   ConfigBinder binder;  // remembers the origin of each value
 };
 
-// The sources of a configuration.
+// ConfigSources lists the sources of a configuration.
 struct ConfigSources {
   std::filesystem::path file;
   std::vector<std::string> arguments;        // key=value

@@ -1,4 +1,4 @@
-// Checks of a configuration that involve several keys, or more than a key's range.
+// Makes those checks of a configuration that involve several keys, or more than a key's range.
 #pragma once
 
 #include "src/train/run/run_config.h"

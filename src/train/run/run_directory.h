@@ -20,7 +20,7 @@
 
 namespace trireme {
 
-// Why a process ended without finishing the run.
+// ExitReason says why a process ended without finishing the run.
 struct ExitReason {
   int code = 0;
   std::string kind;
@@ -32,7 +32,8 @@ struct ExitReason {
   std::string phase;
 };
 
-// What a rank is doing, for its exit reason. Owned by main() and updated by the training loop.
+// RunStatus says what a rank is doing, for its exit reason. Owned by main() and updated by the
+// training loop.
 struct RunStatus {
   std::string phase = "start";  // or "load", "train", "evaluate", "checkpoint", "generate"
   std::int64_t step = 0;

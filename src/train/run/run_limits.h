@@ -1,4 +1,4 @@
-// Limits of a run's configuration that also hold for what its checkpoints contain.
+// Defines limits of a run's configuration that also hold for what its checkpoints contain.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-// All ranks of a run, connected twice, so that tensors and small messages do not wait for each
+// World connects all ranks of a run twice, so that tensors and small messages do not wait for each
 // other.
 struct World {
   std::unique_ptr<Communicator> data;  // tensors, in the order of streams

@@ -17,8 +17,8 @@ void check_vocabulary(const Dataset& dataset, std::int64_t vocab);
 // ConfigError if a rank may not open all shards at once, besides `other_shards` of another dataset.
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm,
                      std::size_t other_shards = 0);
-// Returns what is wrong, or "": `shards` stay open during a run, whose process may have
-// `most_files` open files.
+// Returns what is wrong if a run keeps `shards` files open in a process that may open `most_files`,
+// or "".
 std::string lack_of_open_files(const std::filesystem::path& folder, std::size_t shards,
                                std::size_t most_files);
 

@@ -1,5 +1,5 @@
-// What a run reports and checks before the first step: where the ranks are, whether they fit the
-// cores, and whether all have the same configuration, build and kernels.
+// Reports and checks the start of a run, before the first step: where the ranks are, whether they
+// fit the cores, and whether all have the same configuration, build and kernels.
 #pragma once
 
 #include <string>

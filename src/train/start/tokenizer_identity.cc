@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-// A tokenizer whose texts are token ids in decimal.
+// IdTokenizer is a tokenizer whose texts are token ids in decimal.
 class IdTokenizer final : public Tokenizer {
  public:
   explicit IdTokenizer(std::int64_t vocab) : vocab_(vocab) {}

@@ -1,5 +1,5 @@
-// A fault of one rank, or of the first of several. The code that ends the process writes that rank
-// and its host into exit_reason.json, so that a launcher excludes the right node.
+// RankFault is a fault of one rank, or of the first of several. The code that ends the process
+// writes that rank and its host into exit_reason.json, so that a launcher excludes the right node.
 #pragma once
 
 #include "src/base/error.h"

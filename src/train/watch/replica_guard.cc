@@ -14,7 +14,8 @@
 namespace trireme {
 namespace {
 
-// The digest of one array that a rank holds. Ranks with equal places hold the same elements.
+// NamedDigest is the digest of one array that a rank holds. Ranks with equal places hold the same
+// elements.
 struct NamedDigest {
   std::string name;
   std::int64_t place = 0;
@@ -76,21 +77,21 @@ std::vector<NamedDigest> digests_of(Engine& engine) {
   return digests;
 }
 
-// A group whose ranks hold the same data, and their ranks in the world.
+// Axis is a group whose ranks hold the same data, with their ranks in the world.
 struct Axis {
   Communicator& group;
   std::string_view name;
   std::vector<int> world_ranks;
 };
 
-// The digest that a rank of the axis has.
+// Held is the digest that a rank of the axis has.
 struct Held {
   int rank = 0;
   std::int64_t digest = 0;
 };
 
-// A difference, and the rank of the world that differs from the majority, or -1 if there is no
-// difference or no majority.
+// Fault is a difference, and the rank of the world that differs from the majority, or -1 if there
+// is no difference or no majority.
 struct Fault {
   std::string text;
   int rank = -1;
