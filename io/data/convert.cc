@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kReadTokens = std::int64_t{1} << 20;
 
-// A range of tokens in a foreign file that becomes one shard.
+// ForeignRange is a range of tokens in a foreign file that becomes one shard.
 struct ForeignRange {
   InputFile file;
   std::int64_t first = 0;
@@ -31,7 +31,7 @@ std::string offsets_name(const ConvertOptions& options) {
   return options.offsets.empty() ? "/doc_offsets" : options.offsets;
 }
 
-// A foreign file, open for reading.
+// ForeignFile is a foreign file, open for reading.
 class ForeignFile {
  public:
   ForeignFile(const InputFile& listed, const ConvertOptions& options)

@@ -22,7 +22,7 @@ namespace trireme {
 
 class Dataset {
  public:
-  // Reads the manifest and checks the size of every shard. Only rank 0 calls it.
+  // Reads the manifest, and checks every shard as check_sizes() does. Only rank 0 calls it.
   static Dataset open(const std::filesystem::path& folder);
   // Constructs from the manifest's text, as rank 0 broadcast it. Touches no file.
   Dataset(const std::filesystem::path& folder, std::string_view manifest_text);
@@ -35,7 +35,8 @@ class Dataset {
   // Returns the number of samples, of `sequence` + 1 tokens each. Throws DataError if there is
   // none.
   std::int64_t samples(std::int64_t sequence) const;
-  // Throws DataError for the first shard that is missing or has another size.
+  // Throws DataError for the first shard that is missing or has another size, and PolicyError for
+  // one that this user may not read.
   void check_sizes() const;
 
   // Reads the stored tokens of a token run, u16 or u32 [run.count], into `scratch`. The returned

@@ -1,6 +1,6 @@
-// The manifest of a dataset. One rank writes it after all shards, and its presence makes the folder
-// a dataset. To read a dataset, one rank reads the manifest and broadcasts it. A value with pure
-// functions.
+// DatasetManifest lists the shards of a dataset. One rank writes it to the folder after all shards,
+// and its presence makes the folder a dataset. To read a dataset, one rank reads the manifest and
+// broadcasts it. A value with pure functions.
 //
 //   DIR/manifest.json                  sealed JSON (src/base/sealed_json.h)
 //   DIR/shards/00000.h5 ...            HDF5, read-only once written

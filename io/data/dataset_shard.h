@@ -26,7 +26,8 @@ class DatasetShard {
   // still had the size and timestamps it had before verification.
   const std::byte* read(std::int64_t offset, std::int64_t bytes, std::vector<std::byte>& scratch);
   void will_need(std::int64_t offset, std::int64_t bytes);
-  // Throws DataError if the file is missing or has another size. Does not open it.
+  // Throws DataError if the file is missing or has another size, and PolicyError if this user may
+  // not read it.
   void check_size() const;
   const std::filesystem::path& path() const { return path_; }
 

@@ -18,8 +18,8 @@
 
 namespace trireme {
 
-// The operations of a group of ranks that a pack needs. The defaults are those of a group of one
-// rank.
+// RankGroup holds the operations of a group of ranks that a pack needs. The defaults are those of a
+// group of one rank.
 struct RankGroup {
   int rank = 0;
   int size = 1;

@@ -1,5 +1,5 @@
-// The text files from which a dataset is packed. One rank lists them once, so that all ranks work
-// from the same list. Values and pure functions, except for find_input_files(), which reads
+// Lists the text files from which a dataset is packed. One rank does so once, so that all ranks
+// work from the same list. Values and pure functions, except for find_input_files(), which reads
 // folders.
 #pragma once
 

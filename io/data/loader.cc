@@ -23,7 +23,7 @@ void check_plan(const LoaderPlan& plan) {
 
 }  // namespace
 
-// What a thread keeps from one micro-batch to the next.
+// Worker holds what a thread keeps from one micro-batch to the next.
 struct Loader::Worker {
   std::vector<std::byte> scratch;
   BatchReads reads;

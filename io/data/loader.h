@@ -6,8 +6,8 @@
 //
 //   workers --> | filled | filled | ... | being filled |   two steps ahead, in order --> next()
 //
-// A micro-batch that next() returned is leased: its memory stays as it is until the lease ends, so
-// that kernels can read it, or a copy to a device can, without another copy on the host.
+// A micro-batch that next() returned is leased: its memory does not change until the lease ends, so
+// that kernels and copies to a device can read it without another copy on the host.
 #pragma once
 
 #include <chrono>
@@ -48,8 +48,8 @@ struct LoadedMicroBatch {
   std::int64_t time = 0;
   ConstView ids;      // i32 [B,T]
   ConstView targets;  // i32 [B,T]: the token that follows each id
-  // Keeps ids and targets unchanged while a copy of it exists. Ends before the loader does. Null:
-  // whoever made the micro-batch keeps them.
+  // Keeps ids and targets unchanged while a copy of it exists; all copies must be gone before the
+  // loader is destroyed. If null, the code that made the micro-batch keeps them.
   std::shared_ptr<const void> lease = nullptr;
 };
 
@@ -80,7 +80,7 @@ class Loader {
     std::exception_ptr error;
   };
   struct Worker;
-  // Describes the micro-batch that the next ticket reads.
+  // Cursor describes the micro-batch that the next ticket reads.
   struct Cursor {
     std::int64_t batch = 0;            // number in the schedule
     std::int64_t first_sample = 0;     // global number of the batch's first sample

@@ -1,5 +1,5 @@
-// The folder of a dataset that is being packed: who may write to it, what an earlier run left, and
-// the names of its files. Only rank 0 changes it. Private to io/data.
+// Prepares and cleans the folder of a dataset that is being packed, decides which run may write to
+// it, and names its files. Only rank 0 changes the folder. Private to io/data.
 #pragma once
 
 #include <filesystem>

@@ -118,7 +118,7 @@ std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks)
     reports.insert(reports.begin(),
                    pack_part(options, *tokenizer, inputs.files, {part, fraction}, ranks));
   }
-  // What belongs to neither part is counted once.
+  // Inputs that belong to neither part are counted once.
   reports.front().skipped_inputs = inputs.skipped;
   reports.front().counts.empty_documents += std::ranges::count(inputs.files, 0, &InputFile::bytes);
   return reports;

@@ -10,7 +10,7 @@
 
 namespace trireme {
 
-// A run of tokens of one shard.
+// TokenRun is a run of tokens in one shard.
 struct TokenRun {
   std::size_t shard = 0;
   std::int64_t first = 0;
@@ -34,8 +34,8 @@ class SampleIndex {
   std::vector<std::int64_t> first_sample_;
 };
 
-// The reads for a batch of samples, in the order of the dataset. Samples that are neighbours in the
-// dataset share one read. Reuses its memory from batch to batch.
+// BatchReads lists the reads for a batch of samples, in the order of the dataset. Samples that are
+// neighbours in the dataset share one read. Reuses its memory from batch to batch.
 struct BatchReads {
   struct Row {
     std::int64_t row;            // index in the batch

@@ -17,7 +17,7 @@
 
 namespace trireme {
 
-// The properties that all shards of a dataset share.
+// ShardFormat holds the properties that all shards of a dataset share.
 struct ShardFormat {
   int token_bytes = 2;
   std::int64_t vocab = 0;

@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// The lowest and the highest position of a document.
+// Span holds the lowest and the highest position of a document.
 struct Span {
   double first = 1;
   double last = 0;

@@ -13,7 +13,8 @@
 
 namespace trireme {
 
-// What was found in the inputs. A file is counted in the shard that holds its beginning.
+// PackCounts says what was found in the inputs. A file is counted in the shard that holds its
+// beginning.
 struct PackCounts {
   std::int64_t files = 0;
   std::int64_t binary_files = 0;  // skipped because of a NUL in the first 8 KiB

@@ -11,8 +11,8 @@
 namespace trireme {
 namespace {
 
-// HDF5's error stack, outermost call first, and the errno of the innermost entry that has one, or
-// 0.
+// Stack holds HDF5's error stack, outermost call first, and the errno of the innermost entry that
+// has one, or 0.
 struct Stack {
   std::string words;
   int code = 0;

@@ -7,7 +7,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a link in the path of a dataset leads to: nothing, or an object in this file.
+// Target says what a link in the path of a dataset leads to: nothing, or an object in this file.
 enum class Target { nothing, here };
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& name, const std::string& what) {

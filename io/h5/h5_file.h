@@ -20,7 +20,7 @@ namespace trireme {
 
 enum class H5Type { u16, u32, u64 };
 
-// The properties of a dataset.
+// H5DatasetInfo holds the properties of a dataset.
 struct H5DatasetInfo {
   std::vector<std::int64_t> extents;  // outermost first
   bool integers = false;
