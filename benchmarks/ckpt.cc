@@ -28,7 +28,7 @@ double seconds_of(const std::function<void()>& work) {
   return watch.seconds();
 }
 
-// A temporary folder for the checkpoints, which the destructor removes.
+// BenchFolder is a temporary folder for the checkpoints, which its destructor removes.
 class BenchFolder {
  public:
   explicit BenchFolder(const fs::path& within)
@@ -52,8 +52,8 @@ class BenchFolder {
   fs::path path_;
 };
 
-// The state of training as a checkpoint sees it: parameters and two moments, each a flat buffer of
-// tensors in the sizes of a transformer with 768 channels.
+// State is the state of training as a checkpoint sees it: parameters and two moments, each a flat
+// buffer of tensors in the sizes of a transformer with 768 channels.
 struct State {
   PageBuffer memory;
   std::vector<TensorBlock> blocks;
@@ -104,7 +104,8 @@ struct Timings {
   double write_with_read_back = 0;
 };
 
-// Checkpoints in memory of one rank on one node. The memory is reused in every round, as in a run.
+// MemoryBench saves to memory and loads from there, as one rank on one node. The memory is reused
+// in every round, as in a run.
 class MemoryBench {
  public:
   MemoryBench(Communicator& comm, const fs::path& folder, const State& state, int threads)

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
 
-// Arguments as typed. Names and sizes are parsed once a session can report an error.
+// CollArguments holds the arguments as typed. Names and sizes are parsed once a session can report
+// an error.
 struct CollArguments {
   std::vector<std::string> ops = {"all_reduce"};
   std::string backend = "auto";
@@ -41,7 +42,8 @@ std::int64_t bounded_bytes(const std::string& text, const char* flag) {
   return bytes;
 }
 
-// Default sizes: 32 MiB as in nccl-tests; with --write-tuning, 8 bytes to 64 MiB in factors of 4.
+// Fills in the default sizes: 32 MiB as in nccl-tests; with --write-tuning, 8 bytes to 64 MiB in
+// factors of 4.
 BenchCollOptions resolve(const CollArguments& arguments) {
   BenchCollOptions options = arguments.rest;
   const bool tunes = !arguments.tune_file.empty();

@@ -1,4 +1,5 @@
-// The command line of `trireme bench coll`, with the flags of nccl-tests and our own.
+// Adds the command line of `trireme bench coll`, which has the flags of nccl-tests and some of its
+// own.
 #pragma once
 
 #include "src/app/command/app_context.h"

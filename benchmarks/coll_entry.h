@@ -1,5 +1,5 @@
-// The result of `trireme bench coll` for one operation and size: an entry of the JSON document, and
-// a line that compares it with MPI.
+// Turns the measurement of one operation and size by `trireme bench coll` into an entry of the JSON
+// document and a line that compares it with MPI.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The collective operations that `trireme bench coll` measures, with the counting rules of
-// nccl-tests. Pure functions.
+// Names the collective operations that `trireme bench coll` measures, and counts their bytes by the
+// rules of nccl-tests. Pure functions.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ std::string_view nccl_name_of(DType dtype);
 ReduceOp parse_reduce_op(std::string_view name);
 std::string_view reduction_name(ReduceOp op);
 
-// The size of one operation in a given world.
+// CollectiveSize is the size of one operation in a given world.
 struct CollectiveSize {
   std::int64_t bytes = 0;     // of the whole array: the "size" column
   std::int64_t count = 0;     // elements passed to a call: the "count" column

@@ -1,4 +1,4 @@
-// The speed of dd(1) with direct I/O on a path, which is the ceiling of the checkpoint benchmark.
+// Measures the speed of dd(1) with direct I/O on a path: the ceiling of the checkpoint benchmark.
 // If dd is missing, a loop of our own makes the same system calls.
 #pragma once
 

@@ -95,8 +95,8 @@ std::string parameters_text(const Json& params) {
   return text + line;
 }
 
-// How to rate a result: the ceiling to which `fraction_of_ceiling` refers, and the fractions from
-// which it counts as good and as fair.
+// Scale says how to rate a result: the ceiling to which `fraction_of_ceiling` refers, and the
+// fractions from which it counts as good and as fair.
 struct Scale {
   std::string ceiling;
   double good = 0;

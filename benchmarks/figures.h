@@ -1,5 +1,5 @@
-// The results of a benchmark as text for people: units, labels and a verdict. Pure functions of the
-// JSON that goes into -J FILE.
+// Formats the results of a benchmark for people, with units, labels and a verdict. Pure functions
+// of the JSON that goes into -J FILE.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 // Micro-batches per step.
 constexpr std::int64_t kMicros = 4;
 
-// A dataset of random bytes, which the destructor removes.
+// SyntheticDataset is a dataset of random bytes, which its destructor removes.
 class SyntheticDataset {
  public:
   explicit SyntheticDataset(std::int64_t bytes) : folder_(make_folder()) {

@@ -1,4 +1,4 @@
-// Prints the table of nccl-tests with the same header, rows and footer (its src/util.cu), byte for
+// Formats the table of nccl-tests with the same header, rows and footer (its src/util.cu), byte for
 // byte where site scripts parse it. Pure functions.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace trireme {
 
-// The text above the table.
+// NcclHeader holds the text above the table.
 struct NcclHeader {
   std::string program;  // a line of our own in place of NCCL's versions
   std::string test;     // such as "all_reduce_perf"
@@ -29,7 +29,7 @@ std::string nccl_device_line(int rank, int pid, const std::string& host, int loc
                              const std::string& what);
 std::string nccl_header(const NcclHeader& header);
 
-// The columns size, count, type, reduction ("none" if not applicable) and root (-1).
+// NcclRow holds the columns size, count, type, reduction ("none" if not applicable) and root (-1).
 struct NcclRow {
   CollectiveSize size;
   std::string type;
@@ -38,7 +38,8 @@ struct NcclRow {
 };
 std::string nccl_row_start(const NcclRow& row);
 
-// The four columns of one placement. Without a count of wrong elements, "N/A" is printed.
+// NcclCell holds the four columns of one placement. Without a count of wrong elements, "N/A" is
+// printed.
 struct NcclCell {
   double microseconds = 0;
   double algbw = 0;  // GB/s, like busbw

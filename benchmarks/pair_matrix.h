@@ -40,7 +40,7 @@ std::vector<SlowPair> below(const PairMatrix& bandwidth, double least);
 // Returns the one member that at least two different pairs all share, the likely culprit.
 std::optional<int> common_member(const std::vector<SlowPair>& pairs);
 
-// The argument of --threshold: "0.8", a fraction of the median, or "2.5GB/s".
+// PairThreshold is the argument of --threshold: "0.8", a fraction of the median, or "2.5GB/s".
 struct PairThreshold {
   double value = 0;
   bool absolute = false;  // whether `value` is in bytes per second

@@ -30,7 +30,7 @@ constexpr int kMostPrinted = 16;
 // The number of columns that fit a terminal of 80 columns.
 constexpr int kColumnsAtOnce = 5;
 
-// The results, which are the same on all ranks.
+// PairsMeasured holds the results, which are the same on all ranks.
 struct PairsMeasured {
   PairMatrix bandwidth;  // bytes per second
   PairMatrix latency;    // seconds
@@ -172,7 +172,7 @@ void print_matrix(const PairMatrix& matrix, const PairsBench& bench, const char*
   }
 }
 
-// The verdict on slow pairs, as text and as JSON.
+// Words the verdict on slow pairs, as text and as JSON.
 class Verdict {
  public:
   Verdict(const BenchPairsOptions& options, const PairsBench& bench, const PairMatrix& bandwidth)

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A stage that sleeps instead of computing.
+// SleepingStage sleeps instead of computing.
 class SleepingStage : public StageWork {
  public:
   struct Milliseconds {

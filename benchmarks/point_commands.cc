@@ -17,7 +17,7 @@
 namespace trireme {
 namespace {
 
-// Arguments as typed.
+// P2pArguments holds the arguments as typed.
 struct P2pArguments {
   std::string sizes = "1:4M";
   std::string backend = "auto";

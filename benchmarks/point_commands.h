@@ -1,4 +1,4 @@
-// The command lines of `trireme bench p2p` and `trireme bench pairs`.
+// Adds the command lines of `trireme bench p2p` and `trireme bench pairs`.
 #pragma once
 
 #include "src/app/command/app_context.h"

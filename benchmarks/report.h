@@ -1,4 +1,4 @@
-// The JSON document that every benchmark writes with -J FILE:
+// Writes the JSON document of a benchmark, for -J FILE:
 //   {"schema": 1, "program": {...}, "host": {...}, "results": [{"name", "params", "metrics"}]}
 // Rates are decimal, sizes are in bytes, and NaN and infinity become null.
 #pragma once

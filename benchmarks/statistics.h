@@ -1,4 +1,4 @@
-// Statistics of repeated measurements. Pure functions.
+// Computes statistics of repeated measurements. Pure functions.
 #pragma once
 
 #include <vector>

@@ -28,7 +28,7 @@ constexpr std::int64_t kCeilingSize = 2048;
 constexpr int kCeilingRounds = 5;
 constexpr std::chrono::minutes kDeadline{10};
 
-// Times of the steps' parts in milliseconds on this rank.
+// Timings holds the times of the steps' parts in milliseconds on this rank.
 struct Timings {
   std::vector<double> step;  // one value per round, divided by the steps of a round
   std::vector<double> backward;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<Backend, 4> kBackends = {Backend::mpi, Backend::shm, Backend::ucx,
                                               Backend::hierarchical};
 
-// A backend to compare, with its own buffers.
+// Candidate is a backend to compare, with its own buffers.
 class Candidate {
  public:
   Candidate(Backend backend, std::unique_ptr<Communicator> comm, std::int64_t bytes)

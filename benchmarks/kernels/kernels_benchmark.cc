@@ -1,7 +1,7 @@
-// How close do the memory-bound kernels come to the machine's memory? Each runs at GPT-2 124M's
-// shapes (R = 1024 token rows, C = 768, V = 50257, 124M parameters) and prints the bytes per second
-// of the traffic its arguments imply; `triad`, a[i] = b[i] + s c[i] over 1.5 GB, is the ceiling of
-// the same run (write-allocate traffic not counted, as in STREAM).
+// Measures how close the memory-bound kernels come to the rate of the machine's memory. Each runs
+// at GPT-2 124M's shapes (R = 1024 token rows, C = 768, V = 50257, 124M parameters) and prints the
+// bytes per second of the traffic its arguments imply; `triad`, a[i] = b[i] + s c[i] over 1.5 GB,
+// is the ceiling of the same run (write-allocate traffic not counted, as in STREAM).
 //
 //   kernels_benchmark --benchmark_filter=adamw --benchmark_repetitions=5
 //
@@ -22,7 +22,8 @@ constexpr std::int64_t kChannels = 768;
 constexpr std::int64_t kVocabulary = 50257;
 constexpr std::int64_t kParameters = 124475904;
 
-// What every benchmark works with: one table, one stream, buffers full of small numbers.
+// Bench holds what every benchmark works with: one table, one stream, buffers full of small
+// numbers.
 struct Bench {
   const Kernels& kernels = kernels_for(Device{});
   Stream stream{Device{}, omp_get_max_threads()};
