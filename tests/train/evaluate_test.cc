@@ -2,6 +2,7 @@
 // that every sample has one that is known. Ranks are threads.
 #include "src/train/engine/evaluate.h"
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 
@@ -91,6 +92,29 @@ TEST_F(EvaluateTest, IsTheMeanOfTheFirstSamplesOnAnyRanks) {
 
 TEST_F(EvaluateTest, UsesNoMoreThanTheDatasetHas) {
   EXPECT_EQ(run(2, 3, 1000).front().samples, 10);
+}
+
+// An interleaved pipeline keeps the tokens of a group of micro-batches until its last chunk.
+TEST_F(EvaluateTest, KeepsTheTokensOfAllMicroBatchesInFlight) {
+  constexpr std::int64_t kGroup = 4;
+  const LossesOf losses = [](const TokenSource& tokens, std::int64_t, std::int64_t count,
+                             double* to) {
+    for (std::int64_t first = 0; first < count; first += kGroup) {
+      std::vector<LoadedMicroBatch> group;
+      for (std::int64_t m = first; m < std::min(first + kGroup, count); ++m) {
+        group.push_back(tokens());
+      }
+      for (const LoadedMicroBatch& loaded : group) {
+        *to++ = sum_of(loaded.targets);
+      }
+    }
+  };
+  ThreadWorld(1).run([&](Communicator& comm) {
+    const Dataset dataset = Dataset::open(folder_);
+    const Evaluation result = evaluate(dataset, {kSequence, 1, 10, kGroup}, comm, losses);
+    EXPECT_EQ(result.fault, "");
+    EXPECT_DOUBLE_EQ(result.loss, mean(10));
+  });
 }
 
 // Ranks gather parameters together in every pass: one that has less to do takes part all the same.

@@ -72,8 +72,12 @@ void Engine::masters_changed() {
 
 // Only the last stages have the losses; they broadcast them to their replicas.
 double Engine::evaluate(const Dataset& dataset, const EvaluationPlan& plan) {
+  EvaluationPlan own = plan;
+  // With several chunks per rank, a group of micro-batches goes through one chunk after another and
+  // keeps its tokens until the last (make_forward_schedule).
+  own.in_flight = layout_.shape.chunks > 1 ? layout_.shape.stages : 1;
   const Evaluation evaluation = trireme::evaluate(
-      dataset, plan, *dp_control_,
+      dataset, own, *dp_control_,
       [this](const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses) {
         replica_.evaluate(tokens, batch, count, losses);
       });

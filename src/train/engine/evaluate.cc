@@ -17,7 +17,8 @@ namespace {
 struct Span {
   std::int64_t batch;  // samples per micro-batch
   std::int64_t first_sample;
-  std::int64_t count;  // micro-batches
+  std::int64_t count;      // micro-batches
+  std::int64_t in_flight;  // as in EvaluationPlan
 };
 
 void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& span,
@@ -26,13 +27,15 @@ void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& sp
     return;
   }
   const Sampler in_order(dataset.samples(sequence), 1, Shuffle::none, 0);
-  // Each micro-batch is a step of the loader, so that its memory does not grow with the dataset.
+  // Each micro-batch is a step of the loader, so that its memory does not grow with the dataset. It
+  // has memory for depth_steps micro-batches and one more, of which in_flight may be leased.
   Loader loader(dataset, in_order,
                 {.sequence = sequence,
                  .batches = span.batch,
                  .micro_batch = span.batch,
                  .micros = [](std::int64_t) { return std::vector<std::int64_t>{0}; },
-                 .steps = span.count},
+                 .steps = span.count,
+                 .depth_steps = std::max<std::int64_t>(2, span.in_flight)},
                 span.first_sample);
   std::vector<std::int32_t> zeros;
   const auto tokens = [&]() -> LoadedMicroBatch {
@@ -78,8 +81,8 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   const std::int64_t first = std::min(per_rank * comm.rank(), whole - per_rank);
   std::vector<double> own(static_cast<std::size_t>(per_rank), 0.0);
   Evaluation result;
-  evaluate_span(dataset, plan.sequence, {batch, first * batch, per_rank}, losses_of, own.data(),
-                result);
+  evaluate_span(dataset, plan.sequence, {batch, first * batch, per_rank, plan.in_flight}, losses_of,
+                own.data(), result);
 
   std::vector<double> losses(static_cast<std::size_t>(per_rank * comm.size()), 0.0);
   for (std::int64_t m = per_rank * comm.rank(); m < std::min(per_rank * (comm.rank() + 1), whole);
@@ -90,7 +93,7 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   losses.resize(static_cast<std::size_t>(whole));
   if (rest > 0) {
     losses.push_back(0);
-    evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1}, losses_of, &losses.back(),
+    evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1, 1}, losses_of, &losses.back(),
                   result);
   }
   result.samples = samples;

@@ -26,6 +26,8 @@ struct EvaluationPlan {
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 1;  // samples
   std::int64_t max_samples = 0;  // at most; fewer if the dataset has fewer
+  // The most micro-batches that LossesOf takes before it ends the lease of the first.
+  std::int64_t in_flight = 1;
 };
 
 // Returns one micro-batch after another, as Loader::next() does: ids and targets stay as they are
