@@ -186,10 +186,12 @@ LoadedMicroBatch Loader::next() {
     waited_ += std::chrono::steady_clock::now() - start;
   }
   slot.filled = false;
-  if (slot.error) {
-    std::rethrow_exception(slot.error);
-  }
+  const std::exception_ptr error = slot.error;
   lock.unlock();
+  if (error) {
+    give_back(slot);
+    std::rethrow_exception(error);
+  }
   return lease(slot);
 }
 

@@ -241,6 +241,15 @@ TEST_F(LoaderTest, WhatGoesWrongInItsThreadComesOutOfNext) {
               testing::AllOf(testing::HasSubstr("block 0"), testing::HasSubstr("expected")));
 }
 
+TEST_F(LoaderTest, ErrorsTakeNoMemoryOfTheLoader) {
+  flip_bit(dataset_->folder() / dataset_->manifest().shards[0].path, 5000);
+  const Dataset damaged = Dataset::open(dataset_->folder());
+  Loader loader(damaged, sampler(Shuffle::none), plan_of(4, 2), 0);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THROW(loader.next(), DataError);
+  }
+}
+
 TEST_F(LoaderTest, PlansThatDoNotAddUpAreRefused) {
   EXPECT_THROW(Loader(*dataset_, sampler(), plan_of(5, 2), 0), ConfigError);
   const BatchSchedule odd(8, {2, 3, 1});
