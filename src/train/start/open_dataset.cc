@@ -28,10 +28,21 @@ void check_first_samples(const Dataset& dataset, std::int64_t sequence, std::int
   }
 }
 
-// Returns how many files this process may open. Dataset has raised it as far as allowed.
-std::size_t most_open_files() {
+// Lets this process open `files` files, as far as the hard limit allows. Returns how many it may
+// open.
+std::size_t raise_open_files(std::size_t files) {
   rlimit limit{};
-  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return RLIM_INFINITY;
+  }
+  if (limit.rlim_cur < files) {
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = std::min<rlim_t>(files, limit.rlim_max);
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+      limit.rlim_cur = before;
+    }
+  }
+  return limit.rlim_cur;
 }
 
 }  // namespace
@@ -68,9 +79,11 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
   fault("data.open");
   Dataset dataset(folder, text);
   check_vocabulary(dataset, vocab);
+  // Each Dataset raises the limit for its own shards only.
+  constexpr std::size_t kOthers = 256;
   const std::size_t shards = dataset.manifest().shards.size() + other_shards;
   const std::string lack =
-      gather_faults(comm, lack_of_open_files(folder, shards, most_open_files()));
+      gather_faults(comm, lack_of_open_files(folder, shards, raise_open_files(shards + kOthers)));
   if (!lack.empty()) {
     throw ConfigError(lack);
   }
