@@ -27,6 +27,7 @@ void ZeroState::initialize(std::uint64_t seed) {
       tools_.context.kernels().cast(tools_.context.stream(), store_.compute(id), values.view());
     }
   }
+  tools_.context.stream().synchronize();  // before the memory of `passing` goes away
   masters_changed();
 }
 
