@@ -26,13 +26,6 @@ class Tensor {
     return storage_ == nullptr ? View{}
                                : View{storage_->data(), elements(), dtype_, storage_->device()};
   }
-  // Returns the same storage under another shape with as many elements.
-  Tensor reshaped(const Shape& shape) const {
-    check(shape.elements() == elements(), "a reshape keeps the number of elements");
-    Tensor other = *this;
-    other.shape_ = shape;
-    return other;
-  }
 
  private:
   Shape shape_;

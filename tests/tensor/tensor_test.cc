@@ -43,15 +43,5 @@ TEST(Tensor, CopiesShareTheirStorage) {
   EXPECT_EQ(pool.peak_bytes(), 128);
 }
 
-TEST(Tensor, ReshapesWithoutMoving) {
-  Pool pool(Device{});
-  const Tensor a(pool, {2, 6}, DType::bf16);
-  const Tensor b = a.reshaped({3, 4});
-  EXPECT_EQ(b.view().data, a.view().data);
-  EXPECT_EQ(b.shape(), Shape({3, 4}));
-  EXPECT_EQ(b.dtype(), DType::bf16);
-  EXPECT_THROW(a.reshaped({3, 5}), InternalError);
-}
-
 }  // namespace
 }  // namespace trireme
