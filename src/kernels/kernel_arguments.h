@@ -68,8 +68,8 @@ struct EmbeddingBackward {
   std::int64_t first_id = 0;
 };
 
-// LayerNorm (Ba et al., 2016) and RMSNorm (Zhang and Sennrich, 2019) over rows. If `residual` is
-// given, sum = x + residual is stored and normalized instead of x.
+// NormForward is LayerNorm (Ba et al., 2016) or RMSNorm (Zhang and Sennrich, 2019) over rows. If
+// `residual` is given, sum = x + residual is stored and normalized instead of x.
 struct NormForward {
   std::int64_t rows = 0;
   std::int64_t channels = 0;
@@ -98,8 +98,9 @@ struct NormBackward {
   View dbias = {};           // f32 [C]; empty for RMSNorm
 };
 
-// Rotary positions (Su et al., 2021), applied in place, with halves rotated as in Hugging Face's
-// Llama: out1 = x1 cos - x2 sin; out2 = x2 cos + x1 sin; angle = position * inverse_frequency[j].
+// Rope applies rotary positions (Su et al., 2021) in place, with halves rotated as in Hugging
+// Face's Llama: out1 = x1 cos - x2 sin; out2 = x2 cos + x1 sin; angle = position *
+// inverse_frequency[j].
 struct Rope {
   std::int64_t batch = 0;
   std::int64_t time = 0;
@@ -112,11 +113,11 @@ struct Rope {
   bool backward = false;        // rotates by the negative angle
 };
 
-// Dropout of attention's weights (Srivastava et al., 2014; GPT-2 has it here, while Vaswani et al.,
-// 2017, have it in the residual branches). After the softmax, a weight is zeroed with
-// `probability`, or else divided by 1 - probability. The mask of a weight is word key % 4 of Philox
-// keyed by (seed, layer, head) at counter (query, step, sample, key / 4). It does not depend on
-// which rank computes it, and backward computes it again.
+// AttentionDropout is the dropout of attention's weights (Srivastava et al., 2014; GPT-2 has it
+// here, while Vaswani et al., 2017, have it in the residual branches). After the softmax, a weight
+// is zeroed with `probability`, or else divided by 1 - probability. The mask of a weight is word
+// key % 4 of Philox keyed by (seed, layer, head) at counter (query, step, sample, key / 4). It does
+// not depend on which rank computes it, and backward computes it again.
 struct AttentionDropout {
   float probability = 0;
   std::uint64_t seed = 0;
@@ -132,9 +133,9 @@ struct AttentionDropout {
   }
 };
 
-// Causal attention with scale 1/sqrt(D); query head h reads key/value head h / (heads / kv_heads).
-// The query at time t has position kv_time - time + t: with kv_time > time, the queries are the
-// last ones of a longer sequence (key-value cache). Never stores the T x T matrix.
+// AttentionForward is causal attention with scale 1/sqrt(D); query head h reads key/value head h /
+// (heads / kv_heads). The query at time t has position kv_time - time + t: with kv_time > time, the
+// queries are the last ones of a longer sequence (key-value cache). Never stores the T x T matrix.
 struct AttentionForward {
   std::int64_t batch = 0;
   std::int64_t time = 0;
