@@ -65,7 +65,7 @@ TEST_P(Crash, LosesAtMostTheAttempt) {
   const bool is_committed = loaded.resumed->manifest.meta.step == 3;
   EXPECT_TRUE(is_committed ? load_state(folder.path(), third).equal : loaded.equal);
 
-  // The same step again, and one more.
+  // Save the same step again, and one more.
   ASSERT_TRUE(save_state(folder.path(), third, 3).durable);
   EXPECT_TRUE(load_state(folder.path(), third).equal);
   ASSERT_TRUE(save_state(folder.path(), second, 4).durable);
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Points, Crash,
                                          "gc_before", "gc_renamed", "gc_mid", "gc_after"),
                          [](const auto& test) { return std::string(test.param); });
 
-// Between setting the old step aside and putting the new one in its place.
+// The crash happens after the old step was set aside and before the new one is in its place.
 TEST(CrashWhileReplacing, PutsTheOldOneBack) {
   TempFolder folder;
   const State old = small_state(1);

@@ -34,7 +34,7 @@ void write_text(const fs::path& path, const std::string& text) {
   file.write(text.data(), static_cast<std::int64_t>(text.size()));
 }
 
-// Two checkpoints with different values; the tests damage the newer one.
+// Saves two checkpoints with different values; the tests damage the newer one.
 class Damage : public testing::Test {
  protected:
   void SetUp() override {
@@ -42,7 +42,7 @@ class Damage : public testing::Test {
     ASSERT_TRUE(save_state(folder_.path(), new_, 2, cut_flat, 2).durable);
   }
 
-  // The newer one is not used, the file is named, the older one is loaded in its place.
+  // Expects that the newer one is not used, its file is named, and the older one is loaded instead.
   void expect_fall_back(const std::string& named) {
     const LoadedState loaded = load_state(folder_.path(), old_, cut_rows, 2);
     ASSERT_TRUE(loaded.resumed.has_value());
@@ -203,7 +203,7 @@ TEST_F(Damage, AWrongHintIsIgnored) {
   EXPECT_TRUE(load_state(folder_.path(), new_).equal);
 }
 
-// A damage that only one rank meets makes all ranks fall back together.
+// If only one rank meets the damage, all ranks fall back together.
 TEST_F(Damage, FoundByOneRankItCountsForAll) {
   flip(shard(1), static_cast<std::int64_t>(fs::file_size(shard(1))) - 1, 4);
   ThreadWorld(3).run([&](Communicator& comm) {

@@ -52,7 +52,7 @@ TEST(Generation, RefusesAPlantedAttempt) {
   EXPECT_EQ(next_generation(folder.path()), 1);
 }
 
-// A manifest beyond the bound is none; one at the bound is refused by name.
+// A manifest whose generation is beyond the bound is invalid; one at the bound is refused by name.
 TEST(Generation, RefusesAPlantedManifest) {
   TempFolder folder;
   ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);

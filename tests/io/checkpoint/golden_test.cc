@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Written down when the first format was released.
+// The digest was recorded when the first format was released.
 constexpr const char* kDigest =
     "sha256:c1e47520a3d7a38652f183702882d89292cea4b3d2ddb3b5b640641a872b6c79";
 

@@ -34,13 +34,13 @@ Manifest sample() {
   return manifest;
 }
 
-// The sample's text without its seal.
+// Returns the sample's text without its seal.
 std::string sample_body() {
   const std::string text = to_text(sample());
   return text.substr(0, text.rfind(",\n \"seal\""));
 }
 
-// The sample's text with a change, under a seal that holds: what only a program can make.
+// Returns the sample's text with a change and a valid seal, which only a program can make.
 std::string changed(const std::string& from, const std::string& to) {
   std::string body = sample_body();
   const std::size_t at = body.find(from);
@@ -129,8 +129,8 @@ TEST(Manifest, WithoutShardsNoBlockHasOne) {
   EXPECT_THAT(fault_of(seal_body(body)), HasSubstr("'shard'"));
 }
 
-// What tests/fuzz/checkpoint_manifest_fuzz.cc does without end: any text is parsed or refused with
-// a DataError, under a seal that holds, too.
+// Does a part of what tests/fuzz/checkpoint_manifest_fuzz.cc does: any text, also under a valid
+// seal, is parsed or refused with a DataError.
 TEST(Manifest, SurvivesMutations) {
   const std::string body = sample_body();
   constexpr std::string_view kBytes = "0123456789-.eE\"{}[],:\\ \n\x80\xff";

@@ -58,7 +58,7 @@ TEST(Retention, CountsOnlyWhatWasReadBack) {
   EXPECT_THAT(doomed(steps, {2, 0}), ElementsAre("step-00000001"));
 }
 
-// A rewind needs multiples of 100; what stops have left does not push them out.
+// A rewind needs multiples of 100, which steps that were saved at stops must not displace.
 TEST(Retention, CountsWhatARewindMayNeed) {
   const std::vector<StepFolder> steps = {folder_of(370), folder_of(350), folder_of(300),
                                          folder_of(200), folder_of(100)};
@@ -110,8 +110,8 @@ TEST(Retention, RunsAfterEachSave) {
                           "step-00000007"));
 }
 
-// Sent back to step 1, a run saves step 4 anew while the old steps are still being deleted, of
-// which the old 4 is one.
+// A run that was sent back to step 1 saves step 4 again while the old steps, among them the old
+// step 4, are being deleted.
 TEST(Retention, LeavesAStepAloneThatWasReplacedMeanwhile) {
   TempFolder folder;
   for (const std::int64_t step : {1, 2, 3, 4, 5}) {
@@ -240,7 +240,7 @@ TEST(Store, NamesAFewOfManyBrokenSteps) {
   EXPECT_EQ(loaded.resumed.value().skipped.size(), 6U);
 }
 
-// A user may call the folder of all checkpoints what a step's is called.
+// A user may give the folder of all checkpoints a name like that of a step.
 TEST(Store, KnowsAFolderOfStepsByItsContents) {
   TempFolder folder;
   const fs::path steps = folder.path() / "step-00000005";
@@ -260,7 +260,7 @@ TEST(Store, OrdersByRunThenByStep) {
   for (const std::int64_t step : {50, 100, 150}) {
     ASSERT_TRUE(save_state(folder.path(), small_state(1), step).durable);
   }
-  // A run that goes back to 100 and then reaches 110 is the newest, though 150 stands there.
+  // A run that goes back to 100 and then reaches 110 is the newest, although step 150 exists.
   ASSERT_TRUE(save_state(folder.path(), small_state(2), 110).durable);
   std::vector<std::int64_t> order;
   for (const StepFolder& step : list_steps(folder.path())) {

@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// The definition in logical_digest.h, spelled out over memory.
+// Computes the digest that logical_digest.h defines, from memory.
 std::string expected_digest(State state, bool model) {
   std::sort(state.begin(), state.end(),
             [](const LogicalTensor& a, const LogicalTensor& b) { return a.name < b.name; });

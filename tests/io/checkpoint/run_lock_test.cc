@@ -21,7 +21,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
-// The number of a process that has ended.
+// Returns the pid of a process that has ended.
 pid_t dead_process() {
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -173,7 +173,7 @@ TEST_F(Lock, LosingItIsNoticed) {
   EXPECT_EQ(read_file(path_), to_text(owner_)) << "another run's lock was removed";
 }
 
-// A file server that is away for a moment.
+// Simulates a file server that does not respond for a moment.
 TEST_F(Lock, WhatCantBeReadNowIsNotLost) {
   const RunLock lock(folder_.path(), false, {1ms, 120s});
   fs::permissions(path_, fs::perms::none);

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Made by the reference implementation: a = F32 [2,2], b = BF16 [3].
+// The reference implementation has made this header: a = F32 [2,2], b = BF16 [3].
 constexpr std::string_view kGoldenJson =
     R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
     R"("b":{"dtype":"BF16","shape":[3],"data_offsets":[16,22]}})";

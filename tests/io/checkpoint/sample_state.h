@@ -1,5 +1,5 @@
-// A small state of every kind of tensor, ways to cut it among ranks, and saving and loading it
-// whole: what the tests of this room share. Ranks are threads.
+// Provides a small state with every kind of tensor, ways to cut it among ranks, and functions that
+// save and load it, for the tests of this folder. Ranks are threads.
 #pragma once
 
 #include <cstring>
@@ -37,7 +37,7 @@ inline LogicalTensor make_tensor(const std::string& name, DType dtype, const Sha
   return tensor;
 }
 
-// A few KiB; `seed` makes the values.
+// Returns a state of a few KiB, whose values depend on `seed`.
 inline State small_state(std::uint64_t seed = 1) {
   return {make_tensor("wte.weight", DType::f32, {13, 10}, seed),
           make_tensor("h.0.bias", DType::bf16, {33}, seed + 1),
@@ -49,14 +49,14 @@ inline State small_state(std::uint64_t seed = 1) {
           make_tensor("optimizer.m.wte.weight", DType::f32, {13, 10}, seed + 7)};
 }
 
-// Several digest blocks, with tensors that cross their edges.
+// Returns a state of several digest blocks, with tensors that cross their boundaries.
 inline State large_state(std::uint64_t seed = 1) {
   return {make_tensor("a", DType::f32, {701, 1001}, seed), make_tensor("b", DType::u8, {99}, seed),
           make_tensor("c", DType::bf16, {1500, 1003}, seed + 1),
           make_tensor("optimizer.m.a", DType::f32, {701, 1001}, seed + 2)};
 }
 
-// The extent of part `part` of `parts`; an empty one is not saved.
+// Returns the extent of part `part` of `parts`; an empty one is not saved.
 using Cut = std::function<Extent(const Shape& shape, int part, int parts)>;
 
 inline std::int64_t share(std::int64_t n, int part, int parts) { return n * part / parts; }
@@ -82,15 +82,15 @@ inline Extent cut_flat(const Shape& shape, int part, int parts) {
   const std::int64_t first = share(shape.elements(), part, parts);
   return Extent::flat(first, share(shape.elements(), part + 1, parts) - first);
 }
-// Everything in one place: part 0.
+// Puts everything into part 0.
 inline Extent cut_nothing(const Shape& shape, int part, int) {
   return part == 0 ? Extent::whole(shape) : Extent::flat(0, 0);
 }
-// Whole tensors, each in another part.
+// Puts each whole tensor into one of the parts.
 inline Extent cut_by_tensor(const Shape& shape, int part, int parts) {
   return shape.elements() % parts == part ? Extent::whole(shape) : Extent::flat(0, 0);
 }
-// A grid over the first two axes, for 4 parts.
+// Cuts the first two axes into a grid, for 4 parts.
 inline Extent cut_grid(const Shape& shape, int part, int parts) {
   if (shape.rank() < 2 || parts != 4) {
     return cut_flat(shape, part, parts);
@@ -116,8 +116,8 @@ inline const std::vector<NamedCut>& all_cuts() {
   return cuts;
 }
 
-// The part's blocks, in buffers of their own. Every second part has space between the rows of its
-// boxes, as if other columns lay there.
+// Holds a part's blocks in buffers of their own. Every second part has gaps between the rows of its
+// boxes, as if other columns were there.
 struct Blocks {
   std::vector<std::vector<std::byte>> buffers;
   std::vector<TensorBlock> list;
@@ -170,7 +170,7 @@ inline DiskOptions options_for(const std::filesystem::path& folder) {
   return options;
 }
 
-// Saves in a run of its own; the outcome of rank 0.
+// Saves in a run of its own and returns the outcome of rank 0.
 inline SaveOutcome save_state(const DiskOptions& options, const State& state, std::int64_t step,
                               const Cut& cut = cut_nothing, int ranks = 1) {
   SaveOutcome result;
@@ -230,7 +230,7 @@ inline std::filesystem::path step_path(const std::filesystem::path& folder, std:
          ("step-" + std::string(8 - std::to_string(step).size(), '0') + std::to_string(step));
 }
 
-// The names in a folder.
+// Returns the names in a folder, sorted.
 inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Whether each element is covered exactly once, by counting.
+// Returns whether each element is covered exactly once, by counting.
 bool tiles(const std::vector<Extent>& extents, const Shape& shape) {
   std::vector<int> times(static_cast<std::size_t>(shape.elements()), 0);
   for (const Extent& extent : extents) {
@@ -23,7 +23,7 @@ bool tiles(const std::vector<Extent>& extents, const Shape& shape) {
   return std::all_of(times.begin(), times.end(), [](int n) { return n == 1; });
 }
 
-// Cuts the box in two at random, several times.
+// Cuts the whole tensor into boxes, one random cut at a time.
 std::vector<Extent> cut_at_random(const Shape& shape, int cuts, std::uint64_t seed) {
   std::vector<Extent> boxes = {Extent::whole(shape)};
   for (int i = 0; i < cuts; ++i) {
@@ -70,7 +70,7 @@ TEST(TilingFault, JudgesFlatRanges) {
   EXPECT_THAT(tiling_fault({Extent::flat(4, 7), Extent::flat(0, 5)}, shape), HasSubstr("overlap"));
 }
 
-// All start at the same place of the first axis: comparing pairs took half a minute.
+// All boxes start at the same position of the first axis. Comparing all pairs took half a minute.
 TEST(TilingFault, TakesManyBoxes) {
   constexpr std::int64_t kBoxes = 100'000;
   std::vector<Extent> boxes;

@@ -1,4 +1,5 @@
-// Resuming from the nearest copies: nodes that are lost, damage in memory, mixed levels.
+// Tests resuming from the nearest copies, with lost nodes, damage in memory, and steps on disk and
+// in memory.
 #include "io/checkpoint/load/checkpoint_loader.h"
 
 #include <mutex>
@@ -16,7 +17,8 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Two steps of 4 ranks on 2 nodes, the newer one with copies on both nodes.
+// Saves two steps of 4 ranks in the memory of 2 nodes. copy() makes partner copies of the newer one
+// on both nodes.
 class TwoNodes : public testing::Test {
  protected:
   void SetUp() override {
@@ -65,7 +67,8 @@ TEST_F(TwoNodes, ALostNodeIsMadeGoodByItsPartner) {
   copy();
   nodes_.lose(0);
   for (const int ranks : {2, 3, 8}) {
-    // On the node that is left, as node 1 of 2, and a fresh one in the place of the other.
+    // The ranks run on the node that is left, as node 1 of 2, and on an empty one in place of the
+    // other.
     const LoadedState loaded = load_nearest(nodes_, state_, cut_rows, ranks);
     ASSERT_TRUE(loaded.equal) << ranks;
     EXPECT_EQ(loaded.resumed->manifest.meta.step, 2);
@@ -73,7 +76,7 @@ TEST_F(TwoNodes, ALostNodeIsMadeGoodByItsPartner) {
   }
 }
 
-// Only the node that is left, whatever its number of ranks.
+// The ranks run only on the node that is left, whatever their number.
 TEST_F(TwoNodes, OneNodeIsEnough) {
   copy();
   nodes_.lose(0);
@@ -88,7 +91,7 @@ TEST_F(TwoNodes, OneNodeIsEnough) {
   }
 }
 
-// Row 15 of docs/faults.md: both of a pair are gone, so that the disk has to do.
+// Row 15 of docs/faults.md: a node without copies is lost, so the disk is used.
 TEST_F(TwoNodes, WithoutACopyTheDiskHasToDo) {
   ASSERT_TRUE(save_state(nodes_.disk(), old_, 1, cut_rows, 3).durable);
   nodes_.lose(0);
@@ -113,7 +116,7 @@ TEST_F(TwoNodes, NothingWholeAnywhereIsAFreshStart) {
   EXPECT_EQ(reported.size(), 2U);
 }
 
-// Every shard is there, and none of the steps is good: that is no loss but damage.
+// Every shard is present, but no step is valid: that is damage and not loss.
 TEST_F(TwoNodes, DamageInMemoryAloneIsNoFreshStart) {
   for (const int step : {1, 2}) {
     flip_byte(shard(1, 2, step), 70'000);
@@ -127,7 +130,7 @@ TEST_F(TwoNodes, ADamagedManifestInMemoryIsNoFreshStart) {
   EXPECT_THROW(load_nearest(nodes_, state_, cut_flat, 4), DataError);
 }
 
-// Bad checkpoints on disk are no fresh start, whatever the memory has lost.
+// If a checkpoint on disk is damaged, the run must not start anew, whatever memory has lost.
 TEST_F(TwoNodes, ABadDiskIsNoFreshStart) {
   nodes_.lose(0);
   ASSERT_TRUE(save_state(nodes_.disk(), old_, 1).durable);
@@ -150,7 +153,7 @@ TEST_F(TwoNodes, TheDiskIsNewerThanMemory) {
   EXPECT_FALSE(loaded.resumed->from_memory);
 }
 
-// A flipped byte in one's own memory, in another node's, in a copy.
+// Bytes are flipped in a rank's own memory, in another node's, and in a copy.
 TEST_F(TwoNodes, ADamagedBlockComesFromAnotherCopy) {
   copy();
   flip_byte(shard(0, 0), 5000);
@@ -177,7 +180,7 @@ TEST_F(TwoNodes, DamageInEveryCopyGivesTheStepUp) {
               Contains(testing::AllOf(HasSubstr("step 2 in memory"), HasSubstr("digest"))));
 }
 
-// Each region of a shard: header, data, the last byte.
+// Flips a byte in several regions of a shard, up to the last byte.
 TEST_F(TwoNodes, EveryRegionIsUnderADigest) {
   const auto bytes = static_cast<std::int64_t>(fs::file_size(shard(0, 0)));
   for (const std::int64_t at : {std::int64_t{4096}, bytes / 2, bytes - 1}) {
@@ -194,7 +197,7 @@ TEST_F(TwoNodes, AMissingShardComesFromItsCopyOrTheDisk) {
   fs::remove(shard(0, 1));
   fs::resize_file(shard(1, 3), 5000);
   EXPECT_EQ(load_nearest(nodes_, old_, cut_flat, 4).resumed->manifest.meta.step, 1);
-  // The same step on disk, of the same cut: its files are the same.
+  // The same step, saved to disk with the same cut, has the same files.
   ASSERT_TRUE(save_state(nodes_.disk(), state_, 2, cut_flat, 4).durable);
   const LoadedState loaded = load_nearest(nodes_, state_, cut_flat, 4);
   ASSERT_TRUE(loaded.equal);
@@ -203,7 +206,7 @@ TEST_F(TwoNodes, AMissingShardComesFromItsCopyOrTheDisk) {
   EXPECT_EQ(loaded.resumed->folder, step_path(nodes_.disk(), 2));
 }
 
-// A node whose ranks died before it renamed its folder: the step is whole nowhere.
+// The ranks of a node died before it renamed its folder, so the step is whole nowhere.
 TEST_F(TwoNodes, AStepThatSomeNodesHaveNotRenamedIsNone) {
   fs::rename(nodes_.own_step(1, 2, 1), nodes_.node(1).own() / ".tmp-2-1");
   const LoadedState loaded = load_nearest(nodes_, old_, cut_rows, 3);
@@ -228,7 +231,7 @@ TEST_F(TwoNodes, AWantedStepIsFoundInMemory) {
   EXPECT_THROW(load_nearest(nodes_, old_, cut_rows, 3, options), NotFound);
 }
 
-// Of the latest run, not of the largest step.
+// The newest step is that of the latest generation, not the largest one.
 TEST_F(TwoNodes, ALaterGenerationGoesFirst) {
   const State other = large_state(8);
   ASSERT_TRUE(
@@ -263,7 +266,7 @@ TEST_F(TwoNodes, StepsOfAnotherRunAreLeftAlone) {
   EXPECT_FALSE(load_as({"run", 1})) << "the run's own generation, or a later one's";
 }
 
-// A rank's node may have no memory at all: it gets everything from the others.
+// If a rank's node has no memory for checkpoints, the rank gets everything from the others.
 TEST_F(TwoNodes, RanksWithoutMemoryAreServed) {
   std::atomic<int> equal = 0;
   nodes_.world(6).run([&](Communicator& comm) {

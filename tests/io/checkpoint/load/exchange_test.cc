@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// What rank `server` has at byte `i` of piece `number`.
+// Returns byte `i` of piece `number` on rank `server`.
 std::byte byte_at(int server, std::int64_t number, std::int64_t i) {
   return static_cast<std::byte>(
       mix64(static_cast<std::uint64_t>(server * 1'000'003 + number * 10'007 + i)));
@@ -18,7 +18,7 @@ std::int64_t bytes_of_request(const PieceRequest& r) {
   return 100 * static_cast<std::int64_t>(r.piece.blocks.count()) + r.piece.number;
 }
 
-// Every rank asks for a different number of pieces, some for none.
+// Each rank requests a different number of pieces, and some ranks none.
 void exchange(int ranks, std::uint64_t seed) {
   ThreadWorld(ranks).run([&](Communicator& comm) {
     std::vector<PieceRequest> requests;

@@ -1,4 +1,4 @@
-// What several ranks of a host want from the disk is read once.
+// Tests that what several ranks of a host want from the disk is read once.
 #include "io/checkpoint/load/host_reading.h"
 
 #include <atomic>
@@ -36,7 +36,7 @@ TEST(HostPlan, EachPieceHasOneReader) {
   EXPECT_EQ(plan.turns[1][0].clients[0].blocks, blocks(0x0f));
 }
 
-// Three matrices of 16 MiB, so that there are pieces for everybody.
+// Returns three matrices of 16 MiB, so that there are pieces for all ranks.
 State matrices() {
   State state;
   for (const char* name : {"a", "b", "optimizer.m.a"}) {
@@ -50,7 +50,7 @@ State matrices() {
   return state;
 }
 
-// Every rank's account of a load, on such hosts.
+// Loads on ranks with these host names and returns each rank's statistics.
 std::vector<LoadStats> load_on(const std::vector<std::string>& hosts, const TempFolder& folder,
                                const State& state, const Cut& cut, int parts) {
   std::vector<LoadStats> stats(hosts.size());
@@ -74,8 +74,8 @@ std::int64_t read_by_all(const std::vector<LoadStats>& stats) {
 
 const std::vector<std::string> kOneHost = {"a", "a", "a", "a"};
 
-// Tensor parallelism by columns and by rows, optimizer shards, replicas, pipeline stages: what four
-// ranks of a host read is the checkpoint, once; each reads about a quarter.
+// Cuts the state as tensor parallelism by columns and by rows, optimizer shards, replicas and
+// pipeline stages do. Four ranks of a host together read the checkpoint once, each about a quarter.
 TEST(HostReading, TheHostReadsTheCheckpointOnce) {
   const State state = matrices();
   TempFolder folder;
@@ -86,7 +86,7 @@ TEST(HostReading, TheHostReadsTheCheckpointOnce) {
     const char* name;
     Cut cut;
     int parts;
-    bool is_shared = true;  // among all ranks alike
+    bool is_shared = true;  // whether all ranks have equal shares
   };
   for (const Case& c : {Case{"tp 4", cut_columns, 4}, Case{"tp 2 x dp 2", cut_columns, 2},
                         Case{"dp 4", cut_nothing, 1}, Case{"rows", cut_rows, 4},
@@ -99,7 +99,7 @@ TEST(HostReading, TheHostReadsTheCheckpointOnce) {
   }
 }
 
-// Saved by columns, by shares, by rows; loaded by columns of another number.
+// Saves with every cut, and loads by columns on 2 and on 4 ranks.
 TEST(HostReading, WhateverTheCutItWasSavedWith) {
   const State state = large_state();
   for (const NamedCut& saved : all_cuts()) {
@@ -121,7 +121,7 @@ TEST(HostReading, EachHostReadsForItself) {
   EXPECT_EQ(read_by_all(load_on({"a", "b"}, folder, state, cut_nothing, 1)), 2 * all);
 }
 
-// The block is read by one rank, and missed by all.
+// One rank reads the damaged block, and all ranks reject the step.
 TEST(HostReading, DamageOnDiskGivesTheStepUpForAll) {
   const State good = large_state(1);
   TempFolder folder;
@@ -143,7 +143,7 @@ TEST(HostReading, DamageOnDiskGivesTheStepUpForAll) {
   EXPECT_EQ(equal, 4);
 }
 
-// Gone between the look at the folder and the load.
+// The shard is removed after the folder was inspected and before the load.
 TEST(HostReading, AShardThatIsGoneGivesTheStepUpForAll) {
   TempFolder folder;
   for (const int step : {1, 2}) {

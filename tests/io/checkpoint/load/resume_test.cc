@@ -37,7 +37,7 @@ TEST(Resume, TakesTheWantedStepOrNone) {
   EXPECT_THROW(load_state(folder.path(), small_state(1), cut_flat, 2, options), DataError);
 }
 
-// How many ranks threw E, each with the text.
+// Returns how many ranks threw an E, and expects `text` in each message.
 template <class E>
 int ranks_that_throw(const std::function<void(Communicator&)>& work, const std::string& text) {
   std::atomic<int> thrown = 0;
@@ -63,7 +63,7 @@ TEST(Resume, WithoutAGoodOneAllRanksLearnHowToStartAnew) {
       3);
 }
 
-// An unreadable newest step is no reason to go on from an older one.
+// If the newest step can't be read, the run must not continue from an older one.
 TEST(Resume, WhatMayNotBeReadIsRefusedByAllRanks) {
   for (const char* file : {"manifest.json", "shard-00000.safetensors"}) {
     TempFolder folder;
@@ -88,7 +88,7 @@ TEST(Resume, WhatMayNotBeReadIsRefusedByAllRanks) {
   }
 }
 
-// The shard becomes unreadable between the look at the folder and the load.
+// The shard becomes unreadable after the folder was inspected and before the load.
 TEST(Resume, ALateRefusalIsNoDamageEither) {
   TempFolder folder;
   for (const std::int64_t step : {1, 2}) {

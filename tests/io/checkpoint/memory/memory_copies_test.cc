@@ -1,4 +1,4 @@
-// What MemoryTarget asks partners for, and whose folders it lets be or removes.
+// Tests which copies MemoryTarget requests from partners, and which folders it removes.
 #include <atomic>
 #include <thread>
 
@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 
-// A partner lets an older copy go for a newer one: so none is asked for while a node might still
-// fail to have the step.
+// A partner deletes its older copy when it gets a newer one, so no copy is requested while a node
+// may still fail to commit the step.
 TEST(MemoryCopies, AsksForACopyOnceAllNodesHaveTheStep) {
   const Nodes nodes(2);
   std::atomic<int> too_early = 0;
@@ -37,7 +37,8 @@ TEST(MemoryCopies, AsksForACopyOnceAllNodesHaveTheStep) {
             "shard-00002.safetensors\nshard-00003.safetensors\n");
 }
 
-// It died before it could ask; the run that goes on from the step asks for it.
+// The first run ended before it could request the copy; the run that resumes from the step requests
+// it.
 TEST(MemoryCopies, AsksForACopyOfWhatItResumedFrom) {
   const Nodes nodes(2);
   ASSERT_TRUE(save_in_memory(nodes, {small_state()}, cut_flat, 2, 1, false)[0].durable);
@@ -63,7 +64,7 @@ TEST(MemoryCopies, ALaterRunsFoldersAreLeftAlone) {
       ElementsAre(".free-2", ".tmp-10-2", "step-00000001-g000001", "step-00000009-g000002"));
 }
 
-// Copies of a node that the run has left are nobody's, and would stay for ever.
+// Copies of a node that has left the run would otherwise remain forever.
 TEST(MemoryCopies, CopiesOlderThanEveryStepGo) {
   const Nodes nodes(2);
   run(nodes, 2, [&](Communicator& comm, MemorySaver& memory) {
@@ -92,7 +93,7 @@ TEST(MemoryCopies, CopiesOlderThanEveryStepGo) {
   EXPECT_THAT(names_in(nodes.node(0).partner() / "node-1"), ElementsAre("step-00000004-g000001"));
 }
 
-// A run that went back saves a step of the same name once more: the later one counts.
+// After a rewind, a run saves a step of the same name again, and the later one counts.
 TEST(MemoryCopies, AStepIsSavedAnew) {
   const Nodes nodes(2);
   run(nodes, 4, [&](Communicator& comm, MemorySaver& memory) {

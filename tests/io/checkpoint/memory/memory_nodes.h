@@ -1,5 +1,5 @@
-// Several "nodes" of this machine, each with a folder of its own, and ranks that are threads: what
-// the tests of memory checkpoints share.
+// Nodes simulates several nodes on this machine, each with a folder of its own, for the tests of
+// checkpoints in memory. Ranks are threads.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace trireme {
 class Nodes {
  public:
   explicit Nodes(int count) : Nodes(count, std::filesystem::path()) {}
-  // Below `base`, which is the caller's.
+  // Uses folders below `base`, which belongs to the caller.
   Nodes(int count, const std::filesystem::path& base)
       : base_(base.empty() ? folder_.path() : base), count_(count) {}
 
@@ -25,7 +25,7 @@ class Nodes {
     const std::string name = "node-" + std::to_string(number);
     return {base_ / name, name};
   }
-  // The checkpoint folder that all share.
+  // Returns the checkpoint folder that all nodes share.
   std::filesystem::path disk() const { return base_ / "checkpoints"; }
   int node_of(int rank, int ranks) const { return rank * count_ / ranks; }
   ThreadWorld world(int ranks) const {
@@ -35,7 +35,7 @@ class Nodes {
     }
     return ThreadWorld(ranks, hosts);
   }
-  // As many nodes as are left, of the same base, from `first` on.
+  // Returns the folder of a step in the own memory of node `number`.
   std::filesystem::path own_step(int number, std::int64_t step, std::int64_t generation) const {
     return node(number).own() / MemoryStepName{step, generation}.to_string();
   }
@@ -43,7 +43,7 @@ class Nodes {
                                     std::int64_t generation) const {
     return node(to).partner() / node(from).name / MemoryStepName{step, generation}.to_string();
   }
-  // The agents' work: copies a step to the partner and says so.
+  // Does the agents' work: copies a step to the partner and marks it as copied.
   void copy_to_partner(int from, int to, std::int64_t step, std::int64_t generation) const {
     const std::filesystem::path own = own_step(from, step, generation);
     const std::filesystem::path copy = copied_step(from, to, step, generation);
@@ -68,7 +68,7 @@ inline MemoryOptions memory_options(const NodeMemory& node, std::int64_t generat
   return options;
 }
 
-// A rank's target in memory with its writer.
+// Holds a rank's target in memory and its writer.
 struct MemorySaver {
   MemorySaver(Communicator& comm, const NodeMap& nodes, const MemoryOptions& options)
       : target(comm, nodes, options), writer(comm, target) {}
@@ -76,7 +76,7 @@ struct MemorySaver {
   CheckpointWriter writer;
 };
 
-// A run on the nodes whose every rank calls `work`.
+// Starts a run on the nodes, each of whose ranks calls `work`.
 using Work = std::function<void(Communicator&, MemorySaver&)>;
 inline void run(const Nodes& nodes, int ranks, const Work& work, std::int64_t generation = 1,
                 std::optional<MemoryStepName> resumed = std::nullopt) {
@@ -96,7 +96,7 @@ inline SaveOutcome save(Communicator& comm, MemorySaver& memory, std::int64_t st
   return memory.writer.finish().value();
 }
 
-// A run of its own: saves the states of steps 1, 2, ... one after the other; rank 0's outcomes.
+// In a run of its own, saves the states as steps 1, 2, ... and returns rank 0's outcomes.
 inline std::vector<SaveOutcome> save_in_memory(const Nodes& nodes, const std::vector<State>& states,
                                                const Cut& cut, int ranks,
                                                std::int64_t generation = 1, bool partner = true) {
@@ -124,7 +124,7 @@ inline std::vector<SaveOutcome> save_in_memory(const Nodes& nodes, const std::ve
   return outcomes;
 }
 
-// Loads with `ranks` on the nodes and compares with `expected`. Rank 0's result.
+// Loads with `ranks` ranks on the nodes, compares with `expected`, and returns rank 0's result.
 inline LoadedState load_nearest(const Nodes& nodes, const State& expected, const Cut& cut,
                                 int ranks, ResumeOptions options = {}) {
   LoadedState result;

@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
-// Files of shards below the folder, whatever their names, and what they take.
+// Counts the shard files below a folder, whatever their names, and their bytes.
 struct Space {
   int files = 0;
   std::int64_t bytes = 0;
@@ -54,7 +54,7 @@ TEST(MemoryTarget, KeepsTheNewestTwoInThreeFiles) {
     }
   });
   const std::vector<MemoryStep> steps = list_memory_steps(nodes.node(1));
-  ASSERT_EQ(steps.size(), 3U);  // the oldest until its place is taken
+  ASSERT_EQ(steps.size(), 3U);  // the oldest one remains until its slot is needed
   EXPECT_EQ(steps[0].name.step, 7);
   EXPECT_EQ(steps[1].name.step, 6);
   EXPECT_TRUE(load_nearest(nodes, large_state(7), cut_rows, 3).equal);
@@ -66,14 +66,14 @@ TEST(MemoryTarget, GivesBackWhatNoStepNeeds) {
     const Blocks blocks = cut_state(small_state(), cut_flat, comm.rank(), 4);
     EXPECT_EQ(memory.target.reserve(blocks.list), "");
     EXPECT_TRUE(save(comm, memory, 1).durable);
-    memory.writer.save(meta_of(2), blocks.list);  // and no more
+    memory.writer.save(meta_of(2), blocks.list);  // this save is not finished
   });
   EXPECT_THAT(names_in(nodes.node(0).own()), ElementsAre("step-00000001-g000001"));
   EXPECT_EQ(space_of(nodes.node(0).own()).files, 2);
   EXPECT_TRUE(load_nearest(nodes, small_state(), cut_rows, 3).equal);
 }
 
-// The shards and the digest of the whole are those of the disk.
+// Shards and digest are those of a save on disk.
 TEST(MemoryTarget, SavesWhatTheDiskWouldHold) {
   const Nodes nodes(1);
   const State state = large_state();
@@ -87,7 +87,8 @@ TEST(MemoryTarget, SavesWhatTheDiskWouldHold) {
             digest_of(step_path(nodes.disk(), 1)));
 }
 
-// A step for both levels is copied once; the disk gets it from memory, which lets it be meanwhile.
+// A step that is due in memory and on disk is copied once; it is written to disk from memory, where
+// it is pinned meanwhile.
 TEST(MemoryTarget, TheDiskIsWrittenFromMemory) {
   const Nodes nodes(2);
   const State state = large_state();
@@ -133,7 +134,7 @@ TEST(MemoryTarget, APinnedStepIsNotOverwritten) {
   });
 }
 
-// The last step that partners have stays until they have a newer one.
+// The newest step that partners have stays until they have a newer one.
 TEST(MemoryTarget, WhatPartnersHaveIsKept) {
   const Nodes nodes(2);
   run(nodes, 2, [&](Communicator& comm, MemorySaver& memory) {
@@ -183,8 +184,8 @@ TEST(MemoryTarget, AsksForCopiesOnlyWhereTheyAreWanted) {
   }
 }
 
-// Memory that is full: the save is given up on all nodes, the older steps stay, and with room the
-// next one is whole.
+// If memory is full, the save is given up on all nodes and older steps stay; the next save succeeds
+// once there is space.
 TEST(MemoryTarget, AFullMemoryGivesTheSaveUp) {
   const SmallFileSystem small(24 << 20);
   if (!small.mounted()) {
@@ -237,8 +238,8 @@ TEST(MemoryTarget, AFailureOfOneRankIsThatOfAll) {
   EXPECT_TRUE(load_nearest(nodes, small_state(3), cut_rows, 3).equal);
 }
 
-// What an earlier run has left: attempts go at once; the step that was resumed from stays until two
-// newer ones are whole, within the memory of three.
+// An earlier run's attempts are removed at once. The step that was resumed from stays until two
+// newer ones are whole, within the memory of three steps.
 TEST(MemoryTarget, TakesOverFromAnEarlierRun) {
   const Nodes nodes(2);
   ASSERT_TRUE(save_in_memory(nodes, {small_state(1), small_state(2)}, cut_flat, 4)[1].durable);
@@ -265,8 +266,8 @@ TEST(MemoryTarget, TakesOverFromAnEarlierRun) {
   EXPECT_TRUE(load_nearest(nodes, small_state(), cut_rows, 3).equal);
 }
 
-// With many ranks a small model leaves some without a block: they agree with the others all the
-// same on what is held.
+// With many ranks, a small model leaves some ranks without a block. They must agree with the others
+// on which steps are held.
 TEST(MemoryTarget, ARankWithoutBlocksCountsTheSameSteps) {
   const Nodes nodes(2);
   const auto blocks_of = [](int rank) {
@@ -298,7 +299,7 @@ TEST(MemoryTarget, ARankWithoutBlocksCountsTheSameSteps) {
   });
 }
 
-// A node that was away has nothing of the step; the others keep it all the same.
+// A node that was away has nothing of the step, which the other nodes keep nevertheless.
 TEST(MemoryTarget, AFreshNodeJoins) {
   const Nodes nodes(2);
   ASSERT_TRUE(save_in_memory(nodes, {small_state(1)}, cut_flat, 2)[0].durable);

@@ -45,7 +45,7 @@ TEST(MemorySteps, AreToldWithWhatIsThere) {
   const Nodes nodes(2);
   ASSERT_TRUE(save_in_memory(nodes, {small_state(1), small_state(2)}, cut_flat, 4)[1].durable);
   nodes.copy_to_partner(1, 0, 2, 1);
-  // Of another node.
+  // Add a copy of another node.
   const fs::path by_name = nodes.node(0).partner() / "node-7";
   fs::create_directories(by_name);
   fs::copy(nodes.own_step(1, 1, 1), by_name / "step-00000001-g000001");
