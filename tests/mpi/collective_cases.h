@@ -1,6 +1,6 @@
-// What every transport has to do: one source, run by collectives_test.cc on the world of one rank
-// and on threads, and by ranks/collectives_test.cc under mpirun. Each case is called once a rank,
-// on all ranks of a group of any size, and states its expectations with EXPECT.
+// Declares the cases that every transport has to pass. collectives_test.cc runs them on a group of
+// one rank and on threads, and ranks/collectives_test.cc under mpirun. Each case is called once per
+// rank, on all ranks of a group of any size, and states its expectations with EXPECT.
 #pragma once
 
 #include <iosfwd>
@@ -26,13 +26,13 @@ std::vector<CollectiveCase> all_cases();
 
 std::ostream& operator<<(std::ostream& out, const CollectiveCase& test);
 
-// A view of a vector's elements.
+// Returns a view of a vector's elements.
 template <class T>
 View view_of(std::vector<T>& values) {
   return {values.data(), static_cast<std::int64_t>(values.size()), dtype_of<T>()};
 }
 
-// Number i of rank r: signs and magnitudes mixed, so that sums depend on their order.
+// Returns number i of rank r. Signs and magnitudes are mixed, so that sums depend on their order.
 double sample(int rank, std::int64_t i);
 
 }  // namespace trireme

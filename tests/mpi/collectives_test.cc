@@ -1,4 +1,4 @@
-// The cases on the group of one rank and on ranks that are threads.
+// Runs the cases on a group of one rank and on ranks that are threads.
 #include <tuple>
 
 #include <gtest/gtest.h>

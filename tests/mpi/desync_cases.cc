@@ -12,16 +12,16 @@
 namespace trireme {
 namespace {
 
-// What a rank runs: an operation on a buffer of its own.
+// Describes what a rank runs: an operation on a buffer of its own.
 struct Step {
   OperationKind kind;
-  std::int64_t count = 0;  // a multiple of the ranks
+  std::int64_t count = 0;  // a multiple of the number of ranks
   DType dtype = DType::f32;
   ReduceOp op = ReduceOp::sum;
   int root = 0;
 };
 
-// All ranks but one run the one, it the other.
+// All ranks but one run `most`; that one runs `odd`.
 struct Pair {
   Step most;
   Step odd;
@@ -52,7 +52,7 @@ std::vector<Pair> all_pairs(std::int64_t count) {
   return pairs;
 }
 
-// One of the pairs under way in a group of its own.
+// Runs one of the pairs in a group of its own.
 class Meeting {
  public:
   Meeting(Communicator& comm, const Pair& pair, int odd_rank)
@@ -89,8 +89,8 @@ class Meeting {
         pending_ = group_->barrier();
     }
   }
-  // What went wrong here. A broadcast may reach some before the others are found elsewhere. The
-  // group is given up on all ranks: messages for it may still be under way.
+  // Returns what went wrong on this rank. A broadcast may reach some ranks before others find the
+  // mismatch. The group is abandoned on all ranks, because messages for it may still be under way.
   std::string finish() {
     std::string text;
     try {
@@ -116,7 +116,8 @@ class Meeting {
   Pending pending_;
 };
 
-// Where sums stay inside hosts first, operations may go through parts of the group that never meet.
+// Returns whether sums stay inside hosts first. Operations may then run in parts of the group that
+// never meet.
 bool has_parts(const Communicator& comm) {
   std::set<std::string> hosts;
   for (int rank = 0; rank < comm.size(); ++rank) {
@@ -125,8 +126,8 @@ bool has_parts(const Communicator& comm) {
   return hosts.size() > 1 && static_cast<int>(hosts.size()) < comm.size();
 }
 
-// Some rank names both sides, long before its deadline. Where nobody watches the world (mpi/watch),
-// the ranks of a group with parts may find nothing but that.
+// Returns whether some rank names both operations long before its deadline. If the world is not
+// watched (mpi/watch), the ranks of a group with parts may report nothing but their deadline.
 bool names_lost_step(const std::vector<std::string>& texts, bool has_parts) {
   static const std::regex unwatched("ranks did not finish within [^:]*: still waiting");
   bool named = false;
@@ -139,7 +140,7 @@ bool names_lost_step(const std::vector<std::string>& texts, bool has_parts) {
   return named || (has_parts && hung);
 }
 
-// All at once, as many run into their deadlines.
+// Starts all pairs at once, because many of them end at their deadlines.
 void desync_is_named(Communicator& comm, std::int64_t count_per_rank) {
   if (comm.size() == 1 || comm.size() > 5) {
     return;

@@ -23,10 +23,11 @@ std::string message_of(Pending pending) {
   return "nothing was thrown";
 }
 
-// The faults happen in groups of their own, so that the given one stays whole.
+// Returns a group for a fault, so that the given one stays usable.
 std::unique_ptr<Communicator> fresh_group(Communicator& comm) { return comm.split(0, 0); }
 
-// The last rank never enters: whoever waits for it says so, in time, and nothing works afterwards.
+// The last rank never enters. A rank that waits for it says so in time, and no later operation of
+// the group succeeds.
 void absent_rank_is_named(Communicator& comm) {
   if (comm.size() == 1) {
     return;
@@ -68,7 +69,7 @@ void absent_rank_hangs_a_collective(Communicator& comm) {
   comm.barrier().wait();
 }
 
-// Above what the clock can count.
+// These deadlines are beyond the range of the clock.
 void any_deadline_is_long_enough(Communicator& comm) {
   for (const double seconds : {1e10, 1e18, 1e300, std::numeric_limits<double>::infinity()}) {
     const auto group = fresh_group(comm);
@@ -79,7 +80,7 @@ void any_deadline_is_long_enough(Communicator& comm) {
   }
 }
 
-// Two ranks that disagree about a message learn it before they use its data.
+// Two ranks that disagree about the length of a message learn it before they use the data.
 void wrong_length_is_an_error(Communicator& comm) {
   if (comm.size() == 1) {
     return;
@@ -102,7 +103,8 @@ void wrong_length_is_an_error(Communicator& comm) {
   }
 }
 
-// On the way out of an error: given up at once, not at the deadline of ten minutes.
+// The operation is given up at once, as on the way out of an error, and not at its deadline of ten
+// minutes.
 void abandoning_ends_the_group(Communicator& comm) {
   if (comm.size() == 1) {
     return;
@@ -120,7 +122,7 @@ void abandoning_ends_the_group(Communicator& comm) {
   comm.barrier().wait();
 }
 
-// A communicator that ends takes its unfinished operations with it.
+// The end of a communicator fails its unfinished operations.
 void ending_fails_what_is_left(Communicator& comm) {
   if (comm.size() == 1) {
     return;
@@ -155,7 +157,7 @@ void misuse_is_refused(Communicator& comm) {
     EXPECT_THROW((void)comm.all_gather(view_of(blocks)), InternalError);
     EXPECT_THROW((void)comm.reduce_scatter(view_of(blocks), ReduceOp::sum), InternalError);
     EXPECT_THROW((void)comm.send(view_of(data), 1 - comm.rank() % 2, -1), InternalError);
-    // Right in sum, and not one of them to be had.
+    // The sum of the counts is right, but one of them is negative.
     std::vector<std::int64_t> negative(in.size(), 0);
     negative.front() = -1;
     negative.back() += comm.size() + 1;

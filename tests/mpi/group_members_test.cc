@@ -18,7 +18,7 @@ TEST(GroupMembers, OfTheWorldAreNumberedByTheirHosts) {
   EXPECT_EQ(world.describe(2), "rank 2 (host b)");
 }
 
-// A subset of a subset still knows the numbers in the world.
+// A subset of a subset still has the numbers in the world.
 TEST(GroupMembers, SubsetsKeepTheirOrder) {
   const auto world = GroupMembers::of_world(3, {"a", "b", "c", "d"});
   const GroupMembers part = world.subset({3, 1, 0}).subset({2, 0});

@@ -38,7 +38,7 @@ TEST(LaunchEnvironment, KnowsItsLaunchers) {
   EXPECT_EQ(
       launcher_of({{"PMIX_RANK", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}}),
       Launcher::srun);
-  // mpirun inside a Slurm step of several daemons.
+  // mpirun runs inside a Slurm step of several daemons.
   EXPECT_EQ(launcher_of({{"PMIX_RANK", "3"},
                          {"OMPI_COMM_WORLD_SIZE", "4"},
                          {"SLURM_STEP_ID", "0"},

@@ -1,5 +1,5 @@
-// Buffers from the communicator's own memory, which some transports read in place: the same results
-// as with ordinary ones, whoever has which.
+// Tests buffers in the communicator's own memory, which some transports read in place. The results
+// are those of ordinary buffers, whichever ranks use which.
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 namespace trireme {
 namespace {
 
-// Around the limits between small, staged and in-place operations.
+// These sizes are around the limits between small, staged and in-place operations.
 const std::vector<std::int64_t> kCounts = {1, 500, 5000, 20001, 150003};
 
-// Which ranks take their buffer from the communicator's memory.
+// Says which ranks take their buffer from the communicator's memory.
 enum class Place { all, none, even };
 
 class Data {
@@ -74,8 +74,8 @@ void reduced_in_place(Communicator& comm) {
   }
 }
 
-// Source and destination each in memory of their own kind: the peers write into buffers of the
-// transport, and no others.
+// Tries every kind of memory for source and destination. Peers may write only into buffers in the
+// transport's memory.
 template <DType dtype>
 void reduced_out_of_place(Communicator& comm) {
   for (const std::int64_t count : kCounts) {
@@ -122,7 +122,7 @@ void passed_round_in_place(Communicator& comm) {
   }
 }
 
-// Many messages that nobody asks for yet, before the one that somebody does.
+// Many messages that nobody receives yet are sent before the one that is received first.
 void early_messages_hold_up_nothing(Communicator& comm) {
   if (comm.size() == 1) {
     return;

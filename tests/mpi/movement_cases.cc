@@ -34,7 +34,8 @@ void all_gather_fills_all_blocks(Communicator& comm) {
   }
 }
 
-// What rank a gives to rank b, in elements: some give nothing, none gives all the same.
+// Returns how many elements rank a sends to rank b. Some blocks are empty, and no rank sends equal
+// blocks to all.
 std::int64_t block_of(int a, int b, std::int64_t unit) { return (a * 3 + b * 5) % 4 * unit; }
 
 void all_to_all_with_counts(Communicator& comm) {
@@ -72,7 +73,7 @@ void broadcast_from_every_root(Communicator& comm) {
   }
 }
 
-// Everybody sends first: nobody may wait for the other's receive.
+// All ranks send before they receive, and no send may wait for the receive of another rank.
 void neighbours_exchange(Communicator& comm) {
   if (comm.size() == 1) {
     return;
@@ -90,7 +91,8 @@ void neighbours_exchange(Communicator& comm) {
   }
 }
 
-// Tags choose, whatever the order of the calls; within a tag the order holds.
+// Tags select messages, whatever the order of the calls; within a tag, the order of the calls
+// holds.
 void tags_select(Communicator& comm) {
   if (comm.size() == 1) {
     return;
@@ -110,7 +112,7 @@ void tags_select(Communicator& comm) {
   EXPECT_EQ(values, (std::vector<std::int64_t>{10, 11, 20}));
 }
 
-// A send under way holds up no collective behind it.
+// A send under way does not delay the collective operations behind it.
 void collectives_pass_a_waiting_send(Communicator& comm) {
   if (comm.size() == 1) {
     return;
@@ -129,7 +131,7 @@ void collectives_pass_a_waiting_send(Communicator& comm) {
   sent.wait();
 }
 
-// The order of the calls is the order of the operations: each step uses the one before.
+// Operations run in the order of the calls: each one uses the result of the one before.
 void queued_operations_keep_their_order(Communicator& comm) {
   constexpr int kSteps = 40;
   std::vector<std::int64_t> values(100, comm.rank() + 1);
@@ -144,7 +146,7 @@ void queued_operations_keep_their_order(Communicator& comm) {
     EXPECT_TRUE(each.done());
     each.wait();
   }
-  // Rank 0's 1, multiplied by the number of ranks at each step, modulo 2^64.
+  // Rank 0 starts with 1, which each step multiplies by the number of ranks, modulo 2^64.
   std::uint64_t expected = 1;
   for (int step = 0; step < kSteps; ++step) {
     expected *= static_cast<std::uint64_t>(comm.size());

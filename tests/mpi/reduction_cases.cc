@@ -10,11 +10,11 @@
 namespace trireme {
 namespace {
 
-// Around the limits of the algorithms: nothing, less than a rank each, small and halved messages,
-// one segment and more, none a multiple of the ranks.
+// These sizes are around the limits of the algorithms: no element, fewer elements than ranks, small
+// and halved messages, one segment and more. Few are a multiple of the number of ranks.
 const std::vector<std::int64_t> kCounts = {0, 1, 3, 7, 1000, 4096, 4097, 262145, 600011};
 
-// The definition: the halving tree over the ranks lo..hi-1, for one element.
+// Defines the sum of one element: the halving tree over the ranks lo..hi-1.
 template <class Leaf>
 auto tree_sum(int lo, int hi, const Leaf& leaf) -> decltype(leaf(0)) {
   if (hi - lo == 1) {
@@ -24,7 +24,7 @@ auto tree_sum(int lo, int hi, const Leaf& leaf) -> decltype(leaf(0)) {
   return tree_sum(lo, mid, leaf) + tree_sum(mid, hi, leaf);
 }
 
-// Number i of rank r as type T; integers small enough not to overflow.
+// Returns number i of rank r as type T. Integers are small enough not to overflow.
 template <class T>
 T sample_as(int rank, std::int64_t i) {
   if constexpr (std::is_integral_v<T>) {
@@ -43,7 +43,7 @@ std::vector<T> samples(int rank, std::int64_t count) {
   return values;
 }
 
-// The sums of elements first..first+count-1.
+// Returns the sums of elements first..first+count-1.
 template <class T>
 std::vector<T> expected_sums(int size, std::int64_t first, std::int64_t count) {
   std::vector<T> sums(static_cast<std::size_t>(count));
@@ -54,7 +54,7 @@ std::vector<T> expected_sums(int size, std::int64_t first, std::int64_t count) {
   return sums;
 }
 
-// The number of elements of a, from `first` on, whose bits differ from b's.
+// Returns how many elements of a, from `first` on, differ in their bits from b's.
 template <class T>
 std::int64_t differences(const std::vector<T>& a, const std::vector<T>& b, std::size_t first = 0) {
   std::int64_t count = 0;
@@ -74,7 +74,7 @@ void sums_in_tree_order(Communicator& comm) {
   }
 }
 
-// The source stays as it was; an empty pair of buffers is no mistake.
+// The source stays unchanged, and empty buffers are allowed.
 template <class T>
 void sums_out_of_place(Communicator& comm) {
   for (const std::int64_t count : kCounts) {
@@ -172,7 +172,7 @@ void reduce_scatter_gives_own_block(Communicator& comm) {
   }
 }
 
-// The largest is cut into pieces when it is widened.
+// The largest block is widened in several pieces.
 void reduce_scatter_of_bf16(Communicator& comm) {
   if (comm.size() == 1) {
     return;
@@ -194,7 +194,7 @@ void values(Communicator& comm) {
   EXPECT_EQ(all_reduce_value(comm, comm.rank() + 0.5, ReduceOp::min), 0.5);
 }
 
-// Whole numbers add up to the same in every order; every rank ends with the same bits all the same.
+// Sums of whole numbers are the same in every order, and every rank ends with the same bits.
 void sums_in_any_order(Communicator& comm) {
   const auto group = comm.split(0, 0);
   group->set_sum_order(SumOrder::any);

@@ -1,4 +1,4 @@
-// Operations in the order of streams whose work runs beside the host.
+// Tests operations in the order of streams whose work runs beside the host.
 #include <future>
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// Below and above the size from which operations run beside the caller.
+// These sizes are below and above the one from which operations run beside the caller.
 const std::vector<std::int64_t> kCounts = {1, 3000, 100'000};
 
 Stream worker_stream() { return {Device{}, 1, make_worker_queue()}; }
@@ -34,7 +34,7 @@ void start_after_their_stream(Communicator& comm) {
   }
 }
 
-// A sum, work on it, and a second sum of the result: the host waits once, at the end.
+// A sum, work on it, and a second sum of the result run in order; the host waits once, at the end.
 void are_awaited_by_streams(Communicator& comm) {
   for (const std::int64_t count : kCounts) {
     Stream stream = worker_stream();

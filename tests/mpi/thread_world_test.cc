@@ -20,7 +20,7 @@ TEST(ThreadWorld, RanksHaveNumbersAndHosts) {
   });
 }
 
-// The first error is the world's; who waited for that rank learns its name at once.
+// run() rethrows the first error, and ranks that wait for that rank learn its name at once.
 TEST(ThreadWorld, FirstErrorIsThrownAndNamed) {
   ThreadWorld world(3, {"a", "b", "c"});
   std::string heard;

@@ -61,7 +61,7 @@ void FaultOperation::run() {
   }
 }
 
-// With an answer: a small message that was handed over waits for nobody.
+// Waits for an answer, because a small message that was handed over waits for nobody.
 void FaultOperation::send_to_hub() {
   const View token{&token_, 1, DType::i32};
   if (group_.rank() != hub_) {

@@ -1,6 +1,5 @@
-// Every operation of a communicator with every kind of buffer, as something that can be run again
-// and again: what the ranks of fault_ranks.cc are in the middle of when one of them dies. An
-// operation belongs to one thread.
+// FaultOperation runs one operation of a communicator with one kind of buffer, again and again. The
+// ranks of fault_ranks.cc are in the middle of all of them when one rank dies. Used by one thread.
 #pragma once
 
 #include <string>
@@ -15,17 +14,17 @@ struct FaultCase {
   std::string name;  // "all_reduce/large"
   std::string operation;
   std::int64_t elements_per_rank = 0;
-  bool own_memory = false;  // buffers of the communicator's own memory
+  bool own_memory = false;  // whether buffers are in the communicator's memory
 };
 
-// `own_memory`: whether the communicator has memory of its own to begin with.
+// own_memory: whether the communicator has memory of its own.
 std::vector<FaultCase> operations_to_disturb(bool own_memory);
 
 class FaultOperation {
  public:
   // `hub`: the rank that all others send to, or receive from. The group outlives the operation.
   FaultOperation(const FaultCase& fault_case, Communicator& group, int hub);
-  // Once; waits.
+  // Runs the operation once and waits for it.
   void run();
 
  private:

@@ -4,7 +4,8 @@
 // Each rank writes FOLDER/rank-N: a line for each operation, what went wrong there and when (ns of
 // the host's monotonic clock); the victim, when it ends.
 //
-// `hierarchical` is two hosts that are one: the first half of the ranks on "a", the others on "b".
+// With `hierarchical`, the host counts as two: the first half of the ranks is on "a", the others on
+// "b".
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -35,7 +36,7 @@ struct Plan {
   std::string folder;
 };
 
-// A communicator over all ranks and what it stands on.
+// Holds a communicator over all ranks, and the one that it was made with.
 struct World {
   std::unique_ptr<Communicator> control;
   std::unique_ptr<Communicator> all;
@@ -86,14 +87,14 @@ class Report {
   std::atomic<std::size_t> count_ = 0;
 };
 
-// Between the rounds that connect everybody and those that are disturbed all ranks meet.
+// All ranks meet between the rounds that connect everybody and those that are disturbed.
 struct Meeting {
   std::latch connected;
   std::latch go{1};
 };
 
-// One operation in a group of its own. Its buffers live on after an error: a stopped victim that is
-// woken to be ended may still look at them.
+// Runs one operation in a group of its own. Its buffers live on after an error, because a stopped
+// victim, which mpirun continues in order to end it, may still access them.
 struct Life {
   Life(const FaultCase& fault_case, Communicator& world, int hub)
       : name(fault_case.name), group(world.split(0, 0, name)), operation(fault_case, *group, hub) {}
@@ -129,8 +130,8 @@ void Life::run(const Plan& plan, Meeting& meeting, Report& report) {
   }
 }
 
-// Until everybody has spoken who has something to say: over UCX a rank without a connection to the
-// dead one learns of it when the others end the job.
+// Waits until all operations that have something to report have done so. Over UCX, a rank without a
+// connection to the dead one learns of its death when the others end the job.
 void wait_for_words(const Report& report, std::size_t expected) {
   constexpr std::chrono::milliseconds kMoment{20};
   for (int after = 0; after<100; after += report.count()> 0 ? 1 : 0) {
@@ -173,7 +174,8 @@ int main(int argc, char** argv) {
   }
   const trireme::Plan plan{argv[1], std::string(argv[2]) == "kill", std::atoi(argv[3]),
                            std::chrono::duration<double>(std::atof(argv[4])), argv[5]};
-  // mpirun asks the others to end as soon as one is killed; those who learn it themselves go on.
+  // mpirun asks the other ranks to end as soon as one is killed; ranks that notice the death
+  // themselves continue.
   if (plan.backend != "mpi") {
     (void)std::signal(SIGTERM, SIG_IGN);
   }

@@ -1,5 +1,5 @@
-// The cases over hosts made of threads: every rank's transport is split into its host's part and
-// the whole. And the same bits as without hosts.
+// Runs the cases over hosts made of threads: every rank's transport is split into that of its host
+// and that of the whole group. Also compares the bits with those without hosts.
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, OnHosts,
                                           testing::ValuesIn(all_cases())),
                          hosts_name);
 
-// Which transports carry a sum can't be seen in its bits.
+// The bits of a sum do not depend on the transports that carry it.
 TEST(Hierarchical, GivesTheBitsOfThePlainTree) {
   std::vector<Hosts> layouts = kLayouts;
   layouts.push_back({"a", "b", "c", "d"});

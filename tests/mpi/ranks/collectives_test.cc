@@ -1,4 +1,4 @@
-// The cases on the ranks that mpirun started.
+// Runs the cases on the ranks that mpirun started.
 #include <gtest/gtest.h>
 
 #include "tests/mpi/collective_cases.h"

@@ -21,7 +21,7 @@ TEST(MpiSession, EveryRankKnowsAllPlaces) {
     EXPECT_FALSE(place.binding.cpus.empty());
     EXPECT_GE(place.threads(), 1);
     EXPECT_LE(place.sharers, place.local_size);
-    // mpirun on one machine.
+    // mpirun has started all ranks on one machine.
     EXPECT_EQ(place.local_rank, place.rank);
     EXPECT_EQ(place.local_size, world.size());
   }

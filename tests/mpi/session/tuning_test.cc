@@ -64,7 +64,8 @@ TEST(Tuning, HostileFilesAreRefused) {
   refused(with("\"hosts\": 2,", "\"hosts\": 2, \"hosts\": 2,"), "twice");
 }
 
-// Any single byte changed or left out: refused as data, or something that can be written again.
+// If a byte is changed or left out, the text is refused as data, or gives a table that can be
+// written again.
 TEST(Tuning, DamagedFilesNeverEscape) {
   const std::string text = to_text(sample());
   for (std::size_t at = 0; at < text.size(); ++at) {

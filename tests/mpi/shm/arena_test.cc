@@ -31,7 +31,7 @@ TEST(Arena, GivesAlignedMemoryOfTheSegment) {
   EXPECT_EQ(static_cast<const char*>(small)[99], 1);
 }
 
-// What is given back joins its neighbours: the same room serves again, whatever the order.
+// Freed ranges merge with their neighbours, so that their space is used again, whatever the order.
 TEST(Arena, ReusesWhatIsGivenBack) {
   Arena arena(SharedSegment::make(64 * kMiB));
   std::vector<void*> pieces;

@@ -1,4 +1,4 @@
-// The cases on ranks that are threads and share memory.
+// Runs the cases on ranks that are threads and share memory.
 #include <tuple>
 
 #include <gtest/gtest.h>

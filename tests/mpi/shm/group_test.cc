@@ -1,4 +1,4 @@
-// The errors that ranks get when they are out of step or when a rank has left.
+// Tests the errors that ranks get when they are out of step or when a rank has left.
 #include "mpi/shm/group.h"
 
 #include <atomic>
@@ -26,7 +26,7 @@ std::string message_of(Pending pending) {
   return "nothing was thrown";
 }
 
-// No data is touched: neither theirs nor ours.
+// No data is touched on either rank.
 TEST(ShmGroup, NamesRanksThatHaveLostStep) {
   ShmThreadWorld world(2);
   world.run([](Communicator& comm) {
@@ -72,7 +72,7 @@ TEST(ShmGroup, NamesARankThatEndedEarly) {
   EXPECT_THAT(heard, HasSubstr("rank 2 (host node) is dead"));
 }
 
-// Groups come and go; their memory is used again.
+// The memory of groups that have ended is used again.
 TEST(ShmGroup, ManyGroupsTakeNoMoreMemory) {
   ShmThreadWorld world(2);
   world.run([](Communicator& comm) {

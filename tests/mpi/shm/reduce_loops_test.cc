@@ -14,7 +14,7 @@
 namespace trireme {
 namespace {
 
-// The tree by combine(), two at a time, on f32.
+// Computes the tree on f32 by combine(), two sources at a time.
 std::vector<float> tree(const std::vector<std::vector<float>>& from, std::size_t lo, std::size_t hi,
                         ReduceOp op) {
   if (hi - lo == 1) {
@@ -26,8 +26,8 @@ std::vector<float> tree(const std::vector<std::vector<float>>& from, std::size_t
   return left;
 }
 
-// Two destinations that begin three elements past a cache line, the second one `skew` further: what
-// is aligned alike bypasses the caches, and nothing around the destinations is written.
+// Reduces into two destinations that begin three elements after a cache line, the second one `skew`
+// elements further. Nothing around the destinations may be written.
 void expect_around_the_caches(const std::vector<const void*>& sources,
                               const std::vector<float>& expected, ReduceOp op, std::size_t skew) {
   constexpr std::size_t kLineElements = 16;
@@ -48,7 +48,7 @@ void expect_around_the_caches(const std::vector<const void*>& sources,
 
 class ReduceLoops : public testing::TestWithParam<int> {};
 
-// Odd counts, in place and aside, all destinations and one.
+// Tries odd counts, in place and out of place, with one destination and with all.
 TEST_P(ReduceLoops, FollowTheTree) {
   const auto ranks = static_cast<std::size_t>(GetParam());
   for (const std::size_t count : {1UL, 15UL, 1024UL, 3001UL}) {
@@ -82,7 +82,8 @@ TEST_P(ReduceLoops, FollowTheTree) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ReduceLoops, testing::Values(2, 3, 4, 5, 7, 8, 13, 64));
 
-// Every bf16 against some others, by the plain functions of dtype.h: subnormals, ties, infinities.
+// Combines every bf16 with some others, among them subnormals, ties and infinities, and compares
+// with the plain functions of dtype.h.
 TEST(ReduceLoops, Bf16RoundsAsToBf16) {
   std::vector<bf16> a(65536);
   for (std::size_t i = 0; i < a.size(); ++i) {

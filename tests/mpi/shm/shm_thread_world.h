@@ -1,5 +1,5 @@
-// ShmThreadWorld: the shared-memory transport between ranks that are threads of one process, where
-// a race detector sees everything.
+// ShmThreadWorld connects ranks that are threads of one process by the shared-memory transport, so
+// that a race detector sees all accesses.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace trireme {
 class ShmThreadWorld {
  public:
   explicit ShmThreadWorld(int size);
-  // As ThreadWorld's.
+  // Works like ThreadWorld::run().
   void run(const std::function<void(Communicator&)>& rank_function);
 
  private:

@@ -1,4 +1,5 @@
-// The cases over UCX on the ranks that mpirun started, and what UCX alone has to show.
+// Runs the cases over UCX on the ranks that mpirun started, and tests what only UCX has to
+// guarantee.
 #include <cstring>
 
 #include <gmock/gmock.h>
@@ -35,7 +36,7 @@ TEST_P(OnUcx, Holds) { GetParam().run(*world_); }
 INSTANTIATE_TEST_SUITE_P(World, OnUcx, testing::ValuesIn(all_cases()),
                          [](const auto& each) { return std::string(each.param.name); });
 
-// Sums over UCX and over MPI, bit for bit.
+// Sums over UCX have the same bits as over MPI.
 TEST(Ucx, BitsAreMpis) {
   const auto world = make_world();
   Communicator& mpi = test_session().world();
@@ -51,7 +52,8 @@ TEST(Ucx, BitsAreMpis) {
   }
 }
 
-// Connections need both ends at their start; later a small message leaves on its own.
+// Connects all ranks. Making a connection needs both ends; later, a small message is sent without
+// the receiver's help.
 void connect_all(Communicator& comm) {
   const auto n = static_cast<std::size_t>(comm.size());
   std::vector<float> out(n, 1.0F);
@@ -62,8 +64,8 @@ void connect_all(Communicator& comm) {
   }
 }
 
-// A rank that ends its group in good order, having sent, loses nothing of what it sent, and its
-// going is no error for those who go on without it.
+// A rank that ends its group in good order loses nothing of what it has sent, and its departure is
+// no error for the ranks that continue.
 TEST(Ucx, LeavingInGoodOrderLosesNothing) {
   Communicator& mpi = test_session().world();
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{200}, std::size_t{4000}}) {
@@ -80,7 +82,8 @@ TEST(Ucx, LeavingInGoodOrderLosesNothing) {
     } else {
       mpi.barrier().wait();
       data.assign(bytes, 0);
-      // Those who stay meet first: rank 0's going is seen while they wait for one another.
+      // The remaining ranks meet first, so that rank 0's departure is noticed while they wait for
+      // each other.
       std::vector<std::uint8_t> token(100000, 1);
       if (world->rank() == 1 && last > 1) {
         world->recv(view_of(token), last, 0).wait();
@@ -93,7 +96,7 @@ TEST(Ucx, LeavingInGoodOrderLosesNothing) {
   }
 }
 
-// Whoever waits for a rank that left learns it at once.
+// A rank that waits for one that has left learns it at once.
 TEST(Ucx, WaitingForOneWhoLeftIsAnError) {
   Communicator& mpi = test_session().world();
   if (mpi.size() == 1) {

@@ -1,4 +1,4 @@
-// On the hosts of tests/support/hosts.py: they are told from one another.
+// Runs on the hosts of tests/support/hosts.py, which must be distinguished from each other.
 #include <cstdlib>
 #include <set>
 #include <sstream>

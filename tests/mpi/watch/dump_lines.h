@@ -1,4 +1,4 @@
-// A flight recorder's dump, for tests: every line, read strictly.
+// Reads every line of a flight recorder's dump strictly, for tests.
 #pragma once
 
 #include <filesystem>

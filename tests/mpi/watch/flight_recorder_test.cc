@@ -84,7 +84,7 @@ TEST(FlightRecorder, KeepsTheNewest) {
   for (std::int64_t number = 1; number <= kEntries + 10; ++number) {
     recorder.queued(group, label_of(OperationKind::barrier, number));
   }
-  // Its place belongs to another one now.
+  // Another operation has taken its slot.
   recorder.started(first, FlightRecorder::Clock::now());
   recorder.ended(first, group, label_of(OperationKind::barrier, 0), false);
   const auto entries = recorder.entries();
@@ -97,7 +97,7 @@ TEST(FlightRecorder, KeepsTheNewest) {
   EXPECT_EQ(group.finished.load(), 0);
 }
 
-// Even where the ring has forgotten what the last operation of a quiet group was.
+// A quiet group's numbers remain known after the ring has forgotten its last operation.
 TEST(FlightRecorder, NumbersOutliveTheRing) {
   FlightRecorder recorder(0, "a");
   FlightGroup& quiet = recorder.add_group(0, "tp", {0, 1});
@@ -149,7 +149,7 @@ TEST(FlightRecorder, AnswersWithPhaseAndGroup) {
   EXPECT_EQ(report.entered, 4);
   ASSERT_TRUE(report.overdue.has_value());
   EXPECT_TRUE(agree(*report.overdue, label));
-  // The question told that this operation is overdue elsewhere.
+  // The question has reported that this operation is overdue elsewhere.
   EXPECT_EQ(group.alarm.load(), 4);
   EXPECT_EQ(group.alarmed_by.load(), 0);
   recorder.group_ended(group);
@@ -168,7 +168,8 @@ TEST(FlightRecorder, ForgetsEndedGroupsOnly) {
   EXPECT_TRUE(recorder.answer({0, 3999, 0, ""}).knows_group);
 }
 
-// Three writers with a group each, two readers: every entry that is seen is one that was written.
+// With three writers, each with a group of its own, and two readers, every entry that is read is
+// one that was written.
 TEST(FlightRecorder, ReadersMeetWritersSafely) {
   FlightRecorder recorder(0, "a");
   std::atomic<bool> stop = false;
@@ -261,7 +262,7 @@ TEST_F(Dump, InBackgroundGoesToTheFolder) {
   EXPECT_EQ(dump_lines(folder_ / "flight-rank-00012.jsonl").at(0)["why"], "asked");
 }
 
-// Nothing is thrown, nothing half is left, and what stood there stays.
+// Nothing is thrown, no partial file is left, and an older file stays.
 TEST_F(Dump, SaysWhatWentWrong) {
   FlightRecorder recorder(0, "a");
   EXPECT_THAT(recorder.dump(folder_ / "absent" / "d.jsonl", "x"), HasSubstr("absent"));

@@ -50,7 +50,7 @@ TEST(FlightQuestion, ComesBackWhole) {
   }
 }
 
-// Each field missing, and each of another type: an error, never a crash or a guess.
+// Each missing field, and each field of another type, is an error, never a crash or a guess.
 TEST(FlightReport, RefusesDamage) {
   const json whole = json::parse(to_json(example()));
   const std::vector<json> wrong = {json(),    json(true),  json("text"),     json(-5),

@@ -13,7 +13,7 @@ using testing::Not;
 const OperationLabel kOverdue{
     OperationKind::all_reduce, DType::f32, SumOrder::tree, ReduceOp::sum, 0, 4711, 13212058};
 
-// The group of the world's ranks 1, 3 and 5; this is rank 1.
+// Returns the group of the world's ranks 1, 3 and 5, as seen by rank 1.
 GroupMembers members() { return {0, {{1, "n0"}, {3, "n2"}, {5, "n4"}}}; }
 
 FlightReport entered(int rank, std::int64_t number) {
@@ -63,7 +63,7 @@ TEST(Blame, NamesWhoGivesNoAnswer) {
   EXPECT_THAT(blame(kOverdue, "dp 1,3,5", members(), answers),
               AllOf(HasSubstr("rank 3 (host n2) did not answer within 3.0s: it is stopped"),
                     Not(HasSubstr("rank 5"))));
-  // Nobody could be asked.
+  // No rank could be asked.
   EXPECT_THAT(blame(kOverdue, "dp 1,3,5", members(), {}),
               AllOf(HasSubstr("rank 3"), HasSubstr("rank 5")));
 }
@@ -85,7 +85,7 @@ TEST(Blame, KnowsWhenAllAreThere) {
             "every rank has entered all_reduce #4711 (12.6 MiB, group dp 1,3,5)");
 }
 
-// Of a send or recv only the other end matters.
+// For a send or recv, only the other end matters.
 TEST(Blame, AsksTheOtherEnd) {
   OperationLabel label{OperationKind::recv, DType::f32, SumOrder::tree, ReduceOp::sum, 2, 9, 64};
   std::vector<std::optional<FlightReport>> answers(6);
@@ -104,7 +104,7 @@ TEST(Blame, CountsTheManyItDoesNotName) {
   EXPECT_LT(text.size(), 2000U);
 }
 
-// The same on all ranks, another for every split and every colour.
+// The id is the same on all ranks, and another one for every split and every color.
 TEST(GroupWatch, SplitsHaveNumbers) {
   FlightRecorder a(0, "a");
   FlightRecorder b(1, "b");

@@ -1,5 +1,5 @@
-// Deadlines between ranks that are threads: everybody's message names the culprit, and every rank
-// leaves a dump.
+// Tests deadlines between ranks that are threads: every rank's message names the culprit, and every
+// rank leaves a dump.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -49,7 +49,7 @@ TEST_F(ThreadHang, EveryMessageNamesWhoNeverEntered) {
     world_.recorder(comm.rank()).enter_phase(comm.rank() == 3 ? "data_load" : "train");
     const auto group = comm.split(0, 0, "dp");
     group->barrier().wait();
-    // Only rank 0 runs into its own deadline; the others learn it from there.
+    // Only rank 0 reaches its own deadline; the others learn of it from rank 0.
     group->set_deadline(std::chrono::duration<double>(comm.rank() == 0 ? 0.3 : 100));
     if (comm.rank() != 3) {
       std::vector<float> data(70000);
@@ -75,7 +75,7 @@ TEST_F(ThreadHang, EveryMessageNamesWhoNeverEntered) {
   }
 }
 
-// Each message speaks of its own group.
+// Each message names its own group.
 TEST_F(ThreadHang, TwoGroupsAtOnce) {
   std::vector<std::string> texts(4);
   world_.run([&](Communicator& comm) {
@@ -92,7 +92,7 @@ TEST_F(ThreadHang, TwoGroupsAtOnce) {
               HasSubstr("rank 3 (host d) never entered barrier #0 (0 B, group high 2,3)"));
 }
 
-// A receive without its send: what the other end does instead.
+// A receive has no send, so the message says what the other end does instead.
 TEST_F(ThreadHang, TheOtherEndOfATransfer) {
   std::string text;
   world_.run([&](Communicator& comm) {
@@ -111,7 +111,7 @@ TEST_F(ThreadHang, TheOtherEndOfATransfer) {
                     HasSubstr("still waiting to receive 16 B from rank 2 (host c)")));
 }
 
-// The one that stopped following is named though it entered something under every number.
+// A rank that runs another operation is named, although it has entered one of the same number.
 TEST_F(ThreadHang, LostStepWithoutAMeeting) {
   std::vector<std::string> texts(3);
   ThreadWorld(3).run([&](Communicator& comm) {

@@ -1,4 +1,4 @@
-// The cases on processes of one host that share memory.
+// Runs the cases on processes of one host that share memory.
 #include <memory>
 
 #include <gtest/gtest.h>
