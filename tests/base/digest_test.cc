@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// FIPS 180-4 and NIST's example values.
+// These are example values of FIPS 180-4 and NIST.
 TEST(Sha256, PublishedVectors) {
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -26,7 +26,7 @@ TEST(Sha256, APieceAtATimeIsTheSame) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// RFC 4231, test cases 1, 2 and 6 (a key longer than a block).
+// These are test cases 1, 2 and 6 (a key longer than a block) of RFC 4231.
 TEST(HmacSha256, PublishedVectors) {
   EXPECT_EQ(hmac_sha256_hex(std::string(20, '\x0b'), "Hi There"),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");

@@ -1,5 +1,5 @@
-// AtFaults: calls a function at every fault point that the process passes, while it lives. It is
-// made and destroyed while no other thread passes points; the function is called on any thread.
+// AtFaults calls a function at every fault point that the process passes while the object lives. It
+// is made and destroyed while no other thread passes points; the function is called on any thread.
 #pragma once
 
 #include <functional>

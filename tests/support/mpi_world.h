@@ -1,5 +1,5 @@
-// The MPI session of a test program that runs under mpirun (mpi_main.cc). Its world contains all
-// ranks.
+// Returns the MPI session of a test program that runs under mpirun (mpi_main.cc). Its world
+// contains all ranks.
 #pragma once
 
 #include "mpi/session/mpi_session.h"

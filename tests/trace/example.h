@@ -30,7 +30,7 @@ inline TraceHeader header_of(int rank, TracePlace place, TracePlace grid) {
   return header;
 }
 
-// In the order of a log: from the inside out.
+// Returns the spans in the order of a log: inner spans come first.
 inline std::vector<Span> first_stage() {
   return {span_at(SpanKind::data, "tokens", 1000, 1004),
           span_at(SpanKind::tensor, "tensor-parallel", 1010, 1013),

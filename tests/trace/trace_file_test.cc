@@ -127,7 +127,7 @@ TEST(TraceFile, NoTruncatedFileIsATrace) {
   }
 }
 
-// As the fuzz target does, with the same few thousand mutations every time.
+// Does what the fuzz target does, with the same few thousand mutations in every run.
 TEST(TraceFile, MutationsAreParsedOrRefused) {
   const std::string text = first_text();
   std::uint64_t state = 12345;

@@ -27,7 +27,7 @@ RankTrace trace_of(const TraceHeader& header, std::vector<Span> spans) {
   return parse_trace(trace_text(header, std::move(spans), {}));
 }
 
-// In microseconds, in the order of StepPart.
+// Expects these times in microseconds, in the order of StepPart.
 void expect_parts(const StepTimes& times, const std::array<double, kStepParts>& parts) {
   for (std::size_t part = 0; part < kStepParts; ++part) {
     EXPECT_NEAR(1e6 * times.parts[part], parts[part], 1e-6) << name_of(static_cast<StepPart>(part));
@@ -48,7 +48,7 @@ TEST(TraceSummary, SharesOutAStepByHand) {
   }
 }
 
-// From when the last stage of the own pipeline has come, replicas wait for each other.
+// From the arrival of the last stage of the rank's own pipeline on, replicas wait for each other.
 TEST(TraceSummary, TellsStagesFromReplicasWhereAllMeet) {
   std::vector<RankTrace> traces;
   for (int rank = 0; rank < 4; ++rank) {
@@ -58,7 +58,7 @@ TEST(TraceSummary, TellsStagesFromReplicasWhereAllMeet) {
                                        span_at(SpanKind::step, "step", 0, 50, {1, -1, -1})}));
   }
   const TraceSummary summary = summarize(traces);
-  // Rank 2 is the other stage of rank 0's pipeline and comes at 30.
+  // Rank 2 is the other stage of rank 0's pipeline and arrives at 30.
   expect_parts(summary.ranks[0].mean, {0, 0, 20, 0, 20, 0, 0, 10});
   expect_parts(summary.ranks[1].mean, {0, 0, 10, 0, 20, 0, 0, 20});
   expect_parts(summary.ranks[2].mean, {0, 0, 20, 0, 0, 0, 0, 30});
@@ -112,7 +112,7 @@ TEST(TraceSummary, RefusesSpansThatOverlapAndStepsThatStandThereTwice) {
   EXPECT_THAT(refused({span_at(SpanKind::step, "step", 100, 120)}), HasSubstr("no number"));
 }
 
-// Stages have different work: ranks are compared within theirs.
+// Stages have different work, so ranks are compared within their stage.
 TEST(TraceSummary, NamesTheRankThatComputesSlower) {
   const TracePlace grid{4, 1, 2};
   std::vector<RankTrace> traces;

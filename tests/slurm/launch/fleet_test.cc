@@ -162,7 +162,7 @@ TEST_F(FleetTest, APartnerIsKnownByItsPortOnceItIsConnected) {
   EXPECT_EQ(order.node, "n2");
   EXPECT_EQ(order.port, 4711);
   EXPECT_THAT(order.addresses, ElementsAre("10.0.0.1", "n2"));
-  // A new agent of the partner has another port, and a new agent of the node is told again.
+  // A new agent of the partner has another port, and a new agent of the node gets the order again.
   start_agent("n2");
   Connection third = agent("n2", 4712);
   EXPECT_EQ(next_order(first).port, 4712);
@@ -275,7 +275,7 @@ TEST_F(FleetTest, AtTheEndAllAreDismissed) {
   EXPECT_TRUE(news_.empty());
 }
 
-// One that dies is started once more to clean up, and not again.
+// An agent that dies is started once more to clean up, but not again.
 TEST_F(FleetTest, AnAgentThatCannotStartDoesNotDelayTheEnd) {
   fleet_->start_agent("bad", true);
   fleet_->dismiss(600);

@@ -97,7 +97,7 @@ TEST_F(LauncherProcessTest, EndKillsIt) {
   EXPECT_FALSE(process_.ended());
 }
 
-// It hangs in the kernel, for all that is known of it.
+// The process counts as one that hangs in the kernel.
 TEST_F(LauncherProcessTest, ALeftProcessCountsAsEndedOnce) {
   process_.start(shell("echo $$ > " + pipe_.string() + "; exec sleep 600"));
   const pid_t pid = told_pid();
