@@ -34,7 +34,7 @@ namespace trireme {
 // either may wait again.
 class Pending {
  public:
-  // The operation as an event that is reached when it has finished.
+  // An Operation is a StreamEvent::Point that is reached when the operation has finished.
   class Operation : public StreamEvent::Point {
    public:
     virtual void abandon() noexcept = 0;
@@ -129,7 +129,7 @@ class Communicator {
   GroupMembers members_;
 };
 
-// Shorthands for the operations above; each waits for its result.
+// These are shorthands for the operations above; each waits for its result.
 double all_reduce_value(Communicator& comm, double value, ReduceOp op);
 std::int64_t all_reduce_value(Communicator& comm, std::int64_t value, ReduceOp op);
 // Returns all ranks' texts, which may have any length, in rank order.

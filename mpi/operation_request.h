@@ -12,7 +12,7 @@ namespace trireme {
 
 enum class ReduceOp { sum, max, min };
 
-// The order in which the ranks' values are added.
+// Says in which order the ranks' values are added.
 enum class SumOrder : std::uint8_t {
   tree,  // the canonical tree, which gives the same bits on every transport
   any    // the order that is fastest

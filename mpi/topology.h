@@ -8,7 +8,8 @@
 
 namespace trireme {
 
-// The cores that the operating system lets the calling thread run on. Lists are like "0-3,8".
+// Describes the cores that the operating system lets the calling thread run on. Lists are like
+// "0-3,8".
 struct CoreBinding {
   int cores = 1;  // physical cores
   std::string cpus;
@@ -17,12 +18,12 @@ struct CoreBinding {
 };
 CoreBinding current_binding();
 
-// The hardware of the whole host.
+// Describes the hardware of the whole host.
 struct HostShape {
   int packages = 1;
   int numa_nodes = 1;
   int cores = 1;
-  // "mlx5_0 (OpenFabrics, NUMA 1)", "eth0 (Ethernet)"; devices on the PCI bus only.
+  // Names the devices on the PCI bus, such as "mlx5_0 (OpenFabrics, NUMA 1)" or "eth0 (Ethernet)".
   std::vector<std::string> network_devices;
   // Returns, for example, "2 sockets, 4 NUMA nodes, 64 cores; eth0 (Ethernet), mlx5_0 (OpenFabrics,
   // NUMA 1)".
@@ -30,7 +31,7 @@ struct HostShape {
 };
 HostShape host_shape();
 
-// The host and cores on which a rank of the world runs.
+// Says on which host and cores a rank of the world runs.
 struct RankPlace {
   int rank = 0;
   std::string host;

@@ -15,7 +15,8 @@
 
 namespace trireme {
 
-// Blocks to and from each rank, packed in rank order. Counts are in elements, one per rank.
+// The buffers of an all_to_all hold the blocks to and from each rank, packed in rank order. Counts
+// are in elements, one per rank.
 struct AllToAll {
   ConstView send;
   std::span<const std::int64_t> send_counts;

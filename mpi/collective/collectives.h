@@ -1,6 +1,6 @@
-// The collective operations over a transport: one algorithm each, shared by all transports, so that
-// all give the same bits. Each returns when its result is complete; sends may still be under way,
-// and the operation ends when its exchange has settled.
+// Implements the collective operations over a transport. There is one algorithm for each, which all
+// transports share, so that all give the same bits. Each returns when its result is complete; sends
+// may still be under way, and the operation ends when its exchange has settled.
 //
 // Operations on up to kSmallBytes are in small_collectives.h. Larger ones start with a greeting of
 // ceil(log2(n)) steps (greeting.h), so that no data is touched unless all ranks run the same

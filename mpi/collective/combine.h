@@ -1,4 +1,4 @@
-// The arithmetic of reductions, element by element. Pure functions, for any thread.
+// Implements the arithmetic of reductions, element by element. Pure functions, for any thread.
 #pragma once
 
 #include "mpi/communicator.h"

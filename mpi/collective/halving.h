@@ -1,7 +1,7 @@
-// Recursive halving and doubling among 2^k ranks (collectives.h). Step b pairs ranks that differ in
-// bit b; bit 0 comes first, so that sums follow the canonical tree. The data is divided into one
-// block per rank; after step b, a rank holds the partial sums of the blocks of all ranks that have
-// the same bits 0..b. Called by the thread that drives the operation.
+// Implements recursive halving and doubling among 2^k ranks (collectives.h). Step b pairs ranks
+// that differ in bit b; bit 0 comes first, so that sums follow the canonical tree. The data is
+// divided into one block per rank; after step b, a rank holds the partial sums of the blocks of all
+// ranks that have the same bits 0..b. Called by the thread that drives the operation.
 #pragma once
 
 #include "mpi/collective/collectives.h"

@@ -1,7 +1,7 @@
-// The canonical halving tree over the ranks 0..n-1 (communicator.h) as a communication pattern. The
-// first rank of a node represents it, and the first rank of the node's right half is a child of
-// that rank. Works for every n, and one segment at a time, so that all levels are busy at once.
-// Called by the thread that drives the operation.
+// Implements the canonical halving tree over the ranks 0..n-1 (communicator.h) as a communication
+// pattern. The first rank of a node represents it, and the first rank of the node's right half is a
+// child of that rank. Works for every n, and one segment at a time, so that all levels are busy at
+// once. Called by the thread that drives the operation.
 #pragma once
 
 #include "mpi/collective/collectives.h"

@@ -1,6 +1,6 @@
-// Rings over any number of ranks: the data is divided into one block per rank, and in each of n-1
-// steps every rank sends one block to the next rank and receives one from the previous rank
-// (Patarasuk and Yuan, 2009). Such a reduction adds each block in a different order, as
+// Implements rings over any number of ranks: the data is divided into one block per rank, and in
+// each of n-1 steps every rank sends one block to the next rank and receives one from the previous
+// rank (Patarasuk and Yuan, 2009). Such a reduction adds each block in a different order, as
 // SumOrder::any allows. Called by the thread that drives the operation.
 #pragma once
 

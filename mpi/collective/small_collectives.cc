@@ -11,8 +11,8 @@
 namespace trireme {
 namespace {
 
-// A message to send and one to receive, each a greeting and up to `bytes` of data; and `extra`
-// bytes of scratch memory.
+// Holds a message to send and one to receive, each a greeting and up to `bytes` of data, and
+// `extra` bytes of scratch memory.
 class Messages {
  public:
   Messages(Exchange& exchange, Scratch& scratch, std::int64_t bytes, std::int64_t extra = 0)

@@ -1,7 +1,7 @@
-// Operations on up to kSmallBytes. Every message consists of the label (greeting.h) and data, so
-// that the check of labels costs no extra messages. They work in scratch memory and write to the
-// caller's buffer last, when this rank has heard from all ranks on which its result depends. With n
-// ranks and S bytes each rank sends and receives:
+// Implements operations on up to kSmallBytes. Every message consists of the label (greeting.h) and
+// data, so that the check of labels costs no extra messages. The operations work in scratch memory
+// and write to the caller's buffer last, when this rank has heard from all ranks on which its
+// result depends. With n ranks and S bytes each rank sends and receives:
 //   all_reduce      n a power of two: recursive doubling, log2(n) messages of S bytes;
 //                   other n: up the tree to rank 0 and down again, up to 2 ceil(log2(n)) messages
 //                   of S bytes

@@ -1,4 +1,4 @@
-// Collective operations that work inside hosts first. With h hosts of k ranks and S bytes, where
+// These collective operations work inside hosts first. With h hosts of k ranks and S bytes, where
 // the placement of ranks is regular (host_layout.h):
 //
 //   all_reduce      reduce-scatter in the host (S), all-reduce of this rank's k-th part with the

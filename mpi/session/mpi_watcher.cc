@@ -16,10 +16,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kIdle{100};
 constexpr std::chrono::milliseconds kBusy{1};
-// Larger than any message of a watcher.
+// No message of a watcher is as long as this.
 constexpr int kMostBytes = 1 << 20;
 
-// The kinds of messages. The text is the asker's number of the inquiry, a newline, and JSON.
+// There are two kinds of messages. Their text is the asker's number of the inquiry, a newline, and
+// JSON.
 enum Tag : int { kQuestion = 1, kAnswer = 2 };
 
 // A message that is being sent or received.

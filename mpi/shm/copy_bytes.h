@@ -1,4 +1,4 @@
-// Copies that may be empty. Pure functions, for any thread.
+// Copies memory of any size, including none. Pure functions, for any thread.
 #pragma once
 
 #include <cstdint>

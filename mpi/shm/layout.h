@@ -1,5 +1,5 @@
-// The layout of shared memory for one group: each rank has a block in its own segment. Its owner
-// writes it, except where noted, and its peers read it.
+// Defines the layout of shared memory for one group: each rank has a block in its own segment. Its
+// owner writes it, except where noted, and its peers read it.
 //
 //   GroupHeader  posts of the operations, by turns; the count of steps within them; flags
 //   Offer[n]     for each peer: the offset of the owner's block of a new group (split_off())
@@ -31,19 +31,19 @@ inline constexpr std::int64_t kInPost = -1;
 inline constexpr std::int64_t kInSlot = -2;
 inline constexpr std::int64_t kStaged = -3;  // through inlets, in pieces
 
-// What a rank publishes about its next operation.
+// A Notice says what operation a rank runs next and where its data is.
 struct Notice {
   static constexpr std::int64_t kTinyBytes =
       64 - sizeof(std::uint64_t) - sizeof(OperationLabel) - sizeof(std::int64_t);
   OperationLabel label;
   std::int64_t source;
-  // The data of a tiny operation. If `source` is an offset, the first bytes hold an i64: the offset
-  // at which the result is wanted (see offer_both() in offer_data.h).
+  // Holds the data of a tiny operation. If `source` is an offset, the first bytes hold an i64: the
+  // offset at which the result is wanted (see offer_both() in offer_data.h).
   std::array<std::byte, kTinyBytes> tiny;
 };
 
-// One cache line. It is written in one go, because a peer that polls it could take the line away
-// between two stores.
+// A Post is one cache line and is written in one go, because a peer that polls it could take the
+// line away between two stores.
 struct alignas(64) Post {
   Notice notice;
   std::atomic<std::uint64_t> number;  // written last; numbers the group's operations from 1
@@ -64,7 +64,7 @@ struct alignas(64) Offer {
   std::atomic<std::uint64_t> taken;  // written by the peer: the last number that it has read
 };
 
-// The head of a message to the ring's owner, and the whole data of a short one.
+// A Letter is the head of a message to the ring's owner, and holds all data of a short one.
 struct alignas(64) Letter {
   static constexpr std::int64_t kInlineBytes = 256 - 24;
   std::int64_t bytes;
@@ -81,9 +81,9 @@ struct Ring {
   std::array<Letter, kLetters> letters;
 };
 
-// The state of a message that does not fit a letter, in the sender's segment. The data either lies
-// at `source` as a whole, or passes through a buffer of kStreamBytes there, which is used
-// cyclically.
+// A Ticket is the state of a message that does not fit a letter, in the sender's segment. The data
+// either lies at `source` as a whole, or passes through a buffer of kStreamBytes there, which is
+// used cyclically.
 struct alignas(64) Ticket {
   enum State : std::uint32_t { offered, claimed, done, withdrawn, mismatched };
   std::atomic<std::uint32_t> state;    // offered -> claimed -> done by the receiver
@@ -96,7 +96,7 @@ struct alignas(64) Ticket {
 inline constexpr std::int64_t kStreamPieceBytes = 64 << 10;
 inline constexpr std::int64_t kStreamBytes = 4 * kStreamPieceBytes;
 
-// Byte offsets within the block of a rank in a group of n ranks, and the block's size.
+// Computes the byte offsets within the block of a rank in a group of n ranks, and the block's size.
 struct GroupLayout {
   explicit constexpr GroupLayout(int ranks)
       : n(ranks),

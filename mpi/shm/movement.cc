@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// What this rank takes from one peer: a range of the data that the peer has offered.
+// A Parcel is what this rank takes from one peer: a range of the data that the peer has offered.
 struct Parcel {
   int from;
   std::int64_t offset;  // bytes, in the peer's data
@@ -95,7 +95,7 @@ std::vector<std::int64_t> starts_of(std::span<const std::int64_t> counts, std::i
   return starts;
 }
 
-// The block that this rank sends to itself.
+// Describes the block that this rank sends to itself.
 struct Block {
   const std::byte* from;
   std::byte* into;

@@ -18,7 +18,7 @@
 namespace trireme {
 
 struct ShmOptions {
-  // Address space for each rank's buffers, in bytes; 0 derives it from the host's memory.
+  // Reserves this much address space for each rank's buffers; 0: derived from the host's memory.
   std::int64_t reserve_bytes = 0;
   // Connects ranks that are threads of one process; null for processes.
   SegmentTable* table = nullptr;
@@ -34,18 +34,18 @@ class ShmNode {
   ShmNode(const ShmNode&) = delete;
   ShmNode& operator=(const ShmNode&) = delete;
 
-  // All ranks of the node. `member` in the functions below is a rank's number among them.
+  // Returns all ranks of the node. `member` in the functions below is a rank's number among them.
   const GroupMembers& members() const { return members_; }
-  // Whether there are more ranks than processors, so that waiting ranks should yield.
+  // Returns whether there are more ranks than processors, so that waiting ranks should yield.
   bool crowded() const { return crowded_; }
-  // Size of the last-level cache, which the members share at best.
+  // Returns the size of the last-level cache, which at best all members share.
   std::int64_t cache_bytes() const { return cache_bytes_; }
 
   const SharedSegment& segment(int member) const { return *at(member).segment; }
   Arena& arena() { return *arena_; }
 
-  // Memory of a group. retire() takes that of a group that has ended on this rank, which is reused
-  // when `left` has counted all `ranks`.
+  // A Piece is memory of a group. retire() takes that of a group that has ended on this rank, which
+  // is reused when `left` has counted all `ranks`.
   struct Piece {
     void* data;
     std::int64_t bytes;

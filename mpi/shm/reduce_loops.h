@@ -1,8 +1,8 @@
-// Sums, maxima and minima over the memory of several ranks at once, in the order of the canonical
-// tree (communicator.h). For 2, 4 and 8 ranks they take one pass over the memory with the widest
-// vectors that the processor has; for other numbers they work block by block in the first-level
-// cache. There are no products to contract, so the instruction set does not affect the bits. Pure
-// functions, for any thread.
+// Computes sums, maxima and minima over the memory of several ranks at once, in the order of the
+// canonical tree (communicator.h). For 2, 4 and 8 ranks the loops take one pass over the memory
+// with the widest vectors that the processor has; for other numbers they work block by block in the
+// first-level cache. There are no products to contract, so the instruction set does not affect the
+// bits. Pure functions, for any thread.
 #pragma once
 
 #include <span>

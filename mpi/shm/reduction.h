@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-// One address per rank. Kept between operations, so that these do not allocate.
+// Holds one address per rank. Kept between operations, so that these do not allocate.
 struct Addresses {
   std::vector<const void*> from;
   std::vector<void*> into;

@@ -82,8 +82,8 @@ class SharedSegment {
   std::byte* base_ = nullptr;
 };
 
-// The segments of ranks that are threads of one process. Such peers share one mapping, so that race
-// detectors see their accesses. Any thread.
+// SegmentTable lists the segments of ranks that are threads of one process. Such peers share one
+// mapping, so that race detectors see their accesses. Any thread.
 class SegmentTable {
  public:
   void add(const std::shared_ptr<SharedSegment>& segment);

@@ -1,6 +1,6 @@
-// The collective operations in shared memory. Every operation starts with a post by each rank. It
-// says what the rank runs, which is compared before any data is touched, and where its data is
-// (layout.h). With n ranks and S bytes:
+// Implements the collective operations in shared memory. Every operation starts with a post by each
+// rank. It says what the rank runs, which is compared before any data is touched, and where its
+// data is (layout.h). With n ranks and S bytes:
 //   up to kSmallReadBytes / (n-1)  the data comes with the post, in the cache line itself or in a
 //                                  slot; each rank reads what it needs from all others and adds in
 //                                  tree order itself: one meeting. Data in the arena above

@@ -1,4 +1,4 @@
-// The transport among ranks on one host that share memory: outbox.h and inbox.h move messages,
+// The shared-memory transport connects ranks on one host: outbox.h and inbox.h move messages,
 // shm_algorithms.h runs collective operations. Peers read its memory() in place; that memory exists
 // as long as any communicator of the world. Thread rule: transport.h.
 #pragma once

@@ -1,12 +1,12 @@
 // Writes the dump of a FlightRecorder:
 //
 //   {"event": "flight_recorder", "rank", "host", "pid", "time", "why", "phase", "phase_seconds",
-//    "groups": [{"group", "name", "ranks", "entered", "finished", "ended"}, ...]}
+//    "groups": [{"group", "id", "name", "ranks", "entered", "finished", "ended"}, ...]}
 //   {"ticket", "group", "name", "operation", "number", "bytes", "dtype", "op", "root" or "peer",
 //    "state", "queued", "started", "ended"}           one per line, newest last
 //
-// Times are Unix seconds, or null if not reached. A null name belongs to a group that was
-// forgotten.
+// "group" numbers this rank's groups, and "id" is the same on all ranks of a group. Times are Unix
+// seconds, or null if not reached. A null name belongs to a group that was forgotten.
 #include <system_error>
 
 #include <nlohmann/json.hpp>

@@ -27,8 +27,8 @@ using FlightTicket = std::uint64_t;
 enum class FlightState : std::uint8_t { queued, started, finished, failed };
 std::string_view name_of(FlightState state);
 
-// One operation, copied out of the ring. Times are nanoseconds of the steady clock, or 0 if not
-// reached yet.
+// A FlightEntry is an operation, copied out of the ring. Times are nanoseconds of the steady clock,
+// or 0 if not reached yet.
 struct FlightEntry {
   FlightTicket ticket = 0;
   std::uint32_t group = 0;  // FlightGroup::serial
@@ -39,8 +39,8 @@ struct FlightEntry {
   std::int64_t ended_ns = 0;
 };
 
-// One of the rank's groups. `entered`, `finished` and `alarm` are numbers of collective operations;
-// -1 means none.
+// A FlightGroup is one of the rank's groups. `entered`, `finished` and `alarm` are numbers of
+// collective operations; -1 means none.
 struct FlightGroup {
   std::uint32_t serial = 0;  // counts this rank's groups in the order of their creation
   std::uint64_t id = 0;      // the same on all ranks of the group
@@ -49,7 +49,7 @@ struct FlightGroup {
   std::atomic<std::int64_t> entered = -1;
   std::atomic<FlightTicket> entered_ticket = 0;
   std::atomic<std::int64_t> finished = -1;
-  // The operation for which rank `alarmed_by` of the world has waited beyond its deadline.
+  // Rank `alarmed_by` of the world has waited for this operation beyond its deadline.
   std::atomic<std::int64_t> alarm = -1;
   std::atomic<int> alarmed_by = -1;
   std::atomic<bool> ended = false;

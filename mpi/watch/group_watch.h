@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-// What a communicator needs to be watched; both objects outlive it. A communicator without a
-// recorder is not watched.
+// A Watch holds what a communicator needs to be watched; both objects outlive it. A communicator
+// without a recorder is not watched.
 struct Watch {
   FlightRecorder* recorder = nullptr;
   Inquiry* inquiry = nullptr;
@@ -21,7 +21,7 @@ struct Watch {
 
 class GroupWatch {
  public:
-  // Time that the other ranks have to answer.
+  // Limits the time that the other ranks have to answer.
   static constexpr std::chrono::seconds kPatience{3};
 
   // Precondition: watch.recorder is not null.
