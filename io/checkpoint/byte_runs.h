@@ -8,7 +8,7 @@
 
 namespace trireme {
 
-// Bytes that are contiguous both in memory and in a shard file.
+// A ByteRun is a range of bytes that is contiguous both in memory and in a shard file.
 struct ByteRun {
   std::byte* memory;
   std::int64_t offset;  // bytes from the start of the file

@@ -1,4 +1,5 @@
-// Wall clock and steady clock. The wall clock is only shown to people; nothing is ordered by it.
+// Reads the wall clock and the steady clock. The wall clock is only shown to people; nothing is
+// ordered by it.
 #pragma once
 
 #include <string>

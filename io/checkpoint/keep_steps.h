@@ -1,5 +1,5 @@
-// The field in a manifest's `extra` that lists steps which retention never deletes. Only the list
-// of the newest whole step is used.
+// Names the field in a manifest's `extra` that lists steps which retention never deletes. Only the
+// list of the newest whole step is used.
 #pragma once
 
 namespace trireme {

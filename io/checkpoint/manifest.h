@@ -71,7 +71,8 @@ std::string to_text(const Manifest& manifest);
 // itself.
 Manifest parse_manifest(std::string_view text, const std::string& origin);
 
-// What one rank has written: its shard, if it had any blocks, and where its blocks lie in it.
+// A ShardTable lists what one rank has written: its shard, if it had any blocks, and where its
+// blocks lie in it.
 struct ShardTable {
   std::vector<StoredShard> shards;    // at most one
   std::vector<StoredTensor> tensors;  // contain this rank's blocks only

@@ -1,5 +1,5 @@
-// The names in a checkpoint folder, and the sizes that the format fixes. Pure functions, except for
-// remove_tree().
+// Defines the names in a checkpoint folder, and the sizes that the format fixes. Pure functions,
+// except for remove_tree().
 //
 //   run.lock                 says which run may write here            (run_lock.h)
 //   GENERATION               the largest generation so far            (generation.h)

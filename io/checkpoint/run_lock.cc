@@ -30,7 +30,7 @@ std::chrono::nanoseconds modified(const fs::path& path) {
          std::chrono::nanoseconds(status.st_mtim.tv_nsec);
 }
 
-// What is known about the owner of an existing lock.
+// Says what is known about the owner of an existing lock.
 enum class OwnerState { alive, gone, unknown };
 
 OwnerState state_of(const LockOwner& standing, const LockOwner& ours) {

@@ -14,7 +14,8 @@
 
 namespace trireme {
 
-// A copy of a rank's blocks at one moment, in the form of the shard file that they become.
+// A Snapshot is a copy of a rank's blocks at one moment, in the form of the shard file that they
+// become.
 struct Snapshot {
   const std::byte* image = nullptr;   // [round_up(bytes, kDataAlignment)], page-aligned
   std::int64_t bytes = 0;             // size of the file; 0 if this rank has no blocks

@@ -28,7 +28,7 @@ StoredShard describe_shard(std::string file, const std::byte* image, std::int64_
 StoredShard write_shard(const std::filesystem::path& path, const std::byte* image,
                         std::int64_t bytes, const ShardIo& io);
 
-// An open shard. Several threads may read from it at once. `shard` must outlive it.
+// Reads an open shard. Several threads may read from it at once. `shard` must outlive it.
 class ShardReader {
  public:
   ShardReader(const std::filesystem::path& folder, const StoredShard& shard, bool direct);

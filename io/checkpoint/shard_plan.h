@@ -1,4 +1,4 @@
-// The layout of a shard file, which is a plain safetensors file with one rank's blocks. Pure
+// Plans the layout of a shard file, which is a plain safetensors file with one rank's blocks. Pure
 // functions.
 //
 //   0              8                      data_offset, a multiple of 4096        bytes

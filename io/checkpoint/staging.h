@@ -1,6 +1,6 @@
-// Memory that holds shard files: page-aligned buffers, and the copy that fills one with an image,
-// the shard file that a snapshot becomes. The copy uses several threads and has ended when it
-// returns.
+// Provides memory that holds shard files: page-aligned buffers, and the copy that fills one with an
+// image, the shard file that a snapshot becomes. The copy uses several threads and has ended when
+// it returns.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct MappedMemoryTraits {
   static void close(Handle memory);
 };
 
-// Zeroed anonymous pages, aligned for O_DIRECT, and huge pages if the system grants them. Throws
-// IoError if there is not enough memory.
+// PageBuffer owns zeroed anonymous pages, aligned for O_DIRECT, and huge pages if the system grants
+// them. Throws IoError if there is not enough memory.
 class PageBuffer {
  public:
   PageBuffer() = default;

@@ -1,5 +1,5 @@
-// The checkpoint folder as a whole: which steps it holds, which of them are whole, and which may be
-// deleted.
+// Reads the checkpoint folder as a whole: which steps it holds, which of them are whole, and which
+// may be deleted.
 //
 // "Newest" means the largest step of the latest run (generation) that has committed one. If a run
 // went back to step 100 and is now at 110, its step 110 is newer than step 150 of the run before.

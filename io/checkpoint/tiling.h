@@ -1,5 +1,5 @@
-// Relations between blocks of one tensor: whether they tile it, and which elements two of them
-// share. Pure functions.
+// Computes relations between blocks of one tensor: whether they tile it, and which elements two of
+// them share. Pure functions.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ bool is_whole(const Extent& extent, const Shape& shape);
 // must be all boxes or all flat ranges.
 std::string tiling_fault(const std::vector<Extent>& extents, const Shape& shape);
 
-// Elements that two blocks share: they start at element `first` of the first block and at element
-// `second` of the second.
+// A SharedRun is a run of elements that two blocks share: it starts at element `first` of the first
+// block and at element `second` of the second.
 struct SharedRun {
   std::int64_t first;
   std::int64_t second;
@@ -25,7 +25,7 @@ struct SharedRun {
 };
 std::vector<SharedRun> shared_runs(const std::vector<Run1d>& first,
                                    const std::vector<Run1d>& second);
-// Returns false if they certainly share no element. Cheap.
+// Returns false if they certainly share no element. It makes a few comparisons only.
 bool may_overlap(const Extent& a, const Extent& b);
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
-// What a checkpoint contains: logical tensors, identified by name, with global shapes. A rank saves
-// or loads blocks of them; this folder does not depend on what the tensors mean. By convention,
-// parameters have their own names, and optimizer state is named optimizer.<what>.<parameter>.
+// Defines what a checkpoint contains: logical tensors, identified by name, with global shapes. A
+// rank saves or loads blocks of them; this folder does not depend on what the tensors mean. By
+// convention, parameters have their own names, and optimizer state is named
+// optimizer.<what>.<parameter>.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace trireme {
 
-// Where the elements of a block lie in memory: in rows along its innermost axis, which are
+// Says where the elements of a block lie in memory: in rows along its innermost axis, which are
 // contiguous or start `pitch` elements apart.
 struct BlockRows {
   std::int64_t width = 0;  // elements per row
@@ -31,9 +32,9 @@ inline BlockRows block_rows(const Extent& extent, std::int64_t pitch) {
   return {extent.length.empty() ? 1 : extent.length.back(), pitch};
 }
 
-// A block of a logical tensor in memory: the source of a save, or the destination of a load. The
-// blocks that all ranks save under one name must tile its tensor exactly once; those of a load may
-// be cut in any way.
+// A TensorBlock is a block of a logical tensor in memory: the source of a save, or the destination
+// of a load. The blocks that all ranks save under one name must tile its tensor exactly once; those
+// of a load may be cut in any way.
 struct TensorBlock {
   std::string name;
   Shape shape;  // of the whole tensor

@@ -1,4 +1,5 @@
-// Background threads of io/checkpoint. They run file system calls, digests and copies, never MPI.
+// Runs the background work of io/checkpoint on threads: file system calls, digests and copies,
+// never MPI.
 #pragma once
 
 #include <atomic>

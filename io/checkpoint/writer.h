@@ -25,11 +25,11 @@
 
 namespace trireme {
 
-// The result of one save, the same on all ranks.
+// Describes the result of one save, the same on all ranks.
 struct SaveOutcome {
   std::int64_t step = 0;
   bool durable = false;
-  // Not durable because another run has taken over the target; this run must exit.
+  // True if the save failed because another run has taken over the target; this run must exit.
   bool fenced = false;
   // Why the save failed, with rank and host, or a warning about a durable one. Usually empty.
   std::string message;

@@ -25,7 +25,7 @@ struct LoadStats {
   std::int64_t received_bytes = 0;  // read from files by other ranks of its host
   double seconds = 0;
   std::array<std::int64_t, kCopyKinds> bytes = {};  // by kind of copy
-  // Descriptions of damaged or missing pieces; only the first few.
+  // Describes the first few damaged or missing pieces.
   std::vector<std::string> repairs = {};
 };
 

@@ -1,5 +1,6 @@
-// The steps of a run that the memory of all nodes and the disk hold, as every rank learns them at
-// resume, and the candidates among them. The same on all ranks, except for the manifests.
+// Inventory holds the steps of a run that the memory of all nodes and the disk contain, as every
+// rank learns them at resume, and the candidates among them. It is the same on all ranks, except
+// for the manifests.
 #pragma once
 
 #include <filesystem>
@@ -26,8 +27,8 @@ struct NodeInventory {
   bool is_damaged = false;            // true if a manifest there is damaged
 };
 
-// The run that resumes. Steps of other runs are ignored, and so are steps whose generation is not
-// older than this run's.
+// Identifies the run that resumes. Steps of other runs are ignored, and so are steps whose
+// generation is not older than this run's.
 struct RunIdentity {
   std::string run;              // as MemoryOptions::run
   std::int64_t generation = 0;  // 0 means unknown: every step counts as older
@@ -80,7 +81,8 @@ class Inventory {
   std::vector<std::string> problems_;
   bool disk_has_any_ = false;
   bool memory_is_damaged_ = false;
-  // (id of the candidate, manifest) of the steps for which this rank may be the manifest_rank.
+  // Holds (id of the candidate, manifest) of the steps for which this rank may be the
+  // manifest_rank.
   std::vector<std::pair<std::string, Manifest>> manifests_;
 };
 

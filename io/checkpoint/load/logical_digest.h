@@ -1,5 +1,5 @@
-// The digest of a checkpoint's contents, which does not depend on the ranks, blocks and files with
-// which it was saved.
+// Computes the digest of a checkpoint's contents, which does not depend on the ranks, blocks and
+// files with which it was saved.
 //
 // It is the SHA-256 over, for each tensor in bytewise order of the names,
 //   name, 0x00, dtype ("F32"), 0x00, shape ("[2, 3]", "[]" for a scalar), 0x00,

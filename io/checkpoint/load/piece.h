@@ -15,7 +15,7 @@ inline constexpr std::int64_t kPieceBlocks = 8;
 inline constexpr std::int64_t kPieceBytes = kPieceBlocks * kDigestBlockBytes;
 using PieceBlocks = std::bitset<kPieceBlocks>;
 
-// Bytes [number * kPieceBytes, (number + 1) * kPieceBytes) of a shard.
+// A Piece is bytes [number * kPieceBytes, (number + 1) * kPieceBytes) of a shard.
 struct Piece {
   std::int64_t shard = 0;
   std::int64_t number = 0;

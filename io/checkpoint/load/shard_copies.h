@@ -1,5 +1,6 @@
-// Where the shards of a step can be read, the nearest copy first: this node's memory, a partner's
-// copy on this node, other nodes' memory, partner copies on other nodes, the disk. Pure functions.
+// Finds where the shards of a step can be read, the nearest copy first: this node's memory, a
+// partner's copy on this node, other nodes' memory, partner copies on other nodes, the disk. Pure
+// functions.
 #pragma once
 
 #include <array>

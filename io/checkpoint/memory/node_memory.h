@@ -1,6 +1,6 @@
-// Checkpoints in the memory of the nodes: where they are, and which ones a node has. A node's
-// folder is on a tmpfs, so that its files outlive the ranks. It belongs to one launch, whose agent
-// creates and removes it, and copies whole steps to a partner node.
+// Describes checkpoints in the memory of the nodes: where they are, and which ones a node has. A
+// node's folder is on a tmpfs, so that its files outlive the ranks. It belongs to one launch, whose
+// agent creates and removes it, and copies whole steps to a partner node.
 //
 //   <node folder>/memory/own/step-00000100-g000003/   a step of the run of generation 3
 //       shard-00005.safetensors ...     shards of this node's ranks, as on disk (../shard_plan.h)
@@ -30,7 +30,7 @@ namespace trireme {
 inline constexpr std::string_view kWantsCopyName = "WANTS_COPY";
 inline constexpr std::string_view kCopiedName = "COPIED";
 
-// The field of a manifest's `extra` that identifies the run by its checkpoint folder. Only
+// Names the field of a manifest's `extra` that identifies the run by its checkpoint folder. Only
 // manifests in memory have it.
 inline constexpr const char* kRunField = "run";
 
