@@ -1,5 +1,5 @@
-// The messages with which an agent copies the folder of one step from its node's memory to the
-// partner node, over one connection:
+// Defines the messages with which an agent copies the folder of one step from its node's memory to
+// the partner node, over one connection:
 //
 //   sender:    begin {node, step}
 //   sender:    file {name, bytes, xxh3}, then its bytes in frames; repeated for every file
@@ -39,8 +39,8 @@ using CopyMessage = std::variant<CopyBegin, CopyFile, CopyEnd, CopyDone>;
 std::string to_json(const CopyMessage& message);
 CopyMessage parse_copy_message(std::string_view text);
 
-// Whether a name is that of a step's folder in a node's memory, such as "step-00000100-g000003",
-// and whether it is that of a file which such a folder may contain.
+// Return whether a name is that of a step's folder in a node's memory, such as
+// "step-00000100-g000003", and whether it is that of a file which such a folder may contain.
 bool is_memory_step_name(std::string_view name);
 bool is_step_file_name(std::string_view name);
 // Returns (generation, step). The newest step has the greatest pair.

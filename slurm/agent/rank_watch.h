@@ -34,10 +34,10 @@ class RankWatch {
   std::filesystem::path folder_;
   std::string launch_;
   std::string node_;
-  // The requests so far: pid and number of changes of the page.
+  // Holds the requests so far: pid and number of changes of the page.
   std::set<std::pair<std::int64_t, std::int64_t>> asked_;
-  // Start time of the process behind each page, because a pid can be reused. The key is the pid and
-  // the creation time of the page.
+  // Holds the start time of the process behind each page, because a pid can be reused. The key is
+  // the pid and the creation time of the page.
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> started_;
 };
 

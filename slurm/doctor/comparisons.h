@@ -1,5 +1,5 @@
-// Checks that compare nodes with each other: versions, instruction sets, clocks, overloaded cores.
-// Pure functions of the facts that each rank has reported.
+// Compares nodes with each other: versions, instruction sets, clocks, overloaded cores. Pure
+// functions of the facts that each rank has reported.
 #pragma once
 
 #include <string>

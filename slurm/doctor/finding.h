@@ -35,7 +35,8 @@ std::vector<Finding> findings_from_json(const nlohmann::json& json);
 // Merges equal findings of several hosts into one, whose `where` lists them. Errors come first;
 // otherwise the order is kept.
 std::vector<Finding> merged(const std::vector<Finding>& findings);
-// The exit code of the first error; 4 if there are only warnings, 0 if there are no findings.
+// Returns the exit code of the first error; 4 if there are only warnings, 0 if there are no
+// findings.
 ExitCode exit_code_of(const std::vector<Finding>& findings);
 
 }  // namespace trireme

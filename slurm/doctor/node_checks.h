@@ -1,5 +1,5 @@
-// Checks that one node can make for a launch: limits, shared memory, folders. Each check returns
-// its findings, with the node's name as `where`; none throws because of what it finds.
+// Makes the checks that one node can make for a launch: limits, shared memory, folders. Each check
+// returns its findings, with the node's name as `where`; none throws because of what it finds.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace trireme {
 
-// Limits of a process; kNoLimit means unlimited.
+// Holds limits of a process; kNoLimit means unlimited.
 struct ProcessLimits {
   static constexpr std::int64_t kNoLimit = -1;
   std::int64_t locked_bytes = kNoLimit;

@@ -26,7 +26,7 @@ struct Measures {
   std::string folder;     // the folder whose disk was measured; empty if unknown
   std::map<std::string, Rate> rates;         // "products bf16", "memory", "disk write"
   std::map<std::string, std::string> facts;  // "cores": "64", "link mlx5_0/1": "active 200 Gb/sec"
-  // Counters that only grow until the node is restarted: "link eth0 rx_errors".
+  // These counters only grow until the node is restarted: "link eth0 rx_errors".
   std::map<std::string, std::int64_t> counters;
 };
 

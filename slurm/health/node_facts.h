@@ -1,4 +1,4 @@
-// Facts about a node's hardware and condition, read from /proc, /sys and the kernel's clock.
+// Reads facts about a node's hardware and condition from /proc, /sys and the kernel's clock.
 #pragma once
 
 #include <cstdint>

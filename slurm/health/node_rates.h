@@ -1,4 +1,4 @@
-// Rates of a node's memory, disk and shared memory, measured within bounded time. The functions
+// Measures the rates of a node's memory, disk and shared memory within bounded time. The functions
 // leave nothing behind.
 #pragma once
 

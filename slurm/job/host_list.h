@@ -8,7 +8,7 @@
 
 namespace trireme {
 
-// The largest number of hosts in a list; more than any machine has is taken for a mistake.
+// Limits the number of hosts in a list; more than any machine has is taken for a mistake.
 inline constexpr std::size_t kMostHosts = 1 << 20;
 
 // Returns the hosts in the order written, with leading zeros: "n[08-10]" is n08, n09, n10. If a

@@ -1,4 +1,4 @@
-// The time that this process's Slurm job may still run.
+// Finds out how long this process's Slurm job may still run.
 #pragma once
 
 #include <chrono>

@@ -58,9 +58,10 @@ struct Account {
   std::vector<AttemptAccount> attempts;
 
   double sum() const;
-  // The fraction of the wall time that went into useful steps and evaluation; 0 without wall time.
+  // Returns the fraction of the wall time that went into useful steps and evaluation; 0 without
+  // wall time.
   double effective_ratio() const;
-  // Mean time between failures; 0 if there were none.
+  // Returns the mean time between failures; 0 if there were none.
   double mean_hours_between_failures() const;
 };
 

@@ -1,4 +1,4 @@
-// The output of `trireme launch report` for an account. Pure functions.
+// Formats an account as the output of `trireme launch report`. Pure functions.
 #pragma once
 
 #include <string>

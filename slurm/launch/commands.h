@@ -1,5 +1,5 @@
-// The command lines with which a launch starts agents, the deputy and the ranks: on this machine,
-// over ssh, or through Slurm. Pure functions.
+// Makes the command lines with which a launch starts agents, the deputy and the ranks: on this
+// machine, over ssh, or through Slurm. Pure functions.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@
 namespace trireme {
 
 enum class Starter { mpirun, srun };
-// The way to start a process on a node.
+// Says how to start a process on a node.
 enum class Reach { local, ssh, slurm };
 
-// The settings that stay the same during a launch.
+// Holds the settings that stay the same during a launch.
 struct LaunchSetting {
   std::string program = {};  // path of this program, the same on all nodes
   std::string launch = {};   // the launch id, hexadecimal digits
@@ -27,9 +27,9 @@ struct LaunchSetting {
   int cpus_per_rank = 0;  // cores that a rank is bound to; 0 for the starter's default
   std::vector<std::string> launcher_arguments = {};  // the user's own arguments for mpirun or srun
   std::vector<std::string> run = {};                 // the words "train CONFIG key=value..."
-  // Further variables for the environment of every rank; their names begin with TRIREME_.
+  // Adds variables to the environment of every rank; their names begin with TRIREME_.
   std::vector<std::pair<std::string, std::string>> extra = {};
-  // Names of variables to pass on to ranks on other hosts.
+  // Names the variables to pass on to ranks on other hosts.
   std::vector<std::string> handed_on = {};
 };
 
@@ -51,8 +51,8 @@ Command on_node(const LaunchSetting& setting, const std::string& node,
 Command ranks_command(const LaunchSetting& setting, std::int64_t generation,
                       const std::vector<NodeSpec>& nodes);
 
-// The node and launch of a rank, derived from the environment that its starter has set. Throws
-// ConfigError outside a launch.
+// A RankEnvironment holds the node and launch of a rank, derived from the environment that its
+// starter has set. Throws ConfigError outside a launch.
 struct RankEnvironment {
   std::string node = {};
   std::string launch = {};

@@ -18,7 +18,7 @@ struct DeputyPlan {
   std::string secret = {};
 };
 
-// The state of the job according to `scontrol show job`, as far as it matters here.
+// Says in which state the job is according to `scontrol show job`, as far as it matters here.
 enum class JobState { running, ended, cancelled, unknown };
 JobState parse_job_state(std::string_view scontrol_output);
 // Returns whether the job should be requeued after its supervisor is gone. A cancelled job should
@@ -32,7 +32,7 @@ struct JobRecord {
   std::int64_t restarts = 0;    // including requeues after a save
 };
 JobRecord parse_job(std::string_view scontrol_output);
-// Limit on the restarts of a job whose script fails each time.
+// Limits the restarts of a job whose script fails each time.
 inline constexpr std::int64_t kMostRestartsOfFailures = 5;
 
 // Runs until the supervisor says goodbye or is gone. Returns the exit code.

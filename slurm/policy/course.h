@@ -226,7 +226,7 @@ class Course {
   SavedStep newest_;           // newest checkpoint, on disk or in a node's memory
   SavedStep on_disk_;
   SavedStep newest_before_;  // newest checkpoint when the attempt began
-  // Longest time until rank 0 was connected, of starts that led to a step.
+  // This is the longest time until rank 0 was connected, of starts that led to a step.
   double longest_start_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The part of Course from the start of the ranks to the verdict on their end.
+// Implements the part of Course from the start of the ranks to the verdict on their end.
 #include <algorithm>
 #include <csignal>
 #include <utility>

@@ -1,4 +1,4 @@
-// The nodes that a launch may use: parsing their list, choosing among them and pairing them as
+// Handles the nodes that a launch may use: parses their list, chooses among them and pairs them as
 // partners. Pure functions.
 #pragma once
 

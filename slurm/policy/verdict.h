@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-// The content of <run>/exit_reason.json.
+// Holds the content of <run>/exit_reason.json.
 struct StatedReason {
   int code = 0;
   std::string kind = {};

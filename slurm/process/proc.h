@@ -1,5 +1,5 @@
-// Facts from /proc about processes that are not our children: which belong to a launch, what state
-// they are in, and whether the kernel has killed any for lack of memory.
+// Reads facts from /proc about processes that are not our children: which belong to a launch, what
+// state they are in, and whether the kernel has killed any for lack of memory.
 //
 // Command lines and process names are public, and anybody may choose them. Therefore a process of
 // another user never counts as part of a launch, and one of this user counts only by its

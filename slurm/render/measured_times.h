@@ -1,4 +1,4 @@
-// The durations of a step and of a save as measured by earlier starts of a run, read from its
+// Reads the durations of a step and of a save, as measured by earlier starts of a run, from its
 // files.
 #pragma once
 

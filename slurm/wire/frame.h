@@ -13,7 +13,7 @@
 namespace trireme {
 
 inline constexpr std::size_t kFrameHeadBytes = 8;
-// Longest payload of a peer that has not proved the secret yet, and of one that has.
+// Limits the payload of a peer that has not proved the secret yet, and of one that has.
 inline constexpr std::size_t kMostStrangerBytes = 4 << 10;
 inline constexpr std::size_t kMostFrameBytes = 4 << 20;
 

@@ -1,5 +1,5 @@
-// The first messages on a connection (secret.h), by which both sides learn that the other belongs
-// to the launch before they believe anything else. Each object is used by one thread.
+// Exchanges the first messages on a connection (secret.h), by which both sides learn that the other
+// belongs to the launch before they believe anything else. Each object is used by one thread.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace trireme {
 
-// The listener's side, which never blocks: send challenge() first, then pass the answer to
-// accept().
+// Doorkeeper is the listener's side, which never blocks: send challenge() first, then pass the
+// answer to accept().
 class Doorkeeper {
  public:
   explicit Doorkeeper(std::string secret) : secret_(std::move(secret)) {}
@@ -24,8 +24,8 @@ class Doorkeeper {
   std::string nonce_;
 };
 
-// The caller's side, which blocks. `self` has neither nonce nor proof. Returns nullopt if the other
-// side does not answer within `seconds` or does not know the secret.
+// Connects as the caller, which blocks. `self` has neither nonce nor proof. Returns nullopt if the
+// other side does not answer within `seconds` or does not know the secret.
 std::optional<Connection> call(const std::vector<std::string>& addresses, int port,
                                const std::string& secret, Hello self, double seconds);
 

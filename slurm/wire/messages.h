@@ -1,5 +1,5 @@
-// The messages between the processes of a launch, as JSON in frames. They are plain values. Parsing
-// throws DataError for text that the writers cannot have produced.
+// Defines the messages between the processes of a launch, as JSON in frames. They are plain values.
+// Parsing throws DataError for text that the writers cannot have produced.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@ namespace trireme {
 
 inline constexpr std::int64_t kWireVersion = 2;
 
-// The first message of a listener.
+// A Challenge is the first message of a listener.
 struct Challenge {
   std::string nonce = {};
 };
 
-// The first message of a caller, which says who it is.
+// A Hello is the first message of a caller and says who it is.
 struct Hello {
   std::string role = {};  // "agent", "deputy" or "copy"
   std::string node = {};
@@ -34,7 +34,7 @@ struct Welcome {
   std::string proof = {};
 };
 
-// The state of a rank as its agent sees it.
+// Describes the state of a rank as its agent sees it.
 struct RankState {
   Progress page = {};
   double age = 0;     // seconds since the progress page changed
@@ -43,15 +43,17 @@ struct RankState {
   char state = '?';   // process state letter of proc(5)
 };
 
-// A checkpoint, ordered by age. The generation is that of the checkpoint folder, not the attempt's;
-// a later generation writes newer checkpoints, and within one the later step is newer.
+// Identifies a checkpoint. Checkpoints are ordered by age: the generation is that of the checkpoint
+// folder, not the attempt's; a later generation writes newer checkpoints, and within one the later
+// step is newer.
 struct SavedStep {
   std::int64_t generation = 0;
   std::int64_t step = -1;  // -1 if there is none
   auto operator<=>(const SavedStep&) const = default;
 };
 
-// Sent every second, and at once when a rank appears, disappears or finishes its first step.
+// An agent sends a report every second, and at once when a rank appears, disappears or finishes its
+// first step.
 struct AgentReport {
   bool healthy = false;  // whether the health check, if any, has passed
   bool settled = false;  // whether the health check is over; if it failed, `trouble` says why
@@ -62,7 +64,7 @@ struct AgentReport {
   std::vector<RankState> ranks = {};
 };
 
-// An order to an agent or a deputy.
+// An Order goes to an agent or a deputy.
 struct Order {
   enum class Kind {
     ping,     // shows that the supervisor is alive

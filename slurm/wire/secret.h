@@ -12,9 +12,9 @@
 
 namespace trireme {
 
-// 64 hexadecimal digits, from the system's random source.
+// Returns 64 hexadecimal digits from the system's random source.
 std::string fresh_secret();
-// HMAC-SHA-256 of the other arguments under the secret, as 64 hexadecimal digits.
+// Returns the HMAC-SHA-256 of the other arguments under the secret, as 64 hexadecimal digits.
 std::string proof_of(std::string_view secret, std::string_view side, std::string_view their_nonce,
                      std::string_view own_nonce, std::string_view who);
 // Compares in a time that depends on the lengths only.
