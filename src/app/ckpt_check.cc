@@ -25,7 +25,7 @@ std::string advice(const StepFolder& step) {
       folder.string(), folder.string());
 }
 
-// The faults that verify found, and its exit code.
+// Holds the faults that verify found, and its exit code.
 struct Checked {
   std::vector<std::string> faults;  // one line each
   ExitCode code = ExitCode::ok;

@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 // Part of the name of a step that is being deleted. Every run that starts removes such remains.
 constexpr std::int64_t kNoGeneration = 0;
 
-// The checkpoints in a folder, and those that the retention rules delete.
+// Lists the checkpoints in a folder, and those that the retention rules delete.
 struct PrunePlan {
   std::vector<StepFolder> steps;
   std::vector<fs::path> doomed;

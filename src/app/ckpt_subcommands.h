@@ -1,4 +1,4 @@
-// The subcommands of `trireme ckpt` and their common parts. Private to src/app.
+// Declares the subcommands of `trireme ckpt` and their common parts. Private to src/app.
 #pragma once
 
 #include <filesystem>

@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// The options that pack and convert have in common, as typed.
+// Holds the options that pack and convert have in common, as typed.
 struct OutputOptions {
   std::string out;
   std::string shard_size = "1G";

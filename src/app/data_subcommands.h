@@ -1,4 +1,4 @@
-// The subcommands of `trireme data` and their common parts. Private to src/app.
+// Declares the subcommands of `trireme data` and their common parts. Private to src/app.
 #pragma once
 
 #include <memory>

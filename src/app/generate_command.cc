@@ -34,8 +34,8 @@ struct GenerateOptions {
   SamplingOptions sampling;
 };
 
-// The sequence so far, and the cache that holds its newest part. When the context is full, the
-// cache is filled again with the last half of it.
+// Generator holds the sequence so far, and the cache with its newest part. When the context is
+// full, the cache is filled again with the last half of it.
 class Generator {
  public:
   Generator(const LoadedModel& loaded, Run& run)
@@ -88,7 +88,7 @@ class Generator {
   bool warned_ = false;
 };
 
-// The result of one continuation of a prompt.
+// Describes one continuation of a prompt.
 struct Sample {
   std::int64_t tokens = 0;        // drawn tokens, including the one that ended it
   const char* finish = "length";  // or "stop" for a stop string, "end" for the end of a document

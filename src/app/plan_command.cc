@@ -20,8 +20,8 @@ constexpr std::int64_t kMostSteps = 1'000'000;
 constexpr std::int64_t kMostDrawn = 50'000;
 constexpr double kMostTime = 1e6;
 
-// Arguments as typed. Times may be in any unit; they are those of one micro-batch in all chunks of
-// a stage.
+// Holds the arguments as typed. Times may be in any unit; they are those of one micro-batch in all
+// chunks of a stage.
 struct PlanOptions {
   std::string schedule = "1f1b";
   PipelineShape shape{4, 1, 8, false};

@@ -187,7 +187,7 @@ std::string stop_message(const TrainingOutcome& outcome) {
                      stop_cause(outcome.stop_signal), outcome.step);
 }
 
-// One start of `trireme train`: from the command line to the outcome, on every rank.
+// Runs one start of `trireme train`: from the command line to the outcome, on every rank.
 class TrainStart {
  public:
   TrainStart(const TrainOptions& options, AppContext& context);

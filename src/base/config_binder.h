@@ -71,7 +71,8 @@ class ConfigRule {
 
 class ConfigBinder {
  public:
-  // The sources. The order of calls does not matter between kinds; within a kind, later calls win.
+  // Add the sources. The order of calls does not matter between kinds; within a kind, later calls
+  // win.
   void add_site_files(const std::filesystem::path& folder);  // *.yaml in name order; may be absent
   void add_file(const std::filesystem::path& path);
   // TRIREME_TRAIN__STEPS=5 sets train.steps. Variables without "__" are switches and not part of
@@ -148,7 +149,7 @@ class ConfigBinder {
   std::vector<ResolvedKey> resolved_;
   std::set<std::size_t> unfit_;  // resolved keys whose given value is not allowed
   std::vector<std::string> problems_;
-  // Names TRIREME_X_Y, each with the key that may have been meant.
+  // Holds the names TRIREME_X_Y that are set, each with the key that may have been meant.
   std::vector<std::pair<std::string, std::string>> switches_;
 };
 

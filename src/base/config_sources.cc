@@ -1,5 +1,5 @@
-// The second half of ConfigBinder: where values come from, how errors are reported, and the
-// resolved configuration as YAML.
+// Implements the second half of ConfigBinder: where values come from, how errors are reported, and
+// the resolved configuration as YAML.
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Digests: SHA-256 (OpenSSL) for what people compare and archive, and XXH3-64 for blocks on the
-// data path.
+// Computes digests: SHA-256 (OpenSSL) for what people compare and archive, and XXH3-64 for blocks
+// on the data path.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-// Incremental SHA-256 (FIPS 180-4), for one thread at a time.
+// Sha256 computes SHA-256 (FIPS 180-4) incrementally, for one thread at a time.
 class Sha256 {
  public:
   Sha256();
@@ -31,7 +31,7 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view text);
-// HMAC-SHA-256 (RFC 2104) as 64 hexadecimal digits; the key may have any length.
+// Returns HMAC-SHA-256 (RFC 2104) as 64 hexadecimal digits; the key may have any length.
 std::string hmac_sha256_hex(std::string_view key, std::string_view text);
 
 // Returns the 64-bit XXH3 with seed 0.

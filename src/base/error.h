@@ -1,6 +1,6 @@
-// The errors of Trireme: one root, and one subclass for each action that an operator has to take.
-// The class determines the exit code (docs/exit-codes.md). Messages say what happened, where (file,
-// byte, rank, host, step) and what to do about it.
+// Defines the errors of Trireme: one root, and one subclass for each action that an operator has to
+// take. The class determines the exit code (docs/exit-codes.md). Messages say what happened, where
+// (file, byte, rank, host, step) and what to do about it.
 #pragma once
 
 #include <stdexcept>

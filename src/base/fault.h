@@ -33,7 +33,7 @@ struct FaultyCall {
   std::int64_t bytes = 0;
 };
 
-// The slow path, taken only when a plan is armed.
+// These are the slow path, taken only when a plan is armed.
 void meet_fault(std::string_view site, void* data, std::int64_t bytes);
 FaultyCall meet_faulty_call(std::string_view site, std::int64_t bytes);
 
@@ -42,23 +42,23 @@ inline void fault(std::string_view site) {
     meet_fault(site, nullptr, 0);
   }
 }
-// A point where `bytes` of data pass.
+// Passes a point with `bytes` of data, which a fault may change.
 inline void fault(std::string_view site, void* data, std::int64_t bytes) {
   if (faults_armed()) {
     meet_fault(site, data, bytes);
   }
 }
-// A point before a system call that transfers up to `bytes`.
+// Passes a point before a system call that transfers up to `bytes`.
 inline FaultyCall fault_call(std::string_view site, std::int64_t bytes = 0) {
   return faults_armed() ? meet_faulty_call(site, bytes) : FaultyCall{0, bytes};
 }
 
-// For unit tests, in place of a plan: calls `act` with the name of every point that any thread
-// passes. nullptr disarms all points.
+// Replaces the plan in unit tests: calls `act` with the name of every point that any thread passes.
+// nullptr disarms all points.
 void watch_faults(std::function<void(std::string_view site)> act);
 
-// While one exists, its thread passes fault points without effect, and they are not counted: for
-// steps that predict memory and compute nothing.
+// While a FaultsPaused exists, its thread passes fault points without effect, and they are not
+// counted. Steps that predict memory and compute nothing are run in this way.
 class FaultsPaused {
  public:
   FaultsPaused();

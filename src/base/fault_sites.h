@@ -1,5 +1,5 @@
-// The table of the fault points that tests and drills can name in a plan (fault_plan.h). Each point
-// has the same name here and in the source, which tests/base/fault_test.cc verifies.
+// Lists the fault points that tests and drills can name in a plan (fault_plan.h). Each point has
+// the same name here and in the source, which tests/base/fault_test.cc verifies.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
-// Access to files. Every call retries after EINTR and short transfers, checks all return codes
-// including that of close(), and throws IoError, NotFound or PolicyError with the path and the
-// reason. A File belongs to one thread at a time, except that several threads may call read_at at
-// once.
+// Reads and writes files. Every call retries after EINTR and short transfers, checks all return
+// codes including that of close(), and throws IoError, NotFound or PolicyError with the path and
+// the reason. A File belongs to one thread at a time, except that several threads may call read_at
+// at once.
 #pragma once
 
 #include <cstddef>

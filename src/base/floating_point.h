@@ -1,6 +1,6 @@
-// The floating-point environment of a thread: its rounding mode, and whether it flushes numbers
-// below 2^-126 to zero. A library built with -ffast-math changes it for the thread that loads the
-// library, and threads started later inherit that.
+// Restores the floating-point environment of a thread: its rounding mode, and whether it flushes
+// numbers below 2^-126 to zero. A library built with -ffast-math changes it for the thread that
+// loads the library, and threads started later inherit that.
 #pragma once
 
 #include <cstdint>

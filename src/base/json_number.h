@@ -1,4 +1,4 @@
-// More accessors for src/base/json_fields.h: a number, whole or not, and a finite one.
+// Reads numbers from JSON, whole or not, with the errors of src/base/json_fields.h.
 #pragma once
 
 #include <cmath>

@@ -34,7 +34,7 @@ struct LogOptions {
   LogLevel terminal_level = LogLevel::info;
   // The folder for rank-00000.jsonl, which is created if needed. If empty, no file is written.
   std::filesystem::path folder = {};
-  // Print the JSON lines of the file on stderr instead of text.
+  // Prints the JSON lines of the file on stderr instead of text.
   bool json = false;
   // Before the file would exceed this size, it is renamed to rank-00000.1.jsonl, replacing an older
   // one, and a new file is started. 0: never.
@@ -72,7 +72,8 @@ class Log {
 };
 
 // Opens /dev/null for each of stdin, stdout and stderr that is closed. Otherwise the next file
-// opened would get its number and receive the messages. Must be the first statement of main().
+// opened would get its number and receive the messages. A closed stdout is opened for reading only,
+// so that printing to it fails. Must be the first statement of main().
 void open_standard_streams();
 // Returns the name of this machine.
 std::string host_name();

@@ -1,4 +1,4 @@
-// The median of measured values.
+// Computes the median of measured values.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A pipe to or from a child process. Both ends close at exec unless they are duplicated.
+// Makes pipes to and from child processes. Both ends close at exec unless they are duplicated.
 #pragma once
 
 #include "src/base/file.h"

@@ -47,7 +47,7 @@ class ProgressBar {
   bool finished_ = false;
 };
 
-// The width for a file or a pipe: all parts are shown, but no bar.
+// This width stands for a file or a pipe: all parts are shown, but no bar.
 inline constexpr int kAnyWidth = 1 << 20;
 
 // Returns "train  42% |########            | 420/1000  2m10s left  loss 3.21" in at most `width`

@@ -1,4 +1,4 @@
-// The folder for temporary files: $TMPDIR, or /tmp.
+// Finds the folder for temporary files: $TMPDIR, or /tmp.
 #pragma once
 
 #include <filesystem>

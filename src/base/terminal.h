@@ -1,6 +1,6 @@
-// The terminal on which people read standard error. A rank writes to a pipe of mpirun or srun,
-// which forwards its output unchanged. If the launcher's own standard error is a terminal, it sets
-// TRIREME_TERMINAL_COLUMNS for its ranks, and they draw as if on that terminal.
+// Finds the terminal on which people read standard error. A rank writes to a pipe of mpirun or
+// srun, which forwards its output unchanged. If the launcher's own standard error is a terminal, it
+// sets TRIREME_TERMINAL_COLUMNS for its ranks, and they draw as if on that terminal.
 #pragma once
 
 #include <string_view>

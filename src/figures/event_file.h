@@ -40,7 +40,7 @@ class EventFile {
   AppendFile file_;
 };
 
-// The parts of a file, for tests. Times are in seconds since 1970.
+// Return the parts of a file, for tests. Times are in seconds since 1970.
 std::uint32_t crc32c(std::string_view bytes);
 std::string event_record(std::string_view event);
 std::string version_event(double wall_time);

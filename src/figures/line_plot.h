@@ -13,7 +13,8 @@ struct PlotSeries {
   std::vector<double> y;  // same size as x; NaN and infinity leave a gap
 };
 
-// A vertical line at an event ("killed"), or a horizontal line at a level ("unigram entropy").
+// A PlotMark is a vertical line at an event ("killed"), or a horizontal line at a level ("unigram
+// entropy").
 struct PlotMark {
   double at = 0;
   std::string label;

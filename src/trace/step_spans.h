@@ -8,10 +8,10 @@
 
 namespace trireme {
 
-// The time of a span outside all spans within it.
+// An OwnTime is the time of a span outside all spans within it.
 struct OwnTime {
   const Span* span = nullptr;  // belongs to the trace
-  // The span's own kind, or checkpoint or evaluation if it lies within a span of that kind.
+  // A span within one of kind checkpoint or evaluation counts as that kind.
   SpanKind kind = SpanKind::step;
   std::int64_t ns = 0;  // time in the span but in no span within it
 };

@@ -24,7 +24,7 @@
 
 namespace trireme {
 
-// A position in the grid, or its size, along each axis.
+// A TracePlace is a position in the grid, or its size, along each axis.
 struct TracePlace {
   int dp = 0;
   int tp = 0;
@@ -47,7 +47,7 @@ struct TraceHeader {
   std::int64_t dropped = 0;  // events that did not fit into memory
 };
 
-// An operation in one of the rank's groups.
+// Describes an operation in one of the rank's groups.
 struct TraceOperation {
   std::string_view group;
   std::string_view name;
@@ -63,7 +63,7 @@ struct TraceOperation {
 std::string trace_text(const TraceHeader& header, std::vector<Span> spans,
                        std::vector<TraceOperation> operations);
 
-// The part of a file that a summary needs.
+// Holds the part of a file that a summary needs.
 struct RankTrace {
   RankTrace() = default;
   RankTrace(RankTrace&&) = default;

@@ -24,7 +24,7 @@ inline constexpr std::size_t kStepParts = 8;
 // Returns "compute", "exposed tp", ..., "other".
 std::string_view name_of(StepPart part);
 
-// The times of a step, in seconds.
+// Holds the times of a step, in seconds.
 struct StepTimes {
   double step = 0;  // duration of the step's own span
   std::array<double, kStepParts> parts{};

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kThousand = 1000;
 
-// Exact, because nanoseconds are three decimals of a microsecond.
+// The text is exact, because nanoseconds are three decimals of a microsecond.
 std::string microseconds(std::int64_t ns) {
   const std::int64_t size = ns < 0 ? -ns : ns;
   return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / kThousand, size % kThousand);

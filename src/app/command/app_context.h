@@ -19,10 +19,10 @@ class AppContext {
   bool has_session() const { return session_ != nullptr; }
 
   int exit_code = 0;
-  // The place where a failure is recorded, once it is known.
+  // Says where a failure is recorded, once that is known.
   std::optional<RunDirectory> run;
   RunStatus status;
-  // The progress page of a rank that `trireme launch` watches; otherwise null.
+  // Points to the progress page of a rank that `trireme launch` watches; otherwise null.
   std::unique_ptr<ProgressPage> progress;
 
  private:

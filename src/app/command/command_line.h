@@ -25,7 +25,7 @@ struct UsageError : ConfigError {
   using ConfigError::ConfigError;
 };
 
-// A condition on a value.
+// A Check is a condition on a value.
 struct Check {
   std::string words;  // the allowed words for --help, such as "rye|oat"; otherwise empty
   // Returns what is wrong with a value as typed, or "".
@@ -59,7 +59,7 @@ class Option {
   CLI::Option& option_;
 };
 
-// An option as shown by --help and manual pages.
+// Describes an option as shown by --help and manual pages.
 struct OptionSummary {
   std::string names;  // "-o, --out", or "INPUT" for a positional argument
   // Type of its values: "N" or "rye|oat"; empty for flags and positional arguments.

@@ -1,4 +1,5 @@
-// The text that --help prints for a command, and the parts of it that manual pages use as well.
+// Makes the text that --help prints for a command, and the parts of it that manual pages use as
+// well.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Checks of numbers on the command line. CLI11's own checks clamp large values, wrap negative ones
+// Checks numbers on the command line. CLI11's own checks clamp large values, wrap negative ones
 // around, read 010 as 8 and print bounds with 300 digits. Pure functions.
 #pragma once
 
@@ -10,8 +10,8 @@
 namespace trireme {
 
 constexpr std::int64_t kMostThreads = 1024;
-// The limit for numbers of tokens, samples and rounds. It fits an int, and the product of two is
-// below 2^63.
+// Limits numbers of tokens, samples and rounds. It fits an int, and the product of two is below
+// 2^63.
 constexpr std::int64_t kMostCounted = std::numeric_limits<std::int32_t>::max();
 
 // Accepts a plain decimal integer within [low, high].

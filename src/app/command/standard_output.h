@@ -1,5 +1,5 @@
-// Standard output: JSON in the form that all subcommands print, and a flush that reports lost
-// output. Called from the main thread, outside of other output.
+// Prints to standard output: JSON in the form that all subcommands print, and a flush that reports
+// lost output. Called from the main thread, outside of other output.
 #pragma once
 
 #include <optional>

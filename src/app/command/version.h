@@ -1,4 +1,4 @@
-// The version of this program and of the libraries that it runs with.
+// Returns the version of this program and of the libraries that it runs with.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

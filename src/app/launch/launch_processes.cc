@@ -1,4 +1,4 @@
-// The processes that a launch starts by itself: agents, the deputy and ranks.
+// Implements the processes that a launch starts by itself: agents, the deputy and ranks.
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>

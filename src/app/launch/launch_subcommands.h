@@ -1,5 +1,5 @@
-// The subcommands of `trireme launch`: the report, and the processes that a launch starts by
-// itself.
+// Declares the subcommands of `trireme launch`: the report, and the processes that a launch starts
+// by itself.
 #pragma once
 
 #include "src/app/command/command_line.h"

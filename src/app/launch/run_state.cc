@@ -27,7 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-// The part that is read of files which grow with the run.
+// Limits the part that is read of files which grow with the run.
 constexpr std::int64_t kTailBytes = 256 << 10;
 
 // Returns the JSON objects in the last lines of a file; none if the file does not exist.

@@ -21,7 +21,7 @@ struct RunState {
   std::optional<double> seconds_left;  // of a running run, estimated from its latest steps
   std::optional<double> loss;
   std::optional<double> step_ms;
-  // Time of the latest line of metrics or journal, seconds since the epoch.
+  // This is the time of the latest line of metrics or journal, in seconds since the epoch.
   std::optional<double> updated;
   std::string job;     // id of the Slurm job, or empty
   std::string reason;  // why it has ended, or empty

@@ -9,13 +9,13 @@
 namespace trireme {
 namespace {
 
-// A word that may come next, with its description.
+// A Candidate is a word that may come next, with its description.
 struct Candidate {
   std::string word;
   std::string description;
 };
 
-// A command, identified by its path such as " bench step", and what may follow it.
+// A Place is a command, identified by its path such as " bench step", and what may follow it.
 struct Place {
   std::string path;
   std::vector<Candidate> commands;

@@ -30,7 +30,7 @@ struct DoctorOptions {
   bool json = false;
 };
 
-// All ranks if MPI can connect them, and otherwise this process alone.
+// Holds all ranks if MPI can connect them, and otherwise this process alone.
 struct Ranks {
   MpiSession* session = nullptr;
   std::unique_ptr<Communicator> alone;

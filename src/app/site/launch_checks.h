@@ -1,5 +1,5 @@
-// The checks of `trireme doctor` that need the run's configuration and its ranks. Collective: all
-// ranks make the same calls, and each returns its own findings.
+// Makes the checks of `trireme doctor` that need the run's configuration and its ranks. Collective:
+// all ranks make the same calls, and each returns its own findings.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace trireme {
 
-// The ranks of the planned launch, if they differ from those of this one.
+// Describes the ranks of the planned launch, if they differ from those of this one.
 struct PlannedRanks {
   int world = 0;  // 0 if they are the same
   int per_host = 0;

@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// An entry and the commands on whose pages it appears; "*" means all of them.
+// A Fact is an entry and the commands on whose pages it appears; "*" means all of them.
 struct Fact {
   ManEntry entry;
   std::vector<std::string_view> commands;

@@ -1,4 +1,5 @@
-// The parts of manual pages that --help does not show: environment variables, files and exit codes.
+// Lists the parts of manual pages that --help does not show: environment variables, files and exit
+// codes.
 #pragma once
 
 #include <string>

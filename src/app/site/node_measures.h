@@ -16,7 +16,7 @@ struct NodeExamination {
   std::vector<std::string> complaints;
 };
 
-// folder: on the disk to measure. told: called with the name of each part when it begins.
+// folder: on the disk to measure. reported: called with the name of each part when it begins.
 NodeExamination examine_node(const std::filesystem::path& folder,
                              const std::function<void(const char*)>& reported);
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kMostTasks = 1000;
 constexpr std::chrono::seconds kPatience{60};
-// Estimates for a save and a step that have not been measured.
+// These estimates stand for a save and a step that have not been measured.
 constexpr double kGuessedSaveSeconds = 60;
 constexpr double kGuessedStepSeconds = 15;
 
@@ -117,7 +117,8 @@ void render(const SlurmOptions& options) {
   }
 }
 
-// A file with the script for sbatch. The destructor removes it, since sbatch keeps a copy.
+// ScriptFile is a file with the script for sbatch. The destructor removes it, since sbatch keeps a
+// copy.
 class ScriptFile {
  public:
   explicit ScriptFile(const std::string& text) {
