@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 13> kActions = {"kill",  "stop", "segv", 
 
 [[noreturn]] void refuse(std::string_view rule, const std::string& why) {
   throw ConfigError(fmt::format(
-      "TRIREME_FAULTS: '{}': {} (a fault is site[@generation]:rank:nth:action; `trireme config "
+      "TRIREME_FAULTS: '{}': {} (a fault is site[@attempt]:rank:nth:action; `trireme config "
       "faults` lists sites and actions)",
       rule, why));
 }
@@ -146,7 +146,7 @@ void parse_site(std::string_view text, std::string_view name, FaultRule& rule) {
   if (at != std::string_view::npos) {
     const auto generation = parse_number<int>(name.substr(at + 1));
     if (!generation || *generation < 1) {
-      refuse(text, fmt::format("'{}' is not a generation: generations are numbered from 1",
+      refuse(text, fmt::format("'{}' is not an attempt: attempts are numbered from 1",
                                name.substr(at + 1)));
     }
     rule.generation = *generation;

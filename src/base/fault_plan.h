@@ -1,9 +1,9 @@
 // A fault plan says which fault point does what, on which rank and at which passage.
 //
-//   TRIREME_FAULTS=site[@generation]:rank:nth:action[,...]        or  TRIREME_FAULTS=@file.yaml
+//   TRIREME_FAULTS=site[@attempt]:rank:nth:action[,...]        or  TRIREME_FAULTS=@file.yaml
 //
 //   site        a name in fault_sites.h
-//   generation  the attempt of `trireme launch` (TRIREME_GENERATION, 1 if unset) that has the
+//   attempt     number of the attempt of `trireme launch` (TRIREME_GENERATION, 1 if unset) with the
 //               fault, so that a relaunched run survives; if left out, every attempt has it
 //   rank        a number, or * for all ranks
 //   nth         N: only the N-th passage in a process; N+: also all later ones; *: every one

@@ -58,7 +58,7 @@ TEST(FaultPlan, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("step.end:0:0:kill"), HasSubstr("'0' is not a number of passages"));
   EXPECT_THAT(refusal("step.end:0:99999999999999999999:kill"),
               HasSubstr("is not a number of passages"));
-  EXPECT_THAT(refusal("step.end@0:0:1:kill"), HasSubstr("'0' is not a generation"));
+  EXPECT_THAT(refusal("step.end@0:0:1:kill"), HasSubstr("'0' is not an attempt"));
   EXPECT_THAT(refusal("step.end:0:1:sleep"), HasSubstr("sleep needs a value"));
   EXPECT_THAT(refusal("step.end:0:1:kill=9"), HasSubstr("kill takes no value"));
   EXPECT_THAT(refusal("step.end:0:1:sleep=nan"), HasSubstr("expected a number of seconds"));
