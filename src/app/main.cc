@@ -114,7 +114,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
                     : error.what());
   } catch (const nlohmann::json::exception& error) {
     end_with(context, ExitCode::bad_data, "data",
-             fmt::format("a file in JSON has another content than expected: {}", error.what()));
+             fmt::format("a JSON file does not have the expected content: {}", error.what()));
   } catch (const std::exception& error) {
     end_with(context, ExitCode::device, "internal", error.what());
   }
