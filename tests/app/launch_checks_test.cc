@@ -12,6 +12,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/unprivileged.h"
 
 namespace trireme {
 namespace {
@@ -107,6 +108,29 @@ TEST_F(LaunchChecksTest, AFolderThatCannotBeMadeIsNamed) {
   const std::vector<Finding> found = LaunchChecks(config_, alone, places).host({});
   EXPECT_EQ(about("run.dir", found).size(), 1U);
   EXPECT_THAT(about("checkpoint.dir", found), IsEmpty());
+}
+
+// A start from a given step does not look at other steps.
+TEST_F(LaunchChecksTest, AnUnreadableStepMattersIfTheRunMayResumeFromIt) {
+  config_.checkpoint.dir = folder_.path() / "checkpoints";
+  const fs::path manifest = config_.checkpoint_dir() / "step-00000002" / "manifest.json";
+  fs::create_directories(manifest.parent_path());
+  write_file_durably(manifest, "{}");
+  forbid_reading(folder_.path(), manifest);
+  const Unprivileged nobody;
+  if (!nobody.bound()) {
+    GTEST_SKIP() << "may not become another user: skipped";
+  }
+  SelfCommunicator alone;
+  const auto places = places_on({"n1"});
+  const auto refused = [&] {
+    return about("checkpoint.dir: ", LaunchChecks(config_, alone, places).host({})).size();
+  };
+  EXPECT_EQ(refused(), 1U);
+  config_.checkpoint.resume = {2, ""};
+  EXPECT_EQ(refused(), 1U);
+  config_.checkpoint.resume = {3, ""};
+  EXPECT_EQ(refused(), 0U);
 }
 
 TEST_F(LaunchChecksTest, TheLayoutIsThatOfThePlannedRanks) {

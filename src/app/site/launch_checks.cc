@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "io/data/dataset.h"
 #include "slurm/doctor/node_checks.h"
@@ -68,12 +69,16 @@ std::vector<Finding> check_checkpoint_folder(const RunConfig& config, const std:
   return found;
 }
 
-// Checks that the checkpoints from which the run may resume can be read.
+// Checks that the checkpoints from which the run may resume can be read. A start from a given step
+// does not look at others.
 void check_checkpoints(const RunConfig& config, const std::string& host,
                        std::vector<Finding>& found) {
+  const IntegerOrWord& resume = config.checkpoint.resume;
   try {
     for (const StepFolder& step : list_steps(config.checkpoint_dir())) {
-      check_readable(step);
+      if (!resume.word.empty() || step.path.filename() == step_folder_name(resume.integer)) {
+        check_readable(step);
+      }
     }
   } catch (const PolicyError& error) {
     found.push_back(error_of(error, host));
