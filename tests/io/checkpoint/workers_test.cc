@@ -11,13 +11,14 @@ namespace {
 
 using testing::HasSubstr;
 
-// While it lives, no thread can be started: no memory suffices for its stack.
+// While an object lives, no thread can be started, because a stack would exceed the address space,
+// whatever the kernel promises (vm.overcommit_memory).
 class NoThreads {
  public:
   NoThreads() {
     ::pthread_getattr_default_np(&before_);
     pthread_attr_t huge = before_;
-    ::pthread_attr_setstacksize(&huge, std::size_t{1} << 46);
+    ::pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
     ::pthread_setattr_default_np(&huge);
   }
   ~NoThreads() { ::pthread_setattr_default_np(&before_); }
