@@ -23,6 +23,7 @@
 #include "mpi/session/mpi_transport.h"
 #include "mpi/shm/shm_transport.h"
 #include "mpi/ucx/ucx_transport.h"
+#include "src/base/philox.h"
 #include "tests/mpi/faults/fault_operations.h"
 
 namespace trireme {
@@ -54,7 +55,7 @@ World make_two_hosts(MpiSession& session) {
   const auto host_group = world.control->split(rank < size / 2 ? 0 : 1, 0, "host");
   auto local = make_shm_transport(*host_group);
   Watch watch = session.watch();
-  watch.group = 1;
+  watch.group = mix64(1);  // unlike that of the session's own world
   world.all = std::make_unique<QueuedCommunicator>(
       make_hierarchical_transport(std::move(local), make_ucx_transport(*world.control)), "world",
       kDefaultDeadline, watch);
