@@ -23,7 +23,8 @@ struct ResumeOptions {
   std::optional<std::int64_t> step = {};  // if set, only this step is tried
   ShardIo io = {};
   // Throws ConfigError if this run may not continue from the checkpoint (fingerprint.h compares
-  // them). Called on all ranks alike.
+  // them), and DataError if the manifest contradicts itself: then no older step is tried either.
+  // Called on all ranks alike.
   std::function<void(const Manifest&)> accept = {};
   // Called on all ranks, with the reasons, if every step found was of no use and the run starts
   // anew.
