@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Each library of ours links exactly the libraries whose headers it includes: PUBLIC those that
-its own headers include, PRIVATE those that only its sources include. With --write, corrects the
-lists."""
+"""Checks that each library of ours links exactly the libraries whose headers it includes: PUBLIC
+those that its own headers include, PRIVATE those that only its sources include. With --write,
+corrects the lists."""
 import os
 import re
 import sys
@@ -10,15 +10,15 @@ import sources
 
 CALL = re.compile(r"(trireme_library|target_link_libraries)\((?:trireme_)?(\w+)([^)]*)\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)/[^"/]+"', re.MULTILINE)
-# Libraries of several folders, and folders whose library has another place.
+# These libraries have several folders, or another folder than that of their CMakeLists.txt.
 FOLDERS = {"app": ["src/app", "src/app/site", "src/app/launch"],
            "kernels": ["src/kernels", "src/kernels/cpu", "src/kernels/reference"]}
-# Stands in for another library, whose headers it implements.
+# These libraries replace another one, whose headers they implement.
 STAND_INS = {"ucx_absent"}
 
 
 def libraries_of(top):
-    """The CMakeLists.txt and folders of each library of ours, by name."""
+    """Returns the CMakeLists.txt and folders of each library of ours, by name."""
     found = {}
     for path in sources.files(top, ".txt"):
         if path.name != "CMakeLists.txt":
@@ -33,7 +33,7 @@ def libraries_of(top):
 
 
 def expected_links(top, folders, owner):
-    """Our libraries that the headers and the sources of the folders include."""
+    """Returns our libraries that the headers and the sources of the folders include."""
     used = {".h": set(), ".cc": set()}
     for folder in folders:
         for entry in sorted(os.listdir(top / folder)):
@@ -46,7 +46,7 @@ def expected_links(top, folders, owner):
 
 
 def call_text(call, public, private):
-    """The call with our libraries in alphabetical order and the foreign ones where they were."""
+    """Returns the call with our libraries sorted by name and the foreign ones where they were."""
     kinds = {"PUBLIC": [], "PRIVATE": []}
     kind = "PUBLIC"
     for word in call[3].split():

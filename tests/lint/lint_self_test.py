@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The lint scripts find what they are there to find: each fault is planted into a small tree."""
+"""Tests that the lint scripts find each fault that is planted into a small tree."""
 import pathlib
 import subprocess
 import sys

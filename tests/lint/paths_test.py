@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Nothing in the repository knows the machine it was written on, and no secret lies about."""
+"""Checks that no file names the machine on which it was written or contains a secret."""
 import re
 
 import sources

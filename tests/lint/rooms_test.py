@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Every include obeys the rooms of docs/architecture.md: nothing calls up, and the headers of a
-library that others shall not know stay in its room. No two folders include each other, not even by
-way of others or within one room. A source includes its own header first, which proves that the
-header compiles alone (for headers without a source see CMakeLists.txt)."""
+"""Checks that every include obeys the rooms of docs/architecture.md: no folder includes one above
+it, and headers of foreign libraries are included only where FOREIGN allows it. No two folders
+include each other, not even by way of others or within one room. A source includes its own header
+first, which proves that the header compiles alone (for headers without a source see
+CMakeLists.txt)."""
 import collections
 import posixpath
 import re
@@ -129,8 +130,8 @@ def problems_of(top, path, text):
 
 
 def folder_cycles(texts):
-    """texts: the text of each file, by path. Yields one problem for each pair of folders that
-    include each other, directly or not."""
+    """Yields one problem for each pair of folders that include each other, directly or not.
+    texts: the text of each file, by path."""
     into = collections.defaultdict(lambda: collections.defaultdict(str))
     for path, text in texts.items():
         folder = posixpath.dirname(str(path))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Sources and functions stay short enough to be read at once."""
+"""Checks that sources and functions are short enough to be read at once."""
 import re
 
 import sources
@@ -13,8 +13,8 @@ NO_FUNCTION = re.compile(
 
 
 def long_functions(path, lines):
-    """Functions at the outer level or in a class; the formatter aligns the closing brace with the
-    first line of the signature."""
+    """Yields a problem for each long function at the outer level or in a class. The formatter
+    aligns the closing brace with the first line of the signature."""
     for indent in ("", "  "):
         start = 0
         for number, line in enumerate(lines, 1):

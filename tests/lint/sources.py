@@ -1,17 +1,17 @@
-"""What the lint scripts share: which files there are, and how to end."""
+"""Common parts of the lint scripts: the list of files, and the report at the end."""
 import pathlib
 import subprocess
 import sys
 
 
 def root():
-    """The repository: the first argument, or two folders up from here."""
+    """Returns the repository: the first argument, or two folders up from here."""
     here = pathlib.Path(__file__).resolve().parents[2]
     return pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else here
 
 
 def files(top, *suffixes):
-    """The files that belong to the project (tracked or about to be), as paths below the root."""
+    """Returns the files of the project (tracked or about to be), as paths below the root."""
     git = ["git", "-c", f"safe.directory={top}", "-C", str(top), "ls-files", "-co",
            "--exclude-standard", "-z"]
     try:

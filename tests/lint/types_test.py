@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""No two types of the program share a name within a namespace. Two such definitions in one program
-are undefined behaviour, which neither the compiler nor the linker reports."""
+"""Checks that no two types of the program share a name within a namespace. Two such definitions in
+one program are undefined behaviour, which neither the compiler nor the linker reports."""
 import collections
 import re
 
@@ -16,7 +16,7 @@ KINDS = ("class", "struct", "union", "enum")
 
 
 def opened_by(head):
-    """What a brace after these tokens opens: ("namespace", name), ("type", name) or None."""
+    """Returns what a brace after these tokens opens: ("namespace", name), ("type", name), None."""
     if "namespace" in head:
         return "namespace", "".join(head[head.index("namespace") + 1:]) or "(anonymous)"
     kinds = [word for word in head if word in KINDS]
@@ -44,7 +44,7 @@ def without_template(head):
 
 
 def types_of(text):
-    """(namespace, name, line) of every type that the text defines at the scope of a namespace."""
+    """Yields (namespace, name, line) of each type that the text defines in a namespace's scope."""
     stack = []
     head = []
     for found in TOKEN.finditer(text):

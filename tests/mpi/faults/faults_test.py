@@ -1,5 +1,5 @@
-"""A rank dies or stops in the middle of every operation over every transport: whoever can speak
-names it, in time; the job ends; no process and no memory is left.
+"""A rank dies or stops in the middle of every operation over every transport. Every rank that can
+report names it in time, the job ends, and no process and no memory is left.
     faults_test.py FAULT_RANKS BACKEND,... MPIRUN..."""
 import concurrent.futures
 import os
@@ -9,14 +9,14 @@ import tempfile
 import time
 
 DEADLINE = 2
-# The contract, and what a busy test machine adds.
+# Within NOTICED seconds, a death has to be reported; a busy test machine may add SLACK.
 NOTICED = 2
 SLACK = 10
 PROGRAM, BACKENDS, MPIRUN = sys.argv[1], sys.argv[2].split(","), sys.argv[3:]
 RANKS = {"hierarchical": 4}
 OPERATIONS = ["all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "send",
               "recv"]
-# mpirun makes ranks end that do not when it asks them to: not before they have spoken.
+# mpirun kills ranks that do not end when it asks them to, but not before they have reported.
 PATIENCE = ["--mca", "odls_base_sigkill_timeout", "4"]
 
 failures = []
@@ -28,7 +28,7 @@ def expected_names(backend):
 
 
 def processes_of(folder):
-    """Ranks have their folder on their command line."""
+    """Returns the ranks, whose command lines contain their folder."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -42,7 +42,7 @@ def processes_of(folder):
 
 
 def in_own_memory(words):
-    """Where the test may, with a /dev/shm of the job's own: what it leaves there is listed."""
+    """Gives the command a /dev/shm of its own if the test may, and lists what remains there."""
     if os.geteuid() != 0:
         return words
     script = ('mount -t tmpfs none /dev/shm || exit 99; "$@"; code=$?; '
@@ -73,7 +73,7 @@ class Run:
 
     @staticmethod
     def read(path):
-        """Operation: (seconds of the monotonic clock, kind, message)."""
+        """Returns {operation: (seconds of the monotonic clock, kind, message)}."""
         if not os.path.exists(path):
             return {}
         with open(path, encoding="utf-8") as file:
@@ -97,7 +97,7 @@ class Run:
             self.expect(self.code == 85, f"exit code {self.code}", self.output)
             self.check_messages(end, "hang", "did not answer within", DEADLINE + 5)
         elif self.backend == "mpi":
-            # Its launcher's to notice and to say.
+            # The launcher has to notice and report the death.
             self.expect(self.code != 0, "exit code 0", self.output)
             self.expect(f"process rank {self.victim} with PID" in self.output, "not named",
                         self.output)
@@ -127,7 +127,7 @@ class Run:
         self.expect(latest < limit + SLACK, f"known after {latest:.1f} s only")
 
     def may_be_told(self):
-        """Ranks without a connection to the dead one may learn of it from others."""
+        """Returns whether ranks without a connection to the dead one learn of it from others."""
         return self.fault == "kill" and self.backend in ("ucx", "hierarchical")
 
     def by_neighbours(self, text):
@@ -136,11 +136,11 @@ class Run:
 
 
 def main():
-    # Once the one that is first in every tree, else the last.
+    # Once the victim is the rank that is first in every tree, otherwise the last one.
     first = {("shm", "stop")}
     table = [(backend, fault, 0 if (backend, fault) in first else RANKS.get(backend, 3) - 1)
              for fault in ("stop", "kill") for backend in BACKENDS]
-    # Most of the time all ranks wait.
+    # Two cases run at a time, since most of the time all ranks wait.
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for run in pool.map(lambda row: Run(*row).run(), table):
             run.check()

@@ -1,5 +1,6 @@
-"""Ranks that hang under mpirun: hanging_ranks_test.py PROGRAM MPIRUN... Every rank that can speak
-names the culprit, the job ends with 85 in time, and every rank that can write leaves a dump."""
+"""Ranks hang under mpirun. Every rank that can report names the culprit, the job ends with 85 in
+time, and every rank that can write leaves a dump.
+    hanging_ranks_test.py PROGRAM MPIRUN..."""
 import json
 import os
 import subprocess
@@ -34,8 +35,8 @@ def refuse_constant(name):
 
 
 def check_dumps(how, folder, ranks, output):
-    """Whole dumps of `ranks`. mpirun lets a stopped rank go on before it ends it: what that one
-    leaves, whole or half, is not looked at."""
+    """Checks that these ranks left whole dumps. mpirun continues a stopped rank before it ends it,
+    so the dump of that rank may be whole or not."""
     names = [f"flight-rank-{rank:05}.jsonl" for rank in ranks]
     others = [name for name in os.listdir(folder)
               if name not in names and not name.startswith(f"flight-rank-{RANKS - 1:05}")]
@@ -52,7 +53,7 @@ def check_dumps(how, folder, ranks, output):
 
 
 def check(how, texts, speakers, dumpers):
-    """Every one of `speakers` says one of `texts` in its message."""
+    """Checks that each of `speakers` has one of `texts` in its message."""
     with tempfile.TemporaryDirectory() as folder:
         output, seconds = run(how, folder)
         expect(seconds < DEADLINE + 10, f"{how}: took {seconds:.1f} s", output)
