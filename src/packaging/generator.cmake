@@ -1,4 +1,4 @@
-# Read by cpack once per kind of package: a tarball has a folder of its own to unpack into.
+# cpack reads this once per kind of package. A tarball has a top folder of its own.
 if(CPACK_GENERATOR STREQUAL "TGZ")
   set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY ON)
 endif()
