@@ -163,13 +163,18 @@ void read_once(Communicator& host, const HostPlan& plan, const HostReadingHooks&
   BackgroundJob reading;
   const auto start_reading = [&](std::size_t round) {
     if (const ReadingTurn* turn = turn_of(plan, host.rank(), round)) {
-      reading.start([&hooks, &broken, turn, to = own[round % 2].data()] {
+      const auto read = [&hooks, &broken, turn, to = own[round % 2].data()] {
         try {
           hooks.read(*turn, to);
         } catch (...) {
           broken = std::current_exception();
         }
-      });
+      };
+      reading.start(read);
+      if (reading.state() == BackgroundJob::State::failed) {
+        read();  // no thread could be started: read now, because the other ranks wait for the bytes
+        reading.succeed();
+      }
     }
   };
   start_reading(0);
@@ -177,9 +182,6 @@ void read_once(Communicator& host, const HostPlan& plan, const HostReadingHooks&
     reading.wait();
     if (broken != nullptr) {
       std::rethrow_exception(broken);
-    }
-    if (reading.state() == BackgroundJob::State::failed) {
-      throw IoError(reading.error());
     }
     start_reading(round + 1);
     std::byte* const buffer = own[round % 2].data();
