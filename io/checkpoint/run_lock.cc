@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -109,6 +110,18 @@ struct RunLock::Keeper {
   bool stop = false;
   bool ended = false;
 
+  std::thread start() {
+    try {
+      return std::thread([this] { work(); });
+    } catch (const std::system_error& error) {
+      throw IoError(
+          fmt::format("{}: no thread can be started to refresh the lock ({}): raise the "
+                      "limits of this process (ulimit -u for threads, ulimit -v for "
+                      "memory) or of its job",
+                      path.string(), error.code().message()));
+    }
+  }
+
   void work() {
     std::unique_lock<std::mutex> lock(mutex);
     while (!changed.wait_for(lock, refresh, [this] { return stop; })) {
@@ -143,15 +156,15 @@ RunLock::RunLock(const fs::path& folder, bool force, LockTimes times)
   }
   try {
     generation_ = next_generation(folder_);
+    keeper_ = std::make_unique<Keeper>();
+    keeper_->path = path_;
+    keeper_->nonce = owner_.nonce;
+    keeper_->refresh = times_.refresh;
+    thread_ = keeper_->start();
   } catch (...) {
     ::unlink(path_.c_str());
     throw;
   }
-  keeper_ = std::make_unique<Keeper>();
-  keeper_->path = path_;
-  keeper_->nonce = owner_.nonce;
-  keeper_->refresh = times_.refresh;
-  thread_ = std::thread([keeper = keeper_.get()] { keeper->work(); });
 }
 
 RunLock::~RunLock() {
