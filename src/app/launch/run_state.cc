@@ -110,7 +110,9 @@ void add_metrics(const std::vector<json>& lines, RunState& state) {
   int count = 0;
   for (auto line = lines.end() - std::min(kLatest, std::ssize(lines)); line != lines.end();
        ++line) {
-    state.step = whole(*line, "step");
+    if (const auto step = number_up_to(static_cast<double>(kMostSteps), *line, "step")) {
+      state.step = static_cast<std::int64_t>(*step);
+    }
     const auto mean = number(*line, "loss_mean");  // the value that the log prints
     state.loss = mean ? mean : number(*line, "loss");
     state.updated = time_of(*line);
