@@ -212,6 +212,7 @@ bool TrainingCheckpoints::finish(std::int64_t step) {
     note_memory(memory_->writer.finish());
   }
   note_disk(disk_writer_.finish());
+  since_save_ = Stopwatch();
   return durable_step_ == step;
 }
 
