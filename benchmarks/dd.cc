@@ -19,7 +19,7 @@ extern char** environ;
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kBytes = std::int64_t{8} << 20;
+constexpr std::int64_t kTransferBytes = std::int64_t{8} << 20;
 constexpr int kNoSuchCommand = 127;
 
 // Returns the exit status of dd.
@@ -44,29 +44,29 @@ int run_dd(std::vector<std::string> arguments) {
 }
 
 void own_write(const std::filesystem::path& path, std::int64_t blocks) {
-  const PageBuffer zeros(kBytes);
+  const PageBuffer zeros(kTransferBytes);
   File file = File::create_new(path);
   (void)::fcntl(file.fd(), F_SETFL, O_DIRECT);
   for (std::int64_t i = 0; i < blocks; ++i) {
-    file.write(zeros.data(), kBytes);
+    file.write(zeros.data(), kTransferBytes);
   }
   file.sync();
   file.close();
 }
 
 void own_read(const std::filesystem::path& path) {
-  const PageBuffer buffer(kBytes);
+  const PageBuffer buffer(kTransferBytes);
   const File file = File::open_to_read(path);
   (void)::fcntl(file.fd(), F_SETFL, O_DIRECT);
-  for (std::int64_t at = 0; at < file.size(); at += kBytes) {
-    file.read_at(at, buffer.data(), kBytes);
+  for (std::int64_t at = 0; at < file.size(); at += kTransferBytes) {
+    file.read_at(at, buffer.data(), kTransferBytes);
   }
 }
 
 }  // namespace
 
 double dd_write_seconds(const std::filesystem::path& file, std::int64_t bytes) {
-  const std::int64_t blocks = (bytes + kBytes - 1) / kBytes;
+  const std::int64_t blocks = (bytes + kTransferBytes - 1) / kTransferBytes;
   Stopwatch watch;
   if (run_dd({"if=/dev/zero", "of=" + file.string(), "bs=8M", fmt::format("count={}", blocks),
               "oflag=direct", "conv=fsync"}) != 0) {

@@ -10,8 +10,8 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kBytes = std::int64_t{64} << 20;
-constexpr std::int64_t kElements = kBytes / 8;
+constexpr std::int64_t kArrayBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kElements = kArrayBytes / 8;
 constexpr int kRounds = 5;
 constexpr double kScale = 0.5;
 
@@ -38,7 +38,9 @@ double* elements(const Buffer& buffer) { return as<double>(buffer.view(DType::f6
 }  // namespace
 
 MemoryRate::MemoryRate()
-    : a_(pool_.allocate(kBytes)), b_(pool_.allocate(kBytes)), c_(pool_.allocate(kBytes)) {
+    : a_(pool_.allocate(kArrayBytes)),
+      b_(pool_.allocate(kArrayBytes)),
+      c_(pool_.allocate(kArrayBytes)) {
   for (const Buffer* buffer : {&a_, &b_, &c_}) {
     std::fill_n(elements(*buffer), kElements, 1.0);
   }
@@ -51,7 +53,7 @@ double MemoryRate::measure(Communicator& comm) {
                   [this] { streaming_triad(elements(a_), elements(b_), elements(c_)); }},
                  {.warmup = 1, .iterations = kRounds, .aggregated = 1});
   const double seconds = std::min(median(samples[0].seconds), median(samples[1].seconds));
-  return 3.0 * kBytes / seconds;
+  return 3.0 * kArrayBytes / seconds;
 }
 
 }  // namespace trireme

@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{8} << 20;
+constexpr std::int64_t kShuffleBlockBytes = std::int64_t{8} << 20;
 constexpr std::int64_t kWindowBlocks = 16;
 
 std::uint64_t key_of(std::uint64_t seed, std::int64_t epoch) {
@@ -92,7 +92,7 @@ std::int64_t EpochOrder::in_blocks(std::int64_t position) const {
 }
 
 std::int64_t shuffle_block_samples(std::int64_t sequence, int token_bytes) {
-  return std::max<std::int64_t>(kBlockBytes / (sequence * token_bytes), 1);
+  return std::max<std::int64_t>(kShuffleBlockBytes / (sequence * token_bytes), 1);
 }
 
 }  // namespace trireme

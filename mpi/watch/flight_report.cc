@@ -15,7 +15,7 @@ using nlohmann::json;
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostRanks = std::numeric_limits<int>::max();
 
-std::string line_of(const json& object) {
+std::string message_text(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -69,10 +69,10 @@ std::uint64_t bits_in(const json& object, const char* name) {
 }  // namespace
 
 std::string to_json(const FlightQuestion& question) {
-  return line_of({{"asker", question.asker},
-                  {"group", fmt::format("{:016x}", question.group)},
-                  {"number", number_or_null(question.number)},
-                  {"why", question.why}});
+  return message_text({{"asker", question.asker},
+                       {"group", fmt::format("{:016x}", question.group)},
+                       {"number", number_or_null(question.number)},
+                       {"why", question.why}});
 }
 
 FlightQuestion parse_flight_question(std::string_view text) {
@@ -86,17 +86,17 @@ FlightQuestion parse_flight_question(std::string_view text) {
 }
 
 std::string to_json(const FlightReport& report) {
-  return line_of({{"rank", report.rank},
-                  {"host", report.host},
-                  {"phase", report.phase},
-                  {"phase_seconds", report.phase_seconds},
-                  {"knows_group", report.knows_group},
-                  {"left_group", report.left_group},
-                  {"entered", number_or_null(report.entered)},
-                  {"last", json_of(report.last)},
-                  {"finished", number_or_null(report.finished)},
-                  {"overdue", json_of(report.overdue)},
-                  {"waiting", report.waiting}});
+  return message_text({{"rank", report.rank},
+                       {"host", report.host},
+                       {"phase", report.phase},
+                       {"phase_seconds", report.phase_seconds},
+                       {"knows_group", report.knows_group},
+                       {"left_group", report.left_group},
+                       {"entered", number_or_null(report.entered)},
+                       {"last", json_of(report.last)},
+                       {"finished", number_or_null(report.finished)},
+                       {"overdue", json_of(report.overdue)},
+                       {"waiting", report.waiting}});
 }
 
 FlightReport parse_flight_report(std::string_view text) {

@@ -12,13 +12,13 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kLookMilliseconds = 200;
-constexpr double kPatienceSeconds = 20;
+constexpr int kReceiveLookMilliseconds = 200;
+constexpr double kReceivePatienceSeconds = 20;
 
 // Returns the next payload, or nullopt if the sender is gone or silent, or if the agent stops.
 std::optional<std::string> next_payload(Connection& from, const std::atomic<bool>& stop) {
   constexpr double kLookSeconds = 0.2;
-  for (double waited = 0; waited < kPatienceSeconds && !stop && !from.closed();
+  for (double waited = 0; waited < kReceivePatienceSeconds && !stop && !from.closed();
        waited += kLookSeconds) {
     if (auto payload = from.receive_one(kLookSeconds)) {
       return payload;
@@ -132,7 +132,7 @@ void CopyReceiver::work() {
   while (!stop_) {
     std::vector<pollfd> waiting;
     gate_.add_to(waiting);
-    ::poll(waiting.data(), waiting.size(), gate_.patience(kLookMilliseconds));
+    ::poll(waiting.data(), waiting.size(), gate_.patience(kReceiveLookMilliseconds));
     for (Gate::Caller& caller : gate_.look()) {
       serve(std::move(caller));
     }

@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double kLookSeconds = 0.2;
-constexpr double kPatienceSeconds = 20;  // seconds for the partner to read a chunk, or to answer
+constexpr double kSendPatienceSeconds =
+    20;  // seconds for the partner to read a chunk, or to answer
 constexpr std::int64_t kMostManifestBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kManifestVersion = 1;
 constexpr std::string_view kWantsCopy = "WANTS_COPY";
@@ -83,7 +84,7 @@ void CopySender::drain(Connection& to) const {
   double waited = 0;
   while (!to.drain(kLookSeconds)) {
     waited += kLookSeconds;
-    if (waited > kPatienceSeconds || to.closed() || has_new_order()) {
+    if (waited > kSendPatienceSeconds || to.closed() || has_new_order()) {
       throw IoError("the partner stopped receiving");
     }
   }
@@ -91,7 +92,8 @@ void CopySender::drain(Connection& to) const {
 
 std::optional<std::string> CopySender::answer_of(Connection& to) const {
   std::optional<std::string> answer;
-  for (double waited = 0; !answer && waited < kPatienceSeconds && !to.closed() && !has_new_order();
+  for (double waited = 0;
+       !answer && waited < kSendPatienceSeconds && !to.closed() && !has_new_order();
        waited += kLookSeconds) {
     answer = to.receive_one(kLookSeconds);
   }

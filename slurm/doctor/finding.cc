@@ -1,6 +1,7 @@
 #include "slurm/doctor/finding.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,10 @@ Finding warning_of(std::string what, std::string where, std::string remedy) {
 
 Finding error_of(const Error& error, std::string where) {
   return {Severity::error, error.exit_code(), error.what(), std::move(where), ""};
+}
+
+void append(std::vector<Finding>& all, std::vector<Finding> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 nlohmann::json to_json(const std::vector<Finding>& findings) {

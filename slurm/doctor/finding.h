@@ -28,6 +28,8 @@ Finding warning_of(std::string what, std::string where, std::string remedy);
 // Makes a finding of an exception; its exit code is that of the exception.
 Finding error_of(const Error& error, std::string where);
 
+void append(std::vector<Finding>& all, std::vector<Finding> more);
+
 nlohmann::json to_json(const std::vector<Finding>& findings);
 // Throws DataError if another version of the program has written the findings.
 std::vector<Finding> findings_from_json(const nlohmann::json& json);

@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kSqueuePatience{10};
 // Limit for each part (days, hours, ...), so that no sum overflows.
 constexpr std::int64_t kMostPart = 1'000'000;
 
@@ -61,8 +61,8 @@ TimeLeft time_left(const SlurmJob& job) {
   if (job.end_seconds) {
     return {std::chrono::seconds(*job.end_seconds - std::time(nullptr)), ""};
   }
-  const CommandResult squeue =
-      run_command({"squeue", "--noheader", "--jobs", job.command_id, "--format", "%L"}, kPatience);
+  const CommandResult squeue = run_command(
+      {"squeue", "--noheader", "--jobs", job.command_id, "--format", "%L"}, kSqueuePatience);
   if (!squeue.good()) {
     return {std::nullopt, squeue.complaint("squeue")};
   }

@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kScontrolPatience{10};
 
 using Fields = std::map<std::string, std::string>;
 
@@ -60,7 +60,7 @@ std::map<std::string, std::string> parse_topology(std::string_view text) {
 }
 
 std::map<std::string, std::string> slurm_topology() {
-  const CommandResult shown = run_command({"scontrol", "show", "topology"}, kPatience);
+  const CommandResult shown = run_command({"scontrol", "show", "topology"}, kScontrolPatience);
   return shown.good() ? parse_topology(shown.output) : std::map<std::string, std::string>{};
 }
 

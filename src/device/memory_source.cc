@@ -10,7 +10,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kSmallAlignment = 64;
 constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 
 class HostMemory : public MemorySource {

@@ -7,11 +7,13 @@
 
 namespace trireme {
 
+constexpr std::int64_t kSmallAlignment = 64;  // bytes; of blocks below 2 MiB
+
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
   // Returns at least `bytes` bytes, which are not initialized. Blocks of 2 MiB and more are aligned
-  // to 2 MiB, smaller ones to 64 bytes. Throws DeviceError if there is no memory left.
+  // to 2 MiB, smaller ones to kSmallAlignment. Throws DeviceError if there is no memory left.
   virtual void* take(std::int64_t bytes) = 0;
   virtual void give_back(void* data, std::int64_t bytes) noexcept = 0;
 };

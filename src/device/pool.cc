@@ -11,8 +11,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kSmallAlignment = 64;
-
 // Sizes are rounded up to an eighth of their power of two, so that near sizes share a block and at
 // most 12.5 % is lost.
 std::int64_t rounded(std::int64_t bytes) {

@@ -9,8 +9,8 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kWords = 4;  // words of a request in a message
-constexpr int kTag = 1;
+constexpr std::int64_t kRequestWords = 4;  // words of a request in a message
+constexpr int kRequestTag = 1;
 
 ConstView words_view(const std::vector<std::int64_t>& words) {
   return {words.data(), static_cast<std::int64_t>(words.size()), DType::i64};
@@ -26,7 +26,7 @@ std::vector<std::vector<PieceRequest>> inform_servers(
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> words;
   for (const std::vector<std::size_t>& of_rank : mine) {
-    counts.push_back(kWords * static_cast<std::int64_t>(of_rank.size()));
+    counts.push_back(kRequestWords * static_cast<std::int64_t>(of_rank.size()));
     for (const std::size_t i : of_rank) {
       const Piece& piece = requests[i].piece;
       words.insert(words.end(), {requests[i].entry, piece.shard, piece.number,
@@ -45,7 +45,7 @@ std::vector<std::vector<PieceRequest>> inform_servers(
   std::vector<std::vector<PieceRequest>> clients(ranks);
   const std::int64_t* at = theirs.data();
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    for (std::int64_t n = asked[rank]; n > 0; n -= kWords, at += kWords) {
+    for (std::int64_t n = asked[rank]; n > 0; n -= kRequestWords, at += kRequestWords) {
       const PieceBlocks blocks(static_cast<unsigned long>(at[3]));
       clients[rank].push_back({static_cast<int>(rank), at[0], {at[1], at[2], blocks}});
     }
@@ -76,11 +76,12 @@ void exchange_pieces(Communicator& comm, const std::vector<PieceRequest>& reques
       Transfer sending;
       if (k < asks.size()) {
         receiving.start(
-            comm.recv({in.data(), hooks.bytes(requests[asks[k]]), DType::u8}, server, kTag));
+            comm.recv({in.data(), hooks.bytes(requests[asks[k]]), DType::u8}, server, kRequestTag));
       }
       if (k < serves.size()) {
         hooks.serve(serves[k], out.data());
-        sending.start(comm.send({out.data(), hooks.bytes(serves[k]), DType::u8}, client, kTag));
+        sending.start(
+            comm.send({out.data(), hooks.bytes(serves[k]), DType::u8}, client, kRequestTag));
       }
       receiving.wait();
       if (k < asks.size()) {

@@ -14,8 +14,8 @@
 namespace trireme {
 namespace {
 
-constexpr int kTag = 2;
-constexpr std::size_t kWords = 3;  // words of a piece in a message
+constexpr int kPieceTag = 2;
+constexpr std::size_t kPieceWords = 3;  // words of a piece in a message
 
 std::string packed(const std::vector<Piece>& wanted) {
   std::vector<std::int64_t> words;
@@ -30,7 +30,7 @@ std::vector<Piece> unpacked(const std::string& text) {
   std::vector<std::int64_t> words(text.size() / sizeof(std::int64_t));
   std::memcpy(words.data(), text.data(), words.size() * sizeof(words[0]));
   std::vector<Piece> wanted;
-  for (std::size_t i = 0; i + kWords <= words.size(); i += kWords) {
+  for (std::size_t i = 0; i + kPieceWords <= words.size(); i += kPieceWords) {
     wanted.push_back(
         {words[i], words[i + 1], PieceBlocks(static_cast<unsigned long>(words[i + 2]))});
   }
@@ -84,12 +84,12 @@ void hand_on(Communicator& host, const HostPlan& plan, std::size_t round,
     if (wants != nullptr) {
       const Piece& piece = theirs->piece;
       const Span span = span_of(wants->blocks, piece, hooks.shard_bytes(piece));
-      receiving.start(host.recv({in + span.first, span.bytes, DType::u8}, from, kTag));
+      receiving.start(host.recv({in + span.first, span.bytes, DType::u8}, from, kPieceTag));
     }
     if (client != nullptr) {
       const Piece& piece = mine->piece;
       const Span span = span_of(client->blocks, piece, hooks.shard_bytes(piece));
-      sending.start(host.send({own + span.first, span.bytes, DType::u8}, to, kTag));
+      sending.start(host.send({own + span.first, span.bytes, DType::u8}, to, kPieceTag));
     }
     receiving.wait();
     if (wants != nullptr) {

@@ -15,8 +15,9 @@ struct Candidate {
   std::string description;
 };
 
-// A Place is a command, identified by its path such as " bench step", and what may follow it.
-struct Place {
+// CompletedCommand is a command, identified by its path such as " bench step", with the words that
+// may follow it.
+struct CompletedCommand {
   std::string path;
   std::vector<Candidate> commands;
   std::vector<Candidate> options;
@@ -33,8 +34,9 @@ std::vector<Candidate> options_of(const CommandLine& command) {
   return options;
 }
 
-void collect(const CommandLine& command, const std::string& path, std::vector<Place>& places) {
-  Place place{path, {}, options_of(command)};
+void collect(const CommandLine& command, const std::string& path,
+             std::vector<CompletedCommand>& places) {
+  CompletedCommand place{path, {}, options_of(command)};
   for (const auto& below : command.commands()) {
     place.commands.push_back({below->name(), below->description()});
   }
@@ -44,8 +46,8 @@ void collect(const CommandLine& command, const std::string& path, std::vector<Pl
   }
 }
 
-std::vector<Place> places_of(const CommandLine& app) {
-  std::vector<Place> places;
+std::vector<CompletedCommand> places_of(const CommandLine& app) {
+  std::vector<CompletedCommand> places;
   collect(app, "", places);
   return places;
 }
@@ -61,9 +63,9 @@ std::string quoted(const std::string& text) {
 
 // Returns the cases of the shell script that walk from command to subcommand. After "--" another
 // command of trireme follows, as in `trireme launch -- train run.yaml`.
-std::string steps_of(const std::vector<Place>& places) {
+std::string steps_of(const std::vector<CompletedCommand>& places) {
   std::string steps = "      *' --') at= ;;\n";
-  for (const Place& place : places) {
+  for (const CompletedCommand& place : places) {
     if (!place.path.empty()) {
       steps += fmt::format("      {0}) at={0} ;;\n", quoted(place.path));
     }
@@ -71,7 +73,7 @@ std::string steps_of(const std::vector<Place>& places) {
   return steps;
 }
 
-std::string bash_words(const Place& place) {
+std::string bash_words(const CompletedCommand& place) {
   std::string words;
   for (const auto* const list : {&place.commands, &place.options}) {
     for (const Candidate& each : *list) {
@@ -101,9 +103,9 @@ void complete(const CommandLine& app, const std::string& shell) {
 }  // namespace
 
 std::string bash_completion(const CommandLine& app) {
-  const std::vector<Place> places = places_of(app);
+  const std::vector<CompletedCommand> places = places_of(app);
   std::string cases;
-  for (const Place& place : places) {
+  for (const CompletedCommand& place : places) {
     cases += fmt::format("    {}) words={} ;;\n", quoted(place.path), quoted(bash_words(place)));
   }
   return fmt::format(
@@ -126,9 +128,9 @@ std::string bash_completion(const CommandLine& app) {
 }
 
 std::string zsh_completion(const CommandLine& app) {
-  const std::vector<Place> places = places_of(app);
+  const std::vector<CompletedCommand> places = places_of(app);
   std::string cases;
-  for (const Place& place : places) {
+  for (const CompletedCommand& place : places) {
     cases += fmt::format("    {})\n      commands=(\n{}      )\n      options=(\n{}      ) ;;\n",
                          quoted(place.path), zsh_words(place.commands), zsh_words(place.options));
   }

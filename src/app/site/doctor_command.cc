@@ -85,10 +85,6 @@ std::vector<RankFacts> gathered(const RankFacts& own, Communicator& world) {
   return all;
 }
 
-void append(std::vector<Finding>& all, std::vector<Finding> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 // Exchanges a little data over the transport that the run will use. An error ends the communication
 // of this rank and, after the deadline, of the other ranks.
 void try_fabric(const RunConfig& config, MpiSession& session, std::vector<Finding>& found) {

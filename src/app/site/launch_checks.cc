@@ -32,10 +32,6 @@ namespace {
 constexpr std::chrono::seconds kVisibleWithin{5};
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
-void append(std::vector<Finding>& all, std::vector<Finding> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 void check_dataset(const char* key, const std::filesystem::path& folder, const RunConfig& config,
                    const std::string& host, std::vector<Finding>& found) {
   if (folder.empty()) {

@@ -6,8 +6,6 @@
 namespace trireme {
 namespace {
 
-using Kind = PipelineMessage::Kind;
-
 constexpr int kKinds = 3;
 
 bool is_first(const PipelineShape& shape, int stage, int chunk) {
