@@ -28,10 +28,6 @@ std::vector<Finding> differing(const std::vector<RankFacts>& ranks, std::string 
   return found;
 }
 
-void append(std::vector<Finding>& all, std::vector<Finding> more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
 }  // namespace
 
 nlohmann::json to_json(const RankFacts& facts) {

@@ -6,6 +6,8 @@
 namespace trireme {
 namespace {
 
+using MessageKind = PipelineMessage::Kind;
+
 constexpr int kKinds = 3;
 
 bool is_first(const PipelineShape& shape, int stage, int chunk) {
@@ -36,19 +38,19 @@ std::string_view name_of(PipelineMessage::Kind kind) {
 
 std::optional<Addressed> message_into(const PipelineStep& step, const PipelineShape& shape,
                                       int stage) {
-  const PipelineMessage message{Kind::activation, step.chunk, step.micro_batch};
+  const PipelineMessage message{MessageKind::activation, step.chunk, step.micro_batch};
   if (step.kind == PipelineStep::Kind::forward) {
     return is_first(shape, stage, step.chunk)
                ? std::nullopt
                : std::optional<Addressed>({message, previous_rank(shape, stage)});
   }
   if (step.kind == PipelineStep::Kind::tie) {
-    return Addressed{{Kind::embedding, step.chunk, step.micro_batch}, 0};
+    return Addressed{{MessageKind::embedding, step.chunk, step.micro_batch}, 0};
   }
   if (!sends_gradient(step.kind) || is_last(shape, stage, step.chunk)) {
     return std::nullopt;
   }
-  return Addressed{{Kind::gradient, step.chunk, step.micro_batch}, next_rank(shape, stage)};
+  return Addressed{{MessageKind::gradient, step.chunk, step.micro_batch}, next_rank(shape, stage)};
 }
 
 std::optional<Addressed> message_out_of(const PipelineStep& step, const PipelineShape& shape,
@@ -58,13 +60,13 @@ std::optional<Addressed> message_out_of(const PipelineStep& step, const Pipeline
       return std::nullopt;
     }
     const int chunk = stage == shape.stages - 1 ? step.chunk + 1 : step.chunk;
-    return Addressed{{Kind::activation, chunk, step.micro_batch}, next_rank(shape, stage)};
+    return Addressed{{MessageKind::activation, chunk, step.micro_batch}, next_rank(shape, stage)};
   }
   if (!sends_gradient(step.kind) || is_first(shape, stage, step.chunk)) {
     return std::nullopt;
   }
   const int chunk = stage == 0 ? step.chunk - 1 : step.chunk;
-  return Addressed{{Kind::gradient, chunk, step.micro_batch}, previous_rank(shape, stage)};
+  return Addressed{{MessageKind::gradient, chunk, step.micro_batch}, previous_rank(shape, stage)};
 }
 
 std::optional<Addressed> embedding_message(const PipelineStep& step, const PipelineShape& shape,
@@ -73,7 +75,7 @@ std::optional<Addressed> embedding_message(const PipelineStep& step, const Pipel
       !is_first(shape, stage, step.chunk)) {
     return std::nullopt;
   }
-  return Addressed{{Kind::embedding, shape.chunks - 1, step.micro_batch}, shape.stages - 1};
+  return Addressed{{MessageKind::embedding, shape.chunks - 1, step.micro_batch}, shape.stages - 1};
 }
 
 int tag_of(const PipelineMessage& message, const PipelineShape& shape, int tags) {
