@@ -99,7 +99,7 @@ double plain_copy_seconds(const State& state, int threads) {
   });
 }
 
-struct Timings {
+struct CkptTimings {
   std::vector<double> copy, stall, write, load, dd_write, dd_read, memory_stall, memory_load;
   double write_with_read_back = 0;
 };
@@ -170,12 +170,12 @@ class CkptBench {
     }
   }
 
-  Timings run() {
-    Timings timings;
+  CkptTimings run() {
+    CkptTimings timings;
     BenchProgress progress("bench ckpt", options_.rounds + 2, true);
     progress.stage("warming up");
     for (int round = 0; round <= options_.rounds; ++round) {
-      Timings discarded;  // results of the warm-up round
+      CkptTimings discarded;  // results of the warm-up round
       one_round(round == 0 ? discarded : timings);
       progress.done();
       if (round == 0) {
@@ -217,7 +217,7 @@ class CkptBench {
     }
   }
 
-  void one_round(Timings& timings) {
+  void one_round(CkptTimings& timings) {
     timings.copy.push_back(plain_copy_seconds(state_, options_.threads));
     const auto [stall, write] = save(false);
     timings.stall.push_back(stall);
@@ -271,7 +271,7 @@ nlohmann::ordered_json bench_ckpt(const BenchCkptOptions& given) {
   options.bytes = std::max<std::int64_t>(options.bytes / 4096 * 4096, 1 << 20);
   const BenchFolder folder(options.folder);
   CkptBench bench(options, folder.path());
-  const Timings timings = bench.run();
+  const CkptTimings timings = bench.run();
   const auto bytes = static_cast<double>(bench.bytes());
   const nlohmann::ordered_json params = {{"bytes", bench.bytes()},
                                          {"folder", options.folder.string()},

@@ -28,8 +28,8 @@ constexpr std::int64_t kCeilingSize = 2048;
 constexpr int kCeilingRounds = 5;
 constexpr std::chrono::minutes kDeadline{10};
 
-// Timings holds the times of the steps' parts in milliseconds on this rank.
-struct Timings {
+// StepTimings holds the times of the steps' parts in milliseconds on this rank.
+struct StepTimings {
   std::vector<double> step;  // one value per round, divided by the steps of a round
   std::vector<double> backward;
   std::vector<double> exposed;
@@ -109,8 +109,8 @@ class StepBench {
   }
 
   // Measures the ceiling between the rounds, so that both are disturbed by the same other programs.
-  Timings run() {
-    Timings timings;
+  StepTimings run() {
+    StepTimings timings;
     BenchProgress progress("bench step", options_.rounds + 1, world_->rank() == 0);
     progress.stage("warming up");
     for (int round = 0; round <= options_.rounds; ++round) {
@@ -131,7 +131,7 @@ class StepBench {
     return timings;
   }
 
-  Json result(const Timings& timings);
+  Json result(const StepTimings& timings);
 
  private:
   LoadedMicroBatch tokens() const {
@@ -144,7 +144,7 @@ class StepBench {
   }
 
   // The time of a round includes the communication that is still in flight after its last step.
-  void one_round(Timings* timings) {
+  void one_round(StepTimings* timings) {
     const Stopwatch watch;
     for (int i = 0; i < options_.steps; ++i) {
       const Stopwatch one;
@@ -161,7 +161,7 @@ class StepBench {
     }
   }
 
-  void note(Timings& timings, double milliseconds, const StepResult& result) {
+  void note(StepTimings& timings, double milliseconds, const StepResult& result) {
     const PipelineRunner::Timings& ran = engine_.replica().timings();
     bubble_.add(ran);
     resident_ = std::max(resident_, resident_without_other_ranks());
@@ -235,7 +235,7 @@ void StepBench::add_memory(Json& metrics) {
   metrics["memory_ratio"] = of_all(static_cast<double>(resident_) / static_cast<double>(expected));
 }
 
-Json StepBench::result(const Timings& timings) {
+Json StepBench::result(const StepTimings& timings) {
   // The slowest rank determines the time of a step; the ceiling is the sum over all ranks.
   const double step = 1e-3 * all_reduce_value(*world_, median(timings.step), ReduceOp::max);
   const double ceiling = all_reduce_value(*world_, median(timings.ceiling), ReduceOp::sum);

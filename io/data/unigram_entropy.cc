@@ -6,7 +6,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kMaxVocab = std::int64_t{1} << 24;
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 24;
 constexpr std::int64_t kPieceTokens = std::int64_t{1} << 18;
 
 double entropy_of(const std::vector<std::int64_t>& counts, std::int64_t total) {
@@ -24,7 +24,7 @@ double entropy_of(const std::vector<std::int64_t>& counts, std::int64_t total) {
 
 std::optional<UnigramEntropy> unigram_entropy(const Dataset& dataset, std::int64_t max_tokens) {
   const DatasetManifest& manifest = dataset.manifest();
-  if (manifest.vocab > kMaxVocab) {
+  if (manifest.vocab > kMostCounted) {
     return std::nullopt;
   }
   const std::int64_t stride =

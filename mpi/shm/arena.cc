@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 constexpr std::int64_t kGrain = 64;
-constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
+constexpr std::int64_t kHugeAlignment = std::int64_t{2} << 20;
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -75,7 +75,7 @@ void* Arena::take(std::int64_t bytes) {
     refuse(bytes, fmt::format("a shared-memory segment holds at most {}",
                               format_bytes(segment_->address().reserve_bytes)));
   }
-  const std::int64_t alignment = bytes >= kHugePage ? kHugePage : kGrain;
+  const std::int64_t alignment = bytes >= kHugeAlignment ? kHugeAlignment : kGrain;
   std::int64_t offset = take_offset(granted(bytes), alignment);
   if (offset < 0) {
     grow_for(granted(bytes), alignment);
@@ -123,7 +123,7 @@ void Arena::grow_for(std::int64_t bytes, std::int64_t alignment) {
   if (!free_.empty() && free_.rbegin()->first + free_.rbegin()->second == end_) {
     first = free_.rbegin()->first;
   }
-  const std::int64_t end = rounded_up(rounded_up(first, alignment) + bytes, kHugePage);
+  const std::int64_t end = rounded_up(rounded_up(first, alignment) + bytes, kHugeAlignment);
   const std::int64_t more = end - end_;
   if (const std::int64_t available = available_memory_bytes(); more > available) {
     refuse(more, fmt::format("the host or this job's control group has {} left",

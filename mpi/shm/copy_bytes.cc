@@ -7,20 +7,21 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kCacheLine = 64;
 
 }  // namespace
 
 void stream_bytes(const void* from, void* to, std::int64_t bytes) {
   const auto* source = static_cast<const char*>(from);
   auto* target = static_cast<char*>(to);
-  const auto past_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % kLine);
-  const std::int64_t head = std::min(bytes, (kLine - past_line) % kLine);
+  const auto past_line =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % kCacheLine);
+  const std::int64_t head = std::min(bytes, (kCacheLine - past_line) % kCacheLine);
   copy_bytes(source, target, head);
-  const std::int64_t lines = (bytes - head) / kLine;
+  const std::int64_t lines = (bytes - head) / kCacheLine;
   source += head;
   target += head;
-  for (std::int64_t i = 0; i < lines; ++i, source += kLine, target += kLine) {
+  for (std::int64_t i = 0; i < lines; ++i, source += kCacheLine, target += kCacheLine) {
     const auto* const in = reinterpret_cast<const __m128i*>(source);
     auto* const out = reinterpret_cast<__m128i*>(target);
     const __m128i a = _mm_loadu_si128(in);
@@ -33,7 +34,7 @@ void stream_bytes(const void* from, void* to, std::int64_t bytes) {
     _mm_stream_si128(out + 3, d);
   }
   _mm_sfence();
-  copy_bytes(source, target, bytes - head - lines * kLine);
+  copy_bytes(source, target, bytes - head - lines * kCacheLine);
 }
 
 }  // namespace trireme

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string refusal(const std::string& yaml) {
+std::string yaml_refusal(const std::string& yaml) {
   try {
     parse_config(yaml, "run.yaml");
   } catch (const ConfigError& e) {
@@ -60,54 +60,55 @@ TEST(ConfigTree, AnEmptyMappingIsAnEntry) {
 }
 
 TEST(ConfigTree, NamesFileAndLineOfWhatIsNotYaml) {
-  EXPECT_THAT(refusal("train:\n  steps: [1, 2\n"), StartsWith("run.yaml:"));
-  EXPECT_THAT(refusal("a: 1\nb: }\n"), HasSubstr("run.yaml:2: not valid YAML"));
-  EXPECT_THAT(refusal("a: 1\n\tb: 2\n"), StartsWith("run.yaml:2:"));
+  EXPECT_THAT(yaml_refusal("train:\n  steps: [1, 2\n"), StartsWith("run.yaml:"));
+  EXPECT_THAT(yaml_refusal("a: 1\nb: }\n"), HasSubstr("run.yaml:2: not valid YAML"));
+  EXPECT_THAT(yaml_refusal("a: 1\n\tb: 2\n"), StartsWith("run.yaml:2:"));
 }
 
 TEST(ConfigTree, RefusesWhatAConfigurationNeedsNot) {
-  EXPECT_THAT(refusal("a: 1\nb: 2\na: 3\n"), HasSubstr("run.yaml:3: the key a occurs twice"));
-  EXPECT_THAT(refusal("a: {b: 1}\na.b: 2\n"), HasSubstr("the key a.b occurs twice"));
-  EXPECT_THAT(refusal("a: &x 1\nb: *x\n"), HasSubstr("anchors (&name)"));
-  EXPECT_THAT(refusal("a: !!int 1\n"), HasSubstr("tag"));
-  EXPECT_THAT(refusal("a: 1\n---\nb: 2\n"), HasSubstr("second YAML document"));
-  EXPECT_THAT(refusal("- a\n- b\n"), HasSubstr("but found a list"));
-  EXPECT_THAT(refusal("just words\n"), HasSubstr("'just words'"));
-  EXPECT_THAT(refusal("a: [[1]]\n"), HasSubstr("a list within a list"));
-  EXPECT_THAT(refusal("a: [{b: 1}]\n"), HasSubstr("but found a mapping"));
-  EXPECT_THAT(refusal("{a: 1}: 2\n"), HasSubstr("run.yaml:1:"));
-  EXPECT_THAT(refusal("[a]: 2\n"), HasSubstr("run.yaml:1:"));
-  EXPECT_THAT(refusal("a b: 2\n"), HasSubstr("not a valid key"));
-  EXPECT_THAT(refusal("'': 2\n"), HasSubstr("not a valid key"));
+  EXPECT_THAT(yaml_refusal("a: 1\nb: 2\na: 3\n"), HasSubstr("run.yaml:3: the key a occurs twice"));
+  EXPECT_THAT(yaml_refusal("a: {b: 1}\na.b: 2\n"), HasSubstr("the key a.b occurs twice"));
+  EXPECT_THAT(yaml_refusal("a: &x 1\nb: *x\n"), HasSubstr("anchors (&name)"));
+  EXPECT_THAT(yaml_refusal("a: !!int 1\n"), HasSubstr("tag"));
+  EXPECT_THAT(yaml_refusal("a: 1\n---\nb: 2\n"), HasSubstr("second YAML document"));
+  EXPECT_THAT(yaml_refusal("- a\n- b\n"), HasSubstr("but found a list"));
+  EXPECT_THAT(yaml_refusal("just words\n"), HasSubstr("'just words'"));
+  EXPECT_THAT(yaml_refusal("a: [[1]]\n"), HasSubstr("a list within a list"));
+  EXPECT_THAT(yaml_refusal("a: [{b: 1}]\n"), HasSubstr("but found a mapping"));
+  EXPECT_THAT(yaml_refusal("{a: 1}: 2\n"), HasSubstr("run.yaml:1:"));
+  EXPECT_THAT(yaml_refusal("[a]: 2\n"), HasSubstr("run.yaml:1:"));
+  EXPECT_THAT(yaml_refusal("a b: 2\n"), HasSubstr("not a valid key"));
+  EXPECT_THAT(yaml_refusal("'': 2\n"), HasSubstr("not a valid key"));
   for (const char* const nul :
        {"a: 1\nb: \"x\\0y\"\n", "a: 1\nb: [x, \"\\x00\"]\n", "a: 1\n\"b\\0\": x\n"}) {
-    EXPECT_THAT(refusal(nul), HasSubstr("run.yaml:2: a value must not contain a NUL byte")) << nul;
+    EXPECT_THAT(yaml_refusal(nul), HasSubstr("run.yaml:2: a value must not contain a NUL byte"))
+        << nul;
   }
 }
 
 TEST(ConfigTree, HostileSizesEndQuickly) {
-  EXPECT_THAT(refusal(std::string(kMaxConfigBytes + 1, ' ')), HasSubstr("may have at most"));
-  EXPECT_THAT(refusal(std::string("a: \0b", 5)), HasSubstr("0x00"));
-  EXPECT_THAT(refusal("\x7F"
-                      "ELF"),
+  EXPECT_THAT(yaml_refusal(std::string(kMaxConfigBytes + 1, ' ')), HasSubstr("may have at most"));
+  EXPECT_THAT(yaml_refusal(std::string("a: \0b", 5)), HasSubstr("0x00"));
+  EXPECT_THAT(yaml_refusal("\x7F"
+                           "ELF"),
               HasSubstr("not a text file"));
-  EXPECT_THAT(refusal("a: " + std::string(100000, '[')), StartsWith("run.yaml:1:"));
-  EXPECT_THAT(refusal("a: " + std::string(100000, '{')), StartsWith("run.yaml:1:"));
+  EXPECT_THAT(yaml_refusal("a: " + std::string(100000, '[')), StartsWith("run.yaml:1:"));
+  EXPECT_THAT(yaml_refusal("a: " + std::string(100000, '{')), StartsWith("run.yaml:1:"));
   std::string deep;
   for (int level = 0; level < 500; ++level) {
     deep += std::string(static_cast<std::size_t>(level), ' ') + "k:\n";
   }
-  EXPECT_THAT(refusal(deep + "\n"), HasSubstr("nested deeper than 8"));
+  EXPECT_THAT(yaml_refusal(deep + "\n"), HasSubstr("nested deeper than 8"));
   std::string many;
   for (int i = 0; i < 20000; ++i) {
     many += "k" + std::to_string(i) + ": 1\n";
   }
-  EXPECT_THAT(refusal(many), HasSubstr("more than 10000 keys"));
+  EXPECT_THAT(yaml_refusal(many), HasSubstr("more than 10000 keys"));
   std::string bomb = "a: &a [x]\n";
   for (char c = 'b'; c < 'k'; ++c) {
     bomb += std::string(1, c) + ": &" + c + " [*" + static_cast<char>(c - 1) + "]\n";
   }
-  EXPECT_THAT(refusal(bomb), HasSubstr("anchor"));
+  EXPECT_THAT(yaml_refusal(bomb), HasSubstr("anchor"));
 }
 
 TEST(ConfigTree, ValuesSurviveTheWayToYamlAndBack) {

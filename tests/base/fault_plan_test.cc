@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Kind = FaultAction::Kind;
 
-std::string refusal(const std::string& plan) {
+std::string plan_refusal(const std::string& plan) {
   return message_of<ConfigError>([&] { parse_fault_plan(plan); });
 }
 
@@ -44,35 +44,36 @@ TEST(FaultPlan, ReadsAFile) {
   EXPECT_EQ(to_text(rules[0]), "step.end:0:1:stop");
   EXPECT_EQ(to_text(rules[1]), "data.read:*:2:throw");
   std::ofstream(path) << "fault: [a]\n";
-  EXPECT_THAT(refusal("@" + path.string()), AllOf(HasSubstr("plan.yaml:1"), HasSubstr("faults:")));
+  EXPECT_THAT(plan_refusal("@" + path.string()),
+              AllOf(HasSubstr("plan.yaml:1"), HasSubstr("faults:")));
   EXPECT_THROW(parse_fault_plan("@" + (folder.path() / "none").string()), NotFound);
 }
 
 TEST(FaultPlan, SaysWhatIsWrong) {
-  EXPECT_THAT(refusal("ckpt.renam:0:1:kill"),
+  EXPECT_THAT(plan_refusal("ckpt.renam:0:1:kill"),
               AllOf(HasSubstr("ckpt.renam:0:1:kill"), HasSubstr("did you mean ckpt.rename?")));
-  EXPECT_THAT(refusal("step.end:0:1:kil"), HasSubstr("did you mean kill?"));
-  EXPECT_THAT(refusal("step.end:0:1"), HasSubstr("3 parts"));
-  EXPECT_THAT(refusal("step.end:0:1:kill:x"), HasSubstr("5 parts"));
-  EXPECT_THAT(refusal("step.end:-1:1:kill"), HasSubstr("'-1' is not a rank"));
-  EXPECT_THAT(refusal("step.end:0:0:kill"), HasSubstr("'0' is not a number of passages"));
-  EXPECT_THAT(refusal("step.end:0:99999999999999999999:kill"),
+  EXPECT_THAT(plan_refusal("step.end:0:1:kil"), HasSubstr("did you mean kill?"));
+  EXPECT_THAT(plan_refusal("step.end:0:1"), HasSubstr("3 parts"));
+  EXPECT_THAT(plan_refusal("step.end:0:1:kill:x"), HasSubstr("5 parts"));
+  EXPECT_THAT(plan_refusal("step.end:-1:1:kill"), HasSubstr("'-1' is not a rank"));
+  EXPECT_THAT(plan_refusal("step.end:0:0:kill"), HasSubstr("'0' is not a number of passages"));
+  EXPECT_THAT(plan_refusal("step.end:0:99999999999999999999:kill"),
               HasSubstr("is not a number of passages"));
-  EXPECT_THAT(refusal("step.end@0:0:1:kill"), HasSubstr("'0' is not an attempt"));
-  EXPECT_THAT(refusal("step.end:0:1:sleep"), HasSubstr("sleep needs a value"));
-  EXPECT_THAT(refusal("step.end:0:1:kill=9"), HasSubstr("kill takes no value"));
-  EXPECT_THAT(refusal("step.end:0:1:sleep=nan"), HasSubstr("expected a number of seconds"));
-  EXPECT_THAT(refusal("step.end:0:1:sleep=-1"), HasSubstr("expected a number of seconds"));
-  EXPECT_THAT(refusal("step.end:0:1:exit=256"), HasSubstr("0 to 255"));
-  EXPECT_THAT(refusal("step.end:0:1:errno=ENOTHING"), HasSubstr("the name of an error"));
-  EXPECT_THAT(refusal("step.end:0:1:corrupt"), HasSubstr("no data that could be corrupted"));
-  EXPECT_THAT(refusal("load.shard:0:1:nan"), HasSubstr("no numbers that could be changed"));
-  EXPECT_THAT(refusal("step.end:0:1:scale=2"), HasSubstr("no numbers that could be changed"));
-  EXPECT_THAT(refusal("step.gradient:0:1:scale"), HasSubstr("scale needs a value"));
-  EXPECT_THAT(refusal("step.gradient:0:1:scale=inf"), HasSubstr("expected a factor"));
-  EXPECT_THAT(refusal("step.gradient:0:1:scale=1e3x"), HasSubstr("expected a factor"));
-  EXPECT_THAT(refusal("file.sync:0:1:short"), HasSubstr("could be cut short"));
-  EXPECT_THAT(refusal("step.end:0:1:kill,"), HasSubstr("1 part instead of 4"));
+  EXPECT_THAT(plan_refusal("step.end@0:0:1:kill"), HasSubstr("'0' is not an attempt"));
+  EXPECT_THAT(plan_refusal("step.end:0:1:sleep"), HasSubstr("sleep needs a value"));
+  EXPECT_THAT(plan_refusal("step.end:0:1:kill=9"), HasSubstr("kill takes no value"));
+  EXPECT_THAT(plan_refusal("step.end:0:1:sleep=nan"), HasSubstr("expected a number of seconds"));
+  EXPECT_THAT(plan_refusal("step.end:0:1:sleep=-1"), HasSubstr("expected a number of seconds"));
+  EXPECT_THAT(plan_refusal("step.end:0:1:exit=256"), HasSubstr("0 to 255"));
+  EXPECT_THAT(plan_refusal("step.end:0:1:errno=ENOTHING"), HasSubstr("the name of an error"));
+  EXPECT_THAT(plan_refusal("step.end:0:1:corrupt"), HasSubstr("no data that could be corrupted"));
+  EXPECT_THAT(plan_refusal("load.shard:0:1:nan"), HasSubstr("no numbers that could be changed"));
+  EXPECT_THAT(plan_refusal("step.end:0:1:scale=2"), HasSubstr("no numbers that could be changed"));
+  EXPECT_THAT(plan_refusal("step.gradient:0:1:scale"), HasSubstr("scale needs a value"));
+  EXPECT_THAT(plan_refusal("step.gradient:0:1:scale=inf"), HasSubstr("expected a factor"));
+  EXPECT_THAT(plan_refusal("step.gradient:0:1:scale=1e3x"), HasSubstr("expected a factor"));
+  EXPECT_THAT(plan_refusal("file.sync:0:1:short"), HasSubstr("could be cut short"));
+  EXPECT_THAT(plan_refusal("step.end:0:1:kill,"), HasSubstr("1 part instead of 4"));
 }
 
 TEST(FaultPlan, BoundsItsLength) {
@@ -80,7 +81,7 @@ TEST(FaultPlan, BoundsItsLength) {
   for (std::size_t i = 0; i < kMaxFaultRules; ++i) {
     plan += ",step.end:0:1:kill";
   }
-  EXPECT_THAT(refusal(plan), HasSubstr("at most 1000"));
+  EXPECT_THAT(plan_refusal(plan), HasSubstr("at most 1000"));
 }
 
 // Mutations of a good plan either throw or give rules that survive a round trip.

@@ -16,7 +16,7 @@ namespace {
 
 using testing::Array;
 
-struct Case {
+struct AttentionCase {
   std::int64_t batch, time, kv_time, heads, kv_heads, depth;
   DType type;
   float dropout = 0;
@@ -28,7 +28,7 @@ struct Case {
 
 // q, k and v of a token are in one row, as in the layers.
 struct Pass {
-  explicit Pass(const Case& c)
+  explicit Pass(const AttentionCase& c)
       : shape(c),
         row((c.heads + 2 * c.kv_heads) * c.depth),
         cache_rows(c.kv_time == c.time ? c.time : c.kv_time + 3),
@@ -78,7 +78,7 @@ struct Pass {
     return rows.view().slice(first, rows.count() - first);
   }
 
-  Case shape;
+  AttentionCase shape;
   std::int64_t row, cache_rows;
   Array qkv, q, out, lse, dout, dqkv;
 };
@@ -95,7 +95,7 @@ double distance(const Array& a, const Array& b) {
   return apart / size;
 }
 
-std::vector<const Kernels*> tables() {
+std::vector<const Kernels*> attention_tables() {
   std::vector<const Kernels*> all;
   for (const char* name : {"baseline", "avx2", "avx512"}) {
     try {
@@ -107,11 +107,11 @@ std::vector<const Kernels*> tables() {
   return all;
 }
 
-void expect_near_reference(const Case& shape) {
+void expect_near_reference(const AttentionCase& shape) {
   Pass want(shape);
   want.run(kernels_named("reference"), 1);
   const double room = shape.type == DType::bf16 ? 0.015 : 1e-5;
-  for (const Kernels* table : tables()) {
+  for (const Kernels* table : attention_tables()) {
     Pass got(shape);
     got.run(*table, 2);
     const std::string where = std::string(table->name) + " " + shape.name();
@@ -164,12 +164,12 @@ TEST(Attention, ReadsACacheOfKeys) {
 }
 
 TEST(Attention, BitsDoNotDependOnThreads) {
-  for (const Kernels* table : tables()) {
+  for (const Kernels* table : attention_tables()) {
     for (const DType type : {DType::f32, DType::bf16}) {
-      const std::vector<Case> shapes = {{1, 300, 300, 3, 3, 64, type},
-                                        {2, 130, 130, 4, 2, 20, type},
-                                        {1, 3, 400, 4, 2, 32, type}};
-      for (const Case& shape : shapes) {
+      const std::vector<AttentionCase> shapes = {{1, 300, 300, 3, 3, 64, type},
+                                                 {2, 130, 130, 4, 2, 20, type},
+                                                 {1, 3, 400, 4, 2, 32, type}};
+      for (const AttentionCase& shape : shapes) {
         Pass one(shape);
         one.run(*table, 1);
         for (const int threads : {2, 3, 4, 16}) {
@@ -186,7 +186,7 @@ TEST(Attention, BitsDoNotDependOnThreads) {
 
 // A diverged run must remain visible.
 TEST(Attention, PassesNaNOn) {
-  for (const Kernels* table : tables()) {
+  for (const Kernels* table : attention_tables()) {
     Pass pass({1, 70, 70, 1, 1, 16, DType::f32});
     const float nan = std::nanf("");
     std::memcpy(static_cast<float*>(pass.qkv.view().data) + 40 * pass.row, &nan, 4);

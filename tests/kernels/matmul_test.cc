@@ -16,7 +16,7 @@ namespace {
 
 using testing::Array;
 
-struct Case {
+struct MatmulCase {
   std::int64_t m, n, k;
   bool transpose_a, transpose_b;
   DType type, out;
@@ -34,13 +34,13 @@ Array filled(std::int64_t count, DType dtype, std::uint64_t seed) {
 
 struct Operands {
   Array a, b, bias;
-  explicit Operands(const Case& c)
+  explicit Operands(const MatmulCase& c)
       : a(filled(c.m * c.k, c.type, 1)),
         b(filled(c.k * c.n, c.type, 2)),
         bias(filled(c.n, c.type, 3)) {}
 };
 
-Array product(const Kernels& kernels, const Case& c, Operands& in, int threads) {
+Array product(const Kernels& kernels, const MatmulCase& c, Operands& in, int threads) {
   Array out = c.accumulate ? filled(c.m * c.n, c.out, 4) : Array(c.m * c.n, c.out);
   Stream stream(Device{}, threads);
   kernels.matmul(stream, {.m = c.m,
@@ -57,7 +57,8 @@ Array product(const Kernels& kernels, const Case& c, Operands& in, int threads) 
   return out;
 }
 
-void expect_same_bits(const Kernels& kernels, const Case& c, std::initializer_list<int> threads) {
+void expect_same_bits(const Kernels& kernels, const MatmulCase& c,
+                      std::initializer_list<int> threads) {
   Operands in(c);
   const Array one = product(kernels, c, in, 1);
   for (const int n : threads) {
@@ -114,7 +115,7 @@ TEST(MatmulBits, DoNotDependOnThreadsForWeightGradients) {
   }
 }
 
-double expected(const Case& c, const Operands& in, std::int64_t row, std::int64_t column) {
+double expected(const MatmulCase& c, const Operands& in, std::int64_t row, std::int64_t column) {
   double sum = c.bias ? static_cast<double>(in.bias[column]) : 0;
   for (std::int64_t i = 0; i < c.k; ++i) {
     sum += static_cast<double>(in.a[c.transpose_a ? i * c.m + row : row * c.k + i]) *
@@ -128,7 +129,7 @@ double expected(const Case& c, const Operands& in, std::int64_t row, std::int64_
 TEST(Matmul, BlocksMeetWithoutSeams) {
   const Kernels& kernels = kernels_for(Device{});
   const Array before = filled(5000 * 40, DType::f32, 4);
-  const std::vector<Case> cases = {
+  const std::vector<MatmulCase> cases = {
       {5000, 3, 40, false, false, DType::f32, DType::f32, true},
       {5000, 3, 40, true, true, DType::bf16, DType::f32, false, true},
       {3, 5000, 40, false, true, DType::bf16, DType::bf16, false, true},
@@ -138,7 +139,7 @@ TEST(Matmul, BlocksMeetWithoutSeams) {
       {7, 9, 4500, true, false, DType::f32, DType::f32, true, true},
       {5000, 33, 1500, true, false, DType::bf16, DType::bf16, false, true},
   };
-  for (const Case& c : cases) {
+  for (const MatmulCase& c : cases) {
     Operands in(c);
     const Array out = product(kernels, c, in, 2);
     const double tolerance = std::sqrt(static_cast<double>(c.k)) * 1e-6;
@@ -153,7 +154,7 @@ TEST(Matmul, BlocksMeetWithoutSeams) {
 
 TEST(Matmul, GeluKeepsTheSumBefore) {
   const Kernels& kernels = kernels_for(Device{});
-  const Case c{5, 37, 19, false, false, DType::f32, DType::f32, false, true};
+  const MatmulCase c{5, 37, 19, false, false, DType::f32, DType::f32, false, true};
   Operands in(c);
   Array out(c.m * c.n, c.out);
   Array aux(c.m * c.n, c.type);

@@ -11,7 +11,7 @@ namespace trireme {
 namespace {
 
 // These sizes are around the limits between small, staged and in-place operations.
-const std::vector<std::int64_t> kCounts = {1, 500, 5000, 20001, 150003};
+const std::vector<std::int64_t> kMemoryCounts = {1, 500, 5000, 20001, 150003};
 
 // Says which ranks take their buffer from the communicator's memory.
 enum class Place { all, none, even };
@@ -63,7 +63,7 @@ void compare(Communicator& comm, std::int64_t elements, DType dtype, std::int64_
 
 template <DType dtype>
 void reduced_in_place(Communicator& comm) {
-  for (const std::int64_t count : kCounts) {
+  for (const std::int64_t count : kMemoryCounts) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min}) {
       compare(comm, count, dtype, 0, count,
               [&](const View& data) { comm.all_reduce(data, op).wait(); });
@@ -78,7 +78,7 @@ void reduced_in_place(Communicator& comm) {
 // transport's memory.
 template <DType dtype>
 void reduced_out_of_place(Communicator& comm) {
-  for (const std::int64_t count : kCounts) {
+  for (const std::int64_t count : kMemoryCounts) {
     const Data expected(comm, Place::none, count, dtype);
     comm.all_reduce(expected.view(), ReduceOp::sum).wait();
     const Data untouched(comm, Place::none, count, dtype);
@@ -95,7 +95,7 @@ void reduced_out_of_place(Communicator& comm) {
 }
 
 void moved_in_place(Communicator& comm) {
-  for (const std::int64_t count : kCounts) {
+  for (const std::int64_t count : kMemoryCounts) {
     const std::int64_t all = count * comm.size();
     compare(comm, all, DType::f32, 0, all, [&](const View& data) { comm.all_gather(data).wait(); });
     compare(comm, count, DType::f32, 0, count,
@@ -113,7 +113,7 @@ void passed_round_in_place(Communicator& comm) {
   }
   const int next = (comm.rank() + 1) % comm.size();
   const int previous = (comm.rank() - 1 + comm.size()) % comm.size();
-  for (const std::int64_t count : kCounts) {
+  for (const std::int64_t count : kMemoryCounts) {
     compare(comm, 2 * count, DType::f32, 0, count, [&](const View& data) {
       Pending sent = comm.send(data.slice(count, count), next, 0);
       comm.recv(data.slice(0, count), previous, 0).wait();

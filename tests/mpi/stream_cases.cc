@@ -9,7 +9,7 @@ namespace trireme {
 namespace {
 
 // These sizes are below and above the one from which operations run beside the caller.
-const std::vector<std::int64_t> kCounts = {1, 3000, 100'000};
+const std::vector<std::int64_t> kStreamCounts = {1, 3000, 100'000};
 
 Stream worker_stream() { return {Device{}, 1, make_worker_queue()}; }
 
@@ -17,7 +17,7 @@ double sum_over_ranks(int size) { return size * (size + 1) / 2.0; }
 
 // The buffer is filled by work that starts only when this rank lets it.
 void start_after_their_stream(Communicator& comm) {
-  for (const std::int64_t count : kCounts) {
+  for (const std::int64_t count : kStreamCounts) {
     Stream stream = worker_stream();
     std::promise<void> open;
     std::vector<float> data(static_cast<std::size_t>(count));
@@ -36,7 +36,7 @@ void start_after_their_stream(Communicator& comm) {
 
 // A sum, work on it, and a second sum of the result run in order; the host waits once, at the end.
 void are_awaited_by_streams(Communicator& comm) {
-  for (const std::int64_t count : kCounts) {
+  for (const std::int64_t count : kStreamCounts) {
     Stream stream = worker_stream();
     std::vector<double> data(static_cast<std::size_t>(count), comm.rank() + 1.0);
     std::vector<double> doubled(data.size());

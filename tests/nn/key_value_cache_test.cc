@@ -11,7 +11,7 @@ namespace trireme {
 namespace {
 
 // Two layers of two query heads and one key-value head of width 3.
-ModelConfig grouped() {
+ModelConfig grouped_config() {
   ModelConfig config;
   config.layers = 2;
   config.heads = 2;
@@ -23,7 +23,7 @@ ModelConfig grouped() {
 
 TEST(KeyValueCache, HoldsPackedRowsOfEachLayer) {
   DeviceContext context(kernels_named("reference"), 1);
-  const KeyValueCache cache(context, grouped(), 7, DType::f32);
+  const KeyValueCache cache(context, grouped_config(), 7, DType::f32);
   EXPECT_EQ(cache.rows(0).count, 7 * (2 + 1 + 1) * 3);
   EXPECT_EQ(cache.rows(1).count, cache.rows(0).count);
   const auto* first = as<float>(cache.rows(0));
@@ -33,18 +33,18 @@ TEST(KeyValueCache, HoldsPackedRowsOfEachLayer) {
 
 TEST(KeyValueCache, HasRoomForTheContextAtMost) {
   DeviceContext context(kernels_named("reference"), 1);
-  EXPECT_NO_THROW(KeyValueCache(context, grouped(), 1, DType::bf16));
+  EXPECT_NO_THROW(KeyValueCache(context, grouped_config(), 1, DType::bf16));
   for (const std::int64_t capacity : {0, -1, 8}) {
-    EXPECT_THAT(
-        message_of<ConfigError>([&] { KeyValueCache(context, grouped(), capacity, DType::f32); }),
-        testing::HasSubstr(
-            fmt::format("{} tokens do not fit: the model's context is 7 tokens", capacity)));
+    EXPECT_THAT(message_of<ConfigError>(
+                    [&] { KeyValueCache(context, grouped_config(), capacity, DType::f32); }),
+                testing::HasSubstr(fmt::format(
+                    "{} tokens do not fit: the model's context is 7 tokens", capacity)));
   }
 }
 
 TEST(KeyValueCache, GoesBackToTokensThatItHolds) {
   DeviceContext context(kernels_named("reference"), 1);
-  KeyValueCache cache(context, grouped(), 7, DType::f32);
+  KeyValueCache cache(context, grouped_config(), 7, DType::f32);
   cache.advance(3);
   cache.advance(2);
   EXPECT_EQ(cache.length(), 5);

@@ -104,15 +104,15 @@ TEST_P(ModelTest, EveryGradientIsAnnouncedOnceWhenFinal) {
 }
 
 // The loss's bits and the gradients of a fresh model.
-struct Outcome {
+struct StepOutcome {
   double loss;
   std::vector<float> gradients;
 };
-Outcome outcome(const ModelConfig& config, DType compute, const Kernels& kernels, int threads) {
+StepOutcome outcome(const ModelConfig& config, DType compute, const Kernels& kernels, int threads) {
   TinyModel tiny(config, compute, kernels, threads);
   tiny.run.training = true;
   const Tokens tokens(3, 13, config.vocab, 1);
-  Outcome result{tiny.model.forward_backward(tokens.micro_batch, 0.125F, tiny.run), {}};
+  StepOutcome result{tiny.model.forward_backward(tokens.micro_batch, 0.125F, tiny.run), {}};
   for (ParameterId id = 0; id < tiny.store.count(); ++id) {
     const auto* g = as<float>(tiny.sink.gradient(id));
     result.gradients.insert(result.gradients.end(), g, g + tiny.store[id].elements());
@@ -122,9 +122,9 @@ Outcome outcome(const ModelConfig& config, DType compute, const Kernels& kernels
 
 TEST_P(ModelTest, TheNumberOfThreadsChangesNoBit) {
   for (const DType compute : {DType::f32, DType::bf16}) {
-    const Outcome one = outcome(config(), compute, kernels(), 1);
+    const StepOutcome one = outcome(config(), compute, kernels(), 1);
     for (const int threads : {2, 3, 4}) {
-      const Outcome many = outcome(config(), compute, kernels(), threads);
+      const StepOutcome many = outcome(config(), compute, kernels(), threads);
       EXPECT_EQ(one.loss, many.loss);
       EXPECT_EQ(std::memcmp(one.gradients.data(), many.gradients.data(),
                             one.gradients.size() * sizeof(float)),

@@ -14,7 +14,7 @@ namespace {
 
 using Steps = std::vector<std::int64_t>;
 
-TrainingCounters at(std::int64_t step, std::vector<DataWindow> left_out = {}) {
+TrainingCounters counters_at(std::int64_t step, std::vector<DataWindow> left_out = {}) {
   TrainingCounters counters;
   counters.step = step;
   counters.updates = step;
@@ -43,68 +43,70 @@ void save(const TempFolder& folder, const std::vector<TrainingCounters>& all) {
 
 TEST(RewindSteps, AreMultiplesFarEnoughBackNewestFirst) {
   const TempFolder folder;
-  save(folder, {at(10), at(20), at(27), at(30), at(40)});
-  EXPECT_EQ(rewind_steps(folder.path(), at(45), 10, 5), (Steps{40, 30, 20, 10}));
-  EXPECT_EQ(rewind_steps(folder.path(), at(45), 10, 6), (Steps{30, 20, 10}));
+  save(folder,
+       {counters_at(10), counters_at(20), counters_at(27), counters_at(30), counters_at(40)});
+  EXPECT_EQ(rewind_steps(folder.path(), counters_at(45), 10, 5), (Steps{40, 30, 20, 10}));
+  EXPECT_EQ(rewind_steps(folder.path(), counters_at(45), 10, 6), (Steps{30, 20, 10}));
   // Step 27 was saved by a signal: a run that nobody interrupted does not have it.
-  EXPECT_EQ(rewind_steps(folder.path(), at(39), 10, 10), (Steps{20, 10}));
-  EXPECT_EQ(rewind_steps(folder.path(), at(40), 10, 0), (Steps{40, 30, 20, 10}));
+  EXPECT_EQ(rewind_steps(folder.path(), counters_at(39), 10, 10), (Steps{20, 10}));
+  EXPECT_EQ(rewind_steps(folder.path(), counters_at(40), 10, 0), (Steps{40, 30, 20, 10}));
 }
 
 TEST(RewindSteps, BeginAnewWithinTheFirstInterval) {
   const TempFolder folder;
-  save(folder, {at(10), at(20)});
-  EXPECT_EQ(rewind_steps(folder.path(), at(12), 10, 5), (Steps{0}));
-  EXPECT_EQ(rewind_steps(folder.path(), at(3), 10, 5), (Steps{0}));
-  EXPECT_EQ(rewind_steps(folder.path() / "none", at(0), 10, 0), (Steps{0}));
+  save(folder, {counters_at(10), counters_at(20)});
+  EXPECT_EQ(rewind_steps(folder.path(), counters_at(12), 10, 5), (Steps{0}));
+  EXPECT_EQ(rewind_steps(folder.path(), counters_at(3), 10, 5), (Steps{0}));
+  EXPECT_EQ(rewind_steps(folder.path() / "none", counters_at(0), 10, 0), (Steps{0}));
 }
 
 TEST(RewindSteps, AreNoneWhereNothingIsLeft) {
   const TempFolder folder;
-  save(folder, {at(90), at(100)});
-  EXPECT_EQ(rewind_steps(folder.path(), at(95), 10, 20), Steps{});
+  save(folder, {counters_at(90), counters_at(100)});
+  EXPECT_EQ(rewind_steps(folder.path(), counters_at(95), 10, 20), Steps{});
 }
 
 TEST(RewindSteps, PassOverALineThatWasGivenUp) {
   const TempFolder folder;
-  save(folder, {at(10), at(20), at(30), at(40)});
+  save(folder, {counters_at(10), counters_at(20), counters_at(30), counters_at(40)});
   // The run went back from 45 to 20 and has come to 43 again, but could not save step 30.
   const std::vector<DataWindow> window = {{20, 20, 26}};
-  save(folder, {at(20, window), at(40, window)});
-  EXPECT_EQ(rewind_steps(folder.path(), at(43, window), 10, 3), (Steps{40, 20, 10}));
+  save(folder, {counters_at(20, window), counters_at(40, window)});
+  EXPECT_EQ(rewind_steps(folder.path(), counters_at(43, window), 10, 3), (Steps{40, 20, 10}));
 }
 
 TEST(RewindSteps, PassOverWhatIsDamaged) {
   const TempFolder folder;
-  save(folder, {at(10), at(20)});
+  save(folder, {counters_at(10), counters_at(20)});
   std::filesystem::remove(folder.path() / "step-00000020" / "manifest.json");
-  EXPECT_EQ(rewind_steps(folder.path(), at(29), 10, 5), (Steps{10}));
+  EXPECT_EQ(rewind_steps(folder.path(), counters_at(29), 10, 5), (Steps{10}));
 }
 
 TEST(ReplayStart, HasTheDataOfTheSteps) {
   const TempFolder folder;
   const DataWindow window{20, 20, 15};
-  save(folder, {at(10), at(20), at(30)});
+  save(folder, {counters_at(10), counters_at(20), counters_at(30)});
   const auto start = [&](const TrainingCounters& now, std::int64_t last) {
     const auto found = replay_start(folder.path(), now, last);
     return !found ? std::string("none") : found->from_seed ? "seed" : std::to_string(found->step);
   };
-  EXPECT_EQ(start(at(34), 35), "30");
-  EXPECT_EQ(start(at(34), 30), "20") << "step 30 is to be computed";
-  EXPECT_EQ(start(at(34), 5), "seed");
+  EXPECT_EQ(start(counters_at(34), 35), "30");
+  EXPECT_EQ(start(counters_at(34), 30), "20") << "step 30 is to be computed";
+  EXPECT_EQ(start(counters_at(34), 5), "seed");
   // Back to step 20, whose checkpoint with the window was not saved yet.
-  EXPECT_EQ(start(at(24, {window}), 25), "none");
-  EXPECT_EQ(start(at(24, {window}), 18), "10") << "before it went back";
-  save(folder, {at(20, {window})});
-  EXPECT_EQ(start(at(34, {window}), 35), "20") << "step 30 is of the line that was given up";
+  EXPECT_EQ(start(counters_at(24, {window}), 25), "none");
+  EXPECT_EQ(start(counters_at(24, {window}), 18), "10") << "before it went back";
+  save(folder, {counters_at(20, {window})});
+  EXPECT_EQ(start(counters_at(34, {window}), 35), "20")
+      << "step 30 is of the line that was given up";
 }
 
 TEST(ReplayStart, OfARunThatWentBackToTheBeginning) {
   const TempFolder folder;
   const DataWindow window{0, 0, 9};
-  EXPECT_FALSE(replay_start(folder.path(), at(3, {window}), 4).has_value());
-  save(folder, {at(0, {window})});
-  const auto start = replay_start(folder.path(), at(3, {window}), 4);
+  EXPECT_FALSE(replay_start(folder.path(), counters_at(3, {window}), 4).has_value());
+  save(folder, {counters_at(0, {window})});
+  const auto start = replay_start(folder.path(), counters_at(3, {window}), 4);
   ASSERT_TRUE(start.has_value());
   EXPECT_EQ(start->step, 0);
   EXPECT_FALSE(start->from_seed);

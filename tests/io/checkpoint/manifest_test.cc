@@ -41,7 +41,7 @@ std::string sample_body() {
 }
 
 // Returns the sample's text with a change and a valid seal, which only a program can make.
-std::string changed(const std::string& from, const std::string& to) {
+std::string changed_manifest(const std::string& from, const std::string& to) {
   std::string body = sample_body();
   const std::size_t at = body.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -72,7 +72,7 @@ TEST(Manifest, SaysAgainWhatItWasTold) {
 }
 
 TEST(Manifest, SkipsUnknownFields) {
-  EXPECT_EQ(fault_of(changed("\"step\"", "\"colour\": [1, {}], \"step\"")), "");
+  EXPECT_EQ(fault_of(changed_manifest("\"step\"", "\"colour\": [1, {}], \"step\"")), "");
 }
 
 TEST(Manifest, NamesWhatIsWrong) {
@@ -115,8 +115,8 @@ TEST(Manifest, NamesWhatIsWrong) {
       {"\"shards\": [", "\"shards\": {}, \"x\": [", "'shards'"},
       {"\"step\": 100", "\"step\": 100,", "not JSON"}};
   for (const auto& [from, to, said] : cases) {
-    EXPECT_THAT(fault_of(changed(from, to)), HasSubstr(said)) << from << " -> " << to;
-    EXPECT_THAT(fault_of(changed(from, to)), testing::StartsWith("X: "));
+    EXPECT_THAT(fault_of(changed_manifest(from, to)), HasSubstr(said)) << from << " -> " << to;
+    EXPECT_THAT(fault_of(changed_manifest(from, to)), testing::StartsWith("X: "));
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::int64_t kReserve = std::int64_t{8} << 20;
+constexpr std::int64_t kSegmentReserve = std::int64_t{8} << 20;
 
 std::string refusal_of(const SegmentAddress& address) {
   try {
@@ -23,27 +23,27 @@ std::string refusal_of(const SegmentAddress& address) {
 
 // Memory that the owner takes later is there for a peer that has mapped the segment before.
 TEST(SharedSegment, PeersSeeWhatTheOwnerGrows) {
-  const auto own = SharedSegment::make(kReserve);
+  const auto own = SharedSegment::make(kSegmentReserve);
   const auto peer = SharedSegment::open(SegmentAddress::parse(own->address().text()));
-  ASSERT_TRUE(own->grow(kReserve));
+  ASSERT_TRUE(own->grow(kSegmentReserve));
   ASSERT_TRUE(own->populate(4096, 4096));
   *own->at(5000) = std::byte{42};
   EXPECT_EQ(*peer->at(5000), std::byte{42});
   EXPECT_NE(own->at(0), peer->at(0));
-  EXPECT_FALSE(own->grow(kReserve + 1));
+  EXPECT_FALSE(own->grow(kSegmentReserve + 1));
 }
 
 TEST(SharedSegment, KnowsItsOwnBytes) {
-  const auto own = SharedSegment::make(kReserve);
-  EXPECT_TRUE(own->contains(own->at(0), kReserve));
-  EXPECT_FALSE(own->contains(own->at(1), kReserve));
+  const auto own = SharedSegment::make(kSegmentReserve);
+  EXPECT_TRUE(own->contains(own->at(0), kSegmentReserve));
+  EXPECT_FALSE(own->contains(own->at(1), kSegmentReserve));
   EXPECT_FALSE(own->contains(own->at(0) - 1, 1));
-  EXPECT_FALSE(own->contains(&kReserve, 8));
+  EXPECT_FALSE(own->contains(&kSegmentReserve, 8));
   EXPECT_EQ(own->offset_of(own->at(77)), 77);
 }
 
 TEST(SharedSegment, RefusesWhatIsNotThePeers) {
-  const auto own = SharedSegment::make(kReserve);
+  const auto own = SharedSegment::make(kSegmentReserve);
   SegmentAddress address = own->address();
   address.nonce += 1;
   EXPECT_THAT(refusal_of(address), HasSubstr("is not the peer's segment"));
@@ -70,7 +70,7 @@ TEST(SegmentAddress, RefusesWhatIsNoAddress) {
 
 TEST(SegmentTable, FindsTheVeryObject) {
   SegmentTable table;
-  auto own = SharedSegment::make(kReserve);
+  auto own = SharedSegment::make(kSegmentReserve);
   const SegmentAddress address = own->address();
   table.add(own);
   EXPECT_EQ(table.find(address), own);

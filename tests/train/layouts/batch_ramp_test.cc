@@ -10,9 +10,9 @@ namespace trireme {
 namespace {
 
 constexpr BatchRamp kRamp{4, 4, 2};  // 4, 8, 12 and 14 or 16 sequences
-constexpr std::int64_t kSteps = 8;
+constexpr std::int64_t kRampSteps = 8;
 
-const std::vector<Choice>& choices() {
+const std::vector<Choice>& ramp_choices() {
   static const std::vector<Choice> all = {
       {{1, 1, 1}, 0},
       {{2, 1, 1}, 2},
@@ -26,10 +26,10 @@ const std::vector<Choice>& choices() {
   return all;
 }
 
-struct Outcome {
+struct RampOutcome {
   std::vector<double> losses;
   std::string digest;
-  friend bool operator==(const Outcome&, const Outcome&) = default;
+  friend bool operator==(const RampOutcome&, const RampOutcome&) = default;
 };
 
 class BatchRampTest : public testing::TestWithParam<Family> {
@@ -58,10 +58,10 @@ class BatchRampTest : public testing::TestWithParam<Family> {
   }
 
   // One stage after the other, on one rank.
-  Outcome fixed_batches(std::int64_t full) {
+  RampOutcome fixed_batches(std::int64_t full) {
     const BatchSchedule batches(full, kRamp);
-    Outcome outcome;
-    for (std::int64_t first = 0; first < kSteps; first += kRamp.every) {
+    RampOutcome outcome;
+    for (std::int64_t first = 0; first < kRampSteps; first += kRamp.every) {
       append(outcome.losses, steps(config(Choice{}, batches.size_of(first), {}), Choice{}, first,
                                    first + kRamp.every));
     }
@@ -69,10 +69,11 @@ class BatchRampTest : public testing::TestWithParam<Family> {
   }
 
   // The steps before `change` in one layout, the others in another.
-  Outcome ramp(const Choice& before, const Choice& after, std::int64_t full, std::int64_t change) {
-    Outcome outcome;
+  RampOutcome ramp(const Choice& before, const Choice& after, std::int64_t full,
+                   std::int64_t change) {
+    RampOutcome outcome;
     append(outcome.losses, steps(config(before, full, kRamp), before, 0, change));
-    append(outcome.losses, steps(config(after, full, kRamp), after, change, kSteps));
+    append(outcome.losses, steps(config(after, full, kRamp), after, change, kRampSteps));
     return finish(std::move(outcome));
   }
 
@@ -83,8 +84,8 @@ class BatchRampTest : public testing::TestWithParam<Family> {
   static void append(std::vector<double>& all, const std::vector<double>& more) {
     all.insert(all.end(), more.begin(), more.end());
   }
-  Outcome finish(Outcome outcome) {
-    outcome.digest = digest_in(folder(kSteps));
+  RampOutcome finish(RampOutcome outcome) {
+    outcome.digest = digest_in(folder(kRampSteps));
     folder_.emplace();
     return outcome;
   }
@@ -93,10 +94,10 @@ class BatchRampTest : public testing::TestWithParam<Family> {
 };
 
 TEST_P(BatchRampTest, HasTheBitsOfItsFixedBatches) {
-  const Outcome expected = fixed_batches(16);
-  for (std::size_t i = 0; i < choices().size(); ++i) {
-    const Choice& before = choices()[i];
-    const Choice& after = choices()[(i + 1) % choices().size()];
+  const RampOutcome expected = fixed_batches(16);
+  for (std::size_t i = 0; i < ramp_choices().size(); ++i) {
+    const Choice& before = ramp_choices()[i];
+    const Choice& after = ramp_choices()[(i + 1) % ramp_choices().size()];
     // At a change of the batch, and between two.
     EXPECT_EQ(ramp(before, after, 16, 4), expected) << before.text() << " -> " << after.text();
     EXPECT_EQ(ramp(before, after, 16, 3), expected) << before.text() << " -> " << after.text();
@@ -105,7 +106,7 @@ TEST_P(BatchRampTest, HasTheBitsOfItsFixedBatches) {
 
 // The last addition is smaller than the others.
 TEST_P(BatchRampTest, EndsAtTheFullBatch) {
-  const Outcome expected = fixed_batches(14);
+  const RampOutcome expected = fixed_batches(14);
   EXPECT_EQ(ramp(Choice{}, {{2, 1, 2}, 3}, 14, 7), expected);
   EXPECT_EQ(ramp({{2, 1, 1}, 2}, {{1, 1, 2}, 0, "interleaved"}, 14, 5), expected);
 }

@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kSteps = 3;  // before the checkpoint, and after
+constexpr std::int64_t kFeatureSteps = 3;  // before the checkpoint, and after
 
 void use_muon(RunConfig& c) {
   c.optimizer.name = "muon";
@@ -68,7 +68,7 @@ const std::vector<Feature>& features() {
   return all;
 }
 
-const std::vector<Choice>& choices() {
+const std::vector<Choice>& feature_choices() {
   static const std::vector<Choice> all = {
       {{1, 1, 1}, 0},
       {{2, 1, 2}, 1, "1f1b", "full"},
@@ -81,10 +81,10 @@ const std::vector<Choice>& choices() {
 }
 
 // What two stretches of steps gave, and all that was saved behind each.
-struct Outcome {
+struct FeatureOutcome {
   std::vector<double> losses;
   std::string digests[2];
-  friend bool operator==(const Outcome&, const Outcome&) = default;
+  friend bool operator==(const FeatureOutcome&, const FeatureOutcome&) = default;
 };
 
 class FeaturesTest : public testing::TestWithParam<Feature> {
@@ -96,20 +96,20 @@ class FeaturesTest : public testing::TestWithParam<Feature> {
   }
 
   // The first steps in one layout, the others in another.
-  Outcome run(const Choice& first, const Choice& second) const {
+  FeatureOutcome run(const Choice& first, const Choice& second) const {
     const TempFolder folder;
     const std::filesystem::path folders[2] = {folder.path() / "first", folder.path() / "second"};
-    Outcome outcome;
+    FeatureOutcome outcome;
     outcome.losses = run_world(config(first), first.ranks(), first.text(), [&](Rank& rank) {
       rank.engine.initialize(rank.config.train.seed);
       TrainingCounters counters;
-      std::vector<double> losses = rank.train(counters, kSteps);
+      std::vector<double> losses = rank.train(counters, kFeatureSteps);
       rank.save(folders[0], counters);
       return losses;
     });
     const auto more = run_world(config(second), second.ranks(), second.text(), [&](Rank& rank) {
       TrainingCounters counters = rank.load(folders[0]);
-      std::vector<double> losses = rank.train(counters, kSteps);
+      std::vector<double> losses = rank.train(counters, kFeatureSteps);
       rank.save(folders[1], counters);
       return losses;
     });
@@ -125,10 +125,10 @@ TEST_P(FeaturesTest, GivesTheSameBitsInEveryLayout) {
   const std::vector<double> without = run_world(plain, 1, "plain", [](Rank& rank) {
     rank.engine.initialize(rank.config.train.seed);
     TrainingCounters counters;
-    return rank.train(counters, kSteps);
+    return rank.train(counters, kFeatureSteps);
   });
-  const std::vector<Choice>& tried = GetParam().whole ? whole_choices() : choices();
-  std::map<int, Outcome> by_tp;
+  const std::vector<Choice>& tried = GetParam().whole ? whole_choices() : feature_choices();
+  std::map<int, FeatureOutcome> by_tp;
   for (std::size_t i = 0; i < tried.size(); ++i) {
     const Choice& first = tried[i];
     // The next one of the same tensor-parallel degree.
@@ -136,16 +136,16 @@ TEST_P(FeaturesTest, GivesTheSameBitsInEveryLayout) {
     while (tried[next].degrees.tp != first.degrees.tp) {
       next = (next + 1) % tried.size();
     }
-    const Outcome outcome = run(first, tried[next]);
+    const FeatureOutcome outcome = run(first, tried[next]);
     const auto [found, is_new] = by_tp.try_emplace(first.degrees.tp, outcome);
     EXPECT_EQ(outcome, found->second) << first.text() << " -> " << tried[next].text();
   }
-  const Outcome& one = by_tp.at(1);
+  const FeatureOutcome& one = by_tp.at(1);
   for (std::size_t i = 0; by_tp.contains(2) && i < one.losses.size(); ++i) {
     EXPECT_NEAR(by_tp.at(2).losses[i] / one.losses[i], 1, 1e-5) << "tp 2, step " << i;
   }
   if (GetParam().name != "average") {
-    EXPECT_NE(std::vector<double>(one.losses.begin(), one.losses.begin() + kSteps), without)
+    EXPECT_NE(std::vector<double>(one.losses.begin(), one.losses.begin() + kFeatureSteps), without)
         << "the feature does something";
   }
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kBefore = 3;  // steps
 
-const std::vector<Choice>& choices() {
+const std::vector<Choice>& resume_choices() {
   static const std::vector<Choice> all = {
       {{1, 1, 1}, 0},
       {{4, 1, 1}, 0},
@@ -61,13 +61,13 @@ class ResumeTest : public testing::TestWithParam<Case> {
 };
 
 TEST_P(ResumeTest, AnyLayoutGoesOnFromAnyOther) {
-  for (std::size_t saver = 0; saver < choices().size(); ++saver) {
-    const Choice& saved = choices()[saver];
+  for (std::size_t saver = 0; saver < resume_choices().size(); ++saver) {
+    const Choice& saved = resume_choices()[saver];
     const std::filesystem::path from = folder_.path() / std::to_string(saver);
     const std::vector<double> uninterrupted = start(saved, from);
     const std::string digest = digest_in(from);
-    for (std::size_t loader = 0; loader < choices().size(); ++loader) {
-      const Choice& loaded = choices()[loader];
+    for (std::size_t loader = 0; loader < resume_choices().size(); ++loader) {
+      const Choice& loaded = resume_choices()[loader];
       SCOPED_TRACE(saved.text() + " -> " + loaded.text());
       const std::filesystem::path to = from / "again" / std::to_string(loader);
       const bool train = saved.degrees.tp == loaded.degrees.tp;
