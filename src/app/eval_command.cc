@@ -107,7 +107,7 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
     const nlohmann::ordered_json json = {{"schema", 1},
                                          {"step", loaded.step},
                                          {"loss", result.loss},
-                                         {"bits_a_token", bits},
+                                         {"bits_per_token", bits},
                                          {"perplexity", std::exp(result.loss)},
                                          {"samples", result.samples},
                                          {"tokens", result.tokens}};

@@ -200,7 +200,7 @@ TEST_F(ModelCommands, EvalComputesLossBitsAndPerplexity) {
   EXPECT_EQ(all["tokens"], 12 * 16);
   const double loss = all["loss"];
   EXPECT_NEAR(loss, std::log(257), 0.1);
-  EXPECT_NEAR(all["bits_a_token"], std::log2(std::exp(loss)), 1e-9);
+  EXPECT_NEAR(all["bits_per_token"], std::log2(std::exp(loss)), 1e-9);
   EXPECT_NEAR(all["perplexity"], std::exp(loss), 1e-9);
   const CommandRun text = eval();
   EXPECT_EQ(text.code, 0) << text.err;

@@ -38,7 +38,7 @@ Named run(int windows, const std::function<double(int, int)>& seconds, int group
 }
 
 // Within 3 % of one.
-double noise(int rank, int window) {
+double step_noise(int rank, int window) {
   const auto word = philox({static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(window)},
                            philox_key(7))[0];
   return 0.97 + 0.06 * static_cast<double>(uniform_float(word));
@@ -46,26 +46,26 @@ double noise(int rank, int window) {
 
 TEST(StragglerWatch, NamesTheSlowRankInItsThirdWindowAndOnce) {
   const Named named = run(9, [](int rank, int window) {
-    return noise(rank, window) * (rank == 2 && window >= 1 ? 1.3 : 1);
+    return step_noise(rank, window) * (rank == 2 && window >= 1 ? 1.3 : 1);
   });
   EXPECT_EQ(named, (Named{{3, 2}}));
 }
 
 TEST(StragglerWatch, NamesItAgainAfterItKeptUp) {
   const Named named = run(
-      8, [](int rank, int window) { return rank == 1 && window != 3 ? 2.0 : noise(rank, window); });
+      8, [](int rank, int window) { return rank == 1 && window != 3 ? 2.0 : step_noise(rank, window); });
   EXPECT_EQ(named, (Named{{2, 1}, {6, 1}}));
 }
 
 TEST(StragglerWatch, PassesOverNoiseAndOneSlowWindow) {
-  EXPECT_EQ(run(100, noise), Named{});
+  EXPECT_EQ(run(100, step_noise), Named{});
   EXPECT_EQ(run(30, [](int rank, int window) { return window % 3 == 0 && rank == 1 ? 3.0 : 1.0; }),
             Named{});
 }
 
 TEST(StragglerWatch, OtherWorkIsNoSlowness) {
   const auto stages = [](int rank, int window) {
-    return noise(rank, window) * (rank % 2 == 1 ? 5 : 1) * (rank == 3 ? 1.5 : 1);
+    return step_noise(rank, window) * (rank % 2 == 1 ? 5 : 1) * (rank == 3 ? 1.5 : 1);
   };
   EXPECT_EQ(run(4, stages, 2), (Named{{2, 3}}));
 }
