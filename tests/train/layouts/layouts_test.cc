@@ -126,17 +126,17 @@ std::vector<Part> parts_of(const std::vector<int>& ranks, Recomputes recomputes,
   return parts;
 }
 
-std::string name_of(const testing::TestParamInfo<Part>& named) {
+std::string part_name(const testing::TestParamInfo<Part>& named) {
   return fmt::format("{}_{}_ranks", family_name(named.param.family), named.param.ranks);
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, LayoutsTest,
-                         testing::ValuesIn(parts_of({1, 2}, Recomputes::all, 4)), name_of);
+                         testing::ValuesIn(parts_of({1, 2}, Recomputes::all, 4)), part_name);
 INSTANTIATE_TEST_SUITE_P(TableInTurns, LayoutsTest,
-                         testing::ValuesIn(parts_of({4, 8}, Recomputes::next, 4)), name_of);
+                         testing::ValuesIn(parts_of({4, 8}, Recomputes::next, 4)), part_name);
 // Too many for every day.
 INSTANTIATE_TEST_SUITE_P(WholeTable, LayoutsTest,
-                         testing::ValuesIn(parts_of({1, 2, 4, 8}, Recomputes::all, 10)), name_of);
+                         testing::ValuesIn(parts_of({1, 2, 4, 8}, Recomputes::all, 10)), part_name);
 
 }  // namespace
 }  // namespace trireme

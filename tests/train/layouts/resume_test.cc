@@ -80,15 +80,17 @@ TEST_P(ResumeTest, AnyLayoutGoesOnFromAnyOther) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<Case>& named) {
+std::string resume_case_name(const testing::TestParamInfo<Case>& named) {
   return std::string(family_name(named.param.family));
 }
 
 INSTANTIATE_TEST_SUITE_P(Some, ResumeTest,
-                         testing::Values(Case{Family::gpt2, 4}, Case{Family::llama, 4}), name_of);
+                         testing::Values(Case{Family::gpt2, 4}, Case{Family::llama, 4}),
+                         resume_case_name);
 // Too many steps for every day.
 INSTANTIATE_TEST_SUITE_P(Whole, ResumeTest,
-                         testing::Values(Case{Family::gpt2, 20}, Case{Family::llama, 20}), name_of);
+                         testing::Values(Case{Family::gpt2, 20}, Case{Family::llama, 20}),
+                         resume_case_name);
 
 }  // namespace
 }  // namespace trireme
