@@ -132,19 +132,23 @@ bool RunFiles::done(std::optional<int> code) const {
   return !now.empty() && (code == 0 || now != done_before_);
 }
 
-void RunFiles::end(int code, const std::string& message, const std::string& host) const {
+void RunFiles::end(const Finish& order, const std::string& host) const {
   const std::optional<StatedReason> stated = reason();
-  if (code == 0 || (stated && stated->code == code)) {
+  if (order.code == 0 || (stated && stated->code == order.code)) {
     return;
   }
-  const nlohmann::json json = {{"code", code},
+  // A rank reports no phase for the time after its last step.
+  const std::string phase = order.phase == name_of(ProgressPhase::end)
+                                ? std::string(name_of(ProgressPhase::train))
+                                : order.phase;
+  const nlohmann::json json = {{"code", order.code},
                                {"kind", "launch"},
-                               {"message", message},
+                               {"message", order.why},
                                {"rank", stated ? stated->rank : 0},
                                {"host", host},
-                               {"signal", 0},
-                               {"step", stated ? stated->step : 0},
-                               {"phase", stated ? stated->phase : "start"},
+                               {"signal", order.code > 128 ? order.code - 128 : 0},
+                               {"step", stated ? stated->step : order.step},
+                               {"phase", stated ? stated->phase : phase},
                                {"time", std::time(nullptr)}};
   try {
     write_file_durably(run_ / "exit_reason.json",

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "slurm/policy/verdict.h"
+#include "slurm/policy/course.h"
 #include "slurm/wire/messages.h"
 #include "src/base/file.h"
 
@@ -33,7 +33,7 @@ class RunFiles {
 
   // Writes exit_reason.json for the end of the launch, unless a rank has written one with this
   // code.
-  void end(int code, const std::string& message, const std::string& host) const;
+  void end(const Finish& order, const std::string& host) const;
 
   std::filesystem::path journal() const { return run_ / "journal.jsonl"; }
 

@@ -360,7 +360,7 @@ void Supervisor::launch(const LaunchRanks& order) {
 void Supervisor::finish(const Finish& order) {
   beside_pings(
       [files = files_, order] {
-        files->end(order.code, order.why, host_name());
+        files->end(order, host_name());
         return true;
       },
       false);

@@ -197,7 +197,7 @@ void Course::on_stop(int signal) {
   }
   const bool again = stop_signal_ != 0;
   note("stop_asked", {{"signal", signal}},
-       again ? "asked to stop again: ending the ranks at once"
+       again ? "asked to stop again: ending the ranks at once, without waiting for a save"
              : "asked to stop: the ranks save a checkpoint first");
   stop_signal_ = signal;
   stop_at_ = now_;
@@ -211,6 +211,7 @@ void Course::on_stop(int signal) {
   } else if (killing_) {
     // The attempt is about to end anyway.
   } else if (again) {
+    evidence_.end_signal = signal;
     end_attempt("asked twice to stop");
   } else if (ranks_seen() == 0 && newest_ <= on_disk_) {
     end_attempt("asked to stop before any rank had started");
@@ -318,10 +319,15 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
       LaunchRanks{generation_, specs, deadline, newest_.generation > newest_at_first_.generation});
 }
 
-void Course::finish(int code, const std::string& text) {
+void Course::finish(int code, const std::string& why, std::string text) {
   stage_ = Stage::over;
-  note("over", {{"code", code}}, text);
-  out_.emplace_back(Finish{code, text});
+  note("over", {{"code", code}}, text.empty() ? why : std::move(text));
+  Finish order{.code = code, .why = why};
+  if (!first_rank_.is_null()) {
+    order.step = first_rank_.at("step");
+    order.phase = first_rank_.at("phase");
+  }
+  out_.emplace_back(std::move(order));
 }
 
 // ---- Small functions

@@ -116,6 +116,8 @@ struct Note {  // for the journal; `text`, if any, also for stderr
 struct Finish {
   int code = 0;
   std::string why;
+  std::int64_t step = 0;  // the last step of rank 0 that was seen
+  std::string phase = "start";
 };
 using Action = std::variant<StartAgent, DropAgent, ClearNode, LaunchRanks, SetPartner, SignalRanks,
                             KillRanks, LeaveLauncher, BlameNode, Note, Finish>;
@@ -181,7 +183,8 @@ class Course {
   void lose(Node& node, const std::string& why, bool blame = true);
   void end_attempt(const std::string& why);
   void note_attempt(const Verdict& verdict);
-  void finish(int code, const std::string& text);
+  // text: the line for people, by default `why`.
+  void finish(int code, const std::string& why, std::string text = "");
   void note(std::string event, nlohmann::json fields, std::string text = "");
 
   Node* find(const std::string& name);

@@ -222,6 +222,8 @@ void Course::on_launcher_ended(const LauncherEnded& event) {
   evidence_.reason = event.reason;
   evidence_.done = event.done;
   evidence_.stop_asked = stop_signal_ != 0;
+  evidence_.step = first_rank_.is_null() ? -1 : first_rank_.at("step").get<std::int64_t>();
+  evidence_.durable_step = event.durable.step;
   on_disk_ = event.durable;
   newest_ = std::max(newest_, event.durable);
   detected_ = detected_ < 0 ? now_ : detected_;
@@ -265,7 +267,7 @@ bool Course::has_progressed() const {
 void Course::conclude(const Verdict& verdict) {
   note_attempt(verdict);
   if (is_final(verdict.cause)) {
-    finish(verdict.code, fmt::format("{}: {}", name_of(verdict.cause), verdict.what));
+    finish(verdict.code, verdict.what, fmt::format("{}: {}", name_of(verdict.cause), verdict.what));
     return;
   }
   if (verdict.cause == Cause::out_of_memory && ++memory_deaths_ > plan_.most_memory_deaths) {
@@ -340,8 +342,11 @@ void Course::note_attempt(const Verdict& verdict) {
   if (!first_rank_.is_null()) {
     fields["rank0"] = first_rank_;
   }
+  // The end of the launch repeats a final verdict.
   note("attempt_end", std::move(fields),
-       fmt::format("attempt {} ended: {}: {}", generation_, name_of(verdict.cause), verdict.what));
+       is_final(verdict.cause) ? ""
+                               : fmt::format("attempt {} ended: {}: {}", generation_,
+                                             name_of(verdict.cause), verdict.what));
 }
 
 std::vector<Course::Node*> Course::used_nodes() {

@@ -149,6 +149,28 @@ std::vector<std::string> nodes_of(const std::vector<StaleRank>& stale) {
   return nodes;
 }
 
+// Describes a stop of which no rank has reported that it saved.
+std::string unsaved_stop(const Evidence& e) {
+  std::string text = "on request";
+  if (e.end_signal != 0) {
+    const char* const name = ::sigabbrev_np(e.end_signal);
+    text = fmt::format("not saved: a second signal ({}) ended the ranks at once",
+                       name == nullptr ? std::to_string(e.end_signal) : fmt::format("SIG{}", name));
+  } else if (e.step >= 0) {
+    text += ", but the ranks ended without reporting a save";
+  }
+  if (e.step < 0) {
+    return text;
+  }
+  text += fmt::format("; the last step was {}, ", e.step);
+  if (e.durable_step < 0) {
+    return text + "and there is no checkpoint: the next start begins at step 0";
+  }
+  const std::int64_t lost = std::max<std::int64_t>(e.step - e.durable_step, 0);
+  return text + fmt::format("the newest checkpoint is step {}: {} lost", e.durable_step,
+                            lost == 1 ? "1 step is" : fmt::format("{} steps are", lost));
+}
+
 // Returns the verdict that follows from observations, if the run has not reported a conclusive one.
 Verdict seen(const Evidence& e) {
   const int device = number_of(ExitCode::device);
@@ -229,7 +251,9 @@ Verdict judge(const Evidence& evidence) {
     if (verdict && verdict->cause == Cause::io) {
       return {Cause::stopped, verdict->code, verdict->what, {}};
     }
-    return {Cause::stopped, number_of(ExitCode::requeue), "on request", {}};
+    const int code =
+        evidence.end_signal != 0 ? 128 + evidence.end_signal : number_of(ExitCode::requeue);
+    return {Cause::stopped, code, unsaved_stop(evidence), {}};
   }
   return verdict && evidence.lost_nodes.empty() ? *verdict : seen(evidence);
 }

@@ -46,6 +46,9 @@ struct Evidence {
   std::optional<StatedReason> reason = {};
   bool done = false;  // whether this attempt has written the DONE marker
   bool stop_asked = false;
+  int end_signal = 0;              // a second request to stop, which ended the ranks at once
+  std::int64_t step = -1;          // the last step of rank 0 that was seen; -1 if none
+  std::int64_t durable_step = -1;  // of the newest checkpoint on disk; -1 if there is none
   bool all_ranks_seen = false;
   std::vector<std::string> lost_nodes = {};
   std::vector<GoneRank> gone = {};    // those that were gone before we ended any
@@ -55,7 +58,7 @@ struct Evidence {
 
 enum class Cause {
   finished,
-  stopped,  // saved on request: by a signal, the time limit or preemption
+  stopped,  // on request: by a signal, the time limit or preemption
   usage,
   numerics,
   data,

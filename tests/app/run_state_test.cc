@@ -112,6 +112,8 @@ TEST_F(RunStateTest, TheEndIsThatOfDoneOrOfTheExitReason) {
   EXPECT_EQ(state().state, "interrupted");
   write("exit_reason.json", reason(75));
   EXPECT_EQ(state().state, "stopped");
+  write("exit_reason.json", reason(143));  // ended by a second signal, without a save
+  EXPECT_EQ(state().state, "interrupted");
   write("exit_reason.json", reason(74));
   const RunState failed = state();
   EXPECT_EQ(failed.state, "failed");

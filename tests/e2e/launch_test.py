@@ -328,6 +328,23 @@ class LaunchTest(unittest.TestCase):
                 self.assert_good_end(launch, config, ["finished"])
                 self.assertGreater(launch.events("first_step")[0]["from"], 0)
 
+    def test_a_second_signal_does_not_claim_a_save(self):
+        config = self.make_config("twice", checkpoint__every=0)
+        with self.start(config, options=("--ranks-per-node", 2),
+                        faults="step.forward:*:*:sleep=4") as launch:
+            launch.wait_for("first_step")
+            for _ in range(2):
+                launch.process.send_signal(signal.SIGTERM)
+                time.sleep(0.4)
+            self.assertEqual(launch.wait(), 128 + signal.SIGTERM, launch.text())
+            self.assertEqual(launch.text().count("not saved: a second signal (SIGTERM)"), 1)
+            launch.assert_nothing_left()
+        reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+        self.assertEqual((reason["code"], reason["step"], reason["phase"]), (143, 1, "train"))
+        self.assertIn("the last step was 1, and there is no checkpoint", reason["message"])
+        state = harness.must(harness.run("status", harness.run_dir(config))).stdout
+        self.assertIn("state       interrupted: not saved: a second signal", state)
+
     def test_a_failed_health_check_leaves_a_node_out(self):
         config = self.make_config("unfit")
         sites = self.folder / "bad-nodes"

@@ -76,9 +76,10 @@ void add_launch_command(CommandLine& app, int& exit_code) {
       "Examples:\n"
       "  trireme launch --ranks-per-node 4 -- train run.yaml\n"
       "  trireme launch --hosts hosts.txt --spares 1 -- train run.yaml train.steps=1000\n"
-      "Inside a Slurm job the ranks run on the job's nodes. On SIGTERM, SIGINT, SIGUSR1 or SIGUSR2 "
-      "the run saves a checkpoint and the launch exits with 75. 'trireme launch report' summarizes "
-      "what happened.");
+      "Inside a Slurm job the ranks run on the job's nodes. On SIGTERM, SIGINT, SIGHUP, SIGUSR1 or "
+      "SIGUSR2 the run saves a checkpoint and the launch exits with 75. A second signal ends the "
+      "ranks at once, without a save; the launch then exits with 128 plus the signal's number. "
+      "'trireme launch report' summarizes what happened.");
   command.usage("[OPTION]... -- train CONFIG [KEY=VALUE]...");
   add_report_command(command);
   add_agent_command(command, exit_code);

@@ -162,7 +162,10 @@ void add_end(const fs::path& run, RunState& state) {
     state.state = "interrupted";
     return;
   }
-  state.state = reason->code == static_cast<int>(ExitCode::requeue) ? "stopped" : "failed";
+  // A code above 128 stands for a signal that ended the ranks without a save.
+  state.state = reason->code == static_cast<int>(ExitCode::requeue) ? "stopped"
+                : reason->code > 128                                ? "interrupted"
+                                                                    : "failed";
   state.step = std::max(state.step, reason->step);
   state.code = reason->code;
   state.reason = reason->message;

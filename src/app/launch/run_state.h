@@ -14,7 +14,8 @@ namespace trireme {
 struct RunState {
   // "running": ranks are at work. "starting": a launch is active, but its ranks have not started or
   // it is between attempts. "finished". "stopped": saved, to be started again. "failed".
-  // "interrupted": ended without a reason, for example because it was killed.
+  // "interrupted": ended without a save, by a second signal, or without a reason, for example
+  // because it was killed.
   std::string state;
   std::int64_t step = 0;
   std::int64_t steps = 0;              // train.steps; 0 if unknown

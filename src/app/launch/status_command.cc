@@ -25,7 +25,8 @@ void add_status_command(CommandLine& app) {
       "  trireme status runs/first\n"
       "Reads only the files of the folder, so it works on any host that can read them. States:\n"
       "running, starting, finished, stopped (saved; start it again), failed, interrupted (ended\n"
-      "without a stated reason). The exit code is 0 in every state.");
+      "without a save, by a second signal or for no stated reason). The exit code is 0 in every\n"
+      "state.");
   command.callback([options] {
     const RunState state = state_of_run(options->run);
     if (options->json) {

@@ -212,7 +212,7 @@ TEST(RunFiles, KnowsTheNewestStepAndTheReason) {
   save("step-00000010", of(3));
   EXPECT_EQ(files.durable_step(), (SavedStep{3, 10}));
   EXPECT_FALSE(files.reason());
-  files.end(93, "no progress", "host");
+  files.end({93, "no progress"}, "host");
   ASSERT_TRUE(files.reason());
   EXPECT_EQ(files.reason()->code, 93);
   files.begin_attempt();
@@ -223,7 +223,7 @@ TEST(RunFiles, KnowsTheNewestStepAndTheReason) {
 TEST(RunFiles, AReasonThatCantBeRemovedIsNotThatOfTheNextAttempt) {
   const TempFolder folder;
   RunFiles files(folder.path(), folder.path() / "checkpoints");
-  files.end(75, "saved", "host");
+  files.end({75, "saved"}, "host");
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0555));
   {
     const Unprivileged nobody;
@@ -235,7 +235,7 @@ TEST(RunFiles, AReasonThatCantBeRemovedIsNotThatOfTheNextAttempt) {
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "exit_reason.json"));
   EXPECT_FALSE(files.reason());
-  files.end(74, "another", "host");
+  files.end({74, "another"}, "host");
   ASSERT_TRUE(files.reason());
   EXPECT_EQ(files.reason()->code, 74);
 }

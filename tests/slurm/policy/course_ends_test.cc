@@ -104,6 +104,36 @@ TEST(Course, AskedToStopItSavesFirst) {
   EXPECT_EQ(play.code(), 75);
 }
 
+TEST(Course, AskedTwiceItEndsTheRanksAndDoesNotClaimASave) {
+  Play play = at_work();
+  play.ranks["n1"][0].page.step = 12;
+  play.report("n1");
+  play.feed(StopAsked{SIGTERM});
+  play.feed(StopAsked{SIGTERM});
+  EXPECT_EQ(play.all<KillRanks>().size(), 1U);
+  play.ends(137, false, 10);
+  ASSERT_EQ(play.code(), 128 + SIGTERM);
+  const Finish end = play.all<Finish>().front();
+  EXPECT_EQ(end.step, 12);
+  EXPECT_EQ(end.phase, "train");
+  EXPECT_EQ(end.why,
+            "not saved: a second signal (SIGTERM) ended the ranks at once; the last step was 12, "
+            "the newest checkpoint is step 10: 2 steps are lost");
+}
+
+// The rank has printed the same sentence before.
+TEST(Course, TheEndOfTheLaunchIsToldOnce) {
+  Play play = at_work();
+  play.feed(StopAsked{SIGTERM});
+  play.reason = StatedReason{.code = 75, .kind = "signal", .message = "stopped by the launch"};
+  play.ends(75);
+  int told = 0;
+  for (const Note& note : play.all<Note>()) {
+    told += note.text.find("stopped by the launch") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(told, 1);
+}
+
 // There is nothing to save, and no rank to signal.
 TEST(Course, AskedToStopBeforeAnyRankIsThereItEndsAtOnce) {
   Play play(two_nodes(), 2);
@@ -213,15 +243,6 @@ TEST(Course, ALauncherThatOutlivesItsRanksIsKilled) {
     play.pass(10);
     EXPECT_EQ(play.all<KillRanks>().size(), 1U);
   }
-}
-
-TEST(Course, AskedTwiceItEnds) {
-  Play play = at_work();
-  play.feed(StopAsked{SIGTERM});
-  play.feed(StopAsked{SIGTERM});
-  EXPECT_EQ(play.all<KillRanks>().size(), 1U);
-  play.ends(137);
-  EXPECT_EQ(play.code(), 75);
 }
 
 // Slurm signals the supervisor and the job script, which signals the supervisor again.

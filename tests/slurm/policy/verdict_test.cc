@@ -1,5 +1,7 @@
 #include "slurm/policy/verdict.h"
 
+#include <csignal>
+
 #include <gtest/gtest.h>
 
 namespace trireme {
@@ -141,6 +143,38 @@ TEST(Verdict, AskedToStopIsNoFault) {
   EXPECT_EQ(judge(ended_with(75)).cause, Cause::stopped);
   e.reason = reason(3, "numerics");
   EXPECT_EQ(judge(e).cause, Cause::numerics);
+}
+
+TEST(Verdict, ASecondSignalThatPreventsTheSaveIsNoRequeue) {
+  Evidence e = ended_with(137);
+  e.stop_asked = true;
+  e.end_signal = SIGINT;
+  e.step = 12;
+  EXPECT_EQ(judge(e).cause, Cause::stopped);
+  EXPECT_EQ(judge(e).code, 128 + SIGINT);
+  EXPECT_EQ(
+      judge(e).what,
+      "not saved: a second signal (SIGINT) ended the ranks at once; the last step was 12, and "
+      "there is no checkpoint: the next start begins at step 0");
+  e.durable_step = 10;
+  EXPECT_NE(judge(e).what.find("the newest checkpoint is step 10: 2 steps are lost"),
+            std::string::npos)
+      << judge(e).what;
+  e.durable_step = 11;
+  EXPECT_NE(judge(e).what.find(": 1 step is lost"), std::string::npos) << judge(e).what;
+  // The ranks were faster than the second signal.
+  e.reason = reason(75, "signal");
+  EXPECT_EQ(judge(e).code, 75);
+}
+
+TEST(Verdict, AStopWithoutAReportedSaveSaysSo) {
+  Evidence e = ended_with(137);
+  e.stop_asked = true;
+  e.step = 12;
+  EXPECT_EQ(judge(e).code, 75);
+  EXPECT_NE(judge(e).what.find("ended without reporting a save; the last step was 12, and there"),
+            std::string::npos)
+      << judge(e).what;
 }
 
 // A script that requeues after code 75 relies on the save.
