@@ -52,8 +52,9 @@ TEST(StragglerWatch, NamesTheSlowRankInItsThirdWindowAndOnce) {
 }
 
 TEST(StragglerWatch, NamesItAgainAfterItKeptUp) {
-  const Named named = run(
-      8, [](int rank, int window) { return rank == 1 && window != 3 ? 2.0 : step_noise(rank, window); });
+  const Named named = run(8, [](int rank, int window) {
+    return rank == 1 && window != 3 ? 2.0 : step_noise(rank, window);
+  });
   EXPECT_EQ(named, (Named{{2, 1}, {6, 1}}));
 }
 
