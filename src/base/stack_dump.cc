@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 #include <string_view>
+#include <vector>
 
 #include <execinfo.h>
 #include <fcntl.h>
@@ -63,7 +64,32 @@ void dump(int /*signal*/) {
   errno = error;
 }
 
+// SignalStack is the calling thread's stack for signals whose handlers ask for one (SA_ONSTACK).
+class SignalStack {
+ public:
+  SignalStack() {
+    const stack_t stack = {memory_.data(), 0, memory_.size()};
+    ::sigaltstack(&stack, nullptr);
+  }
+  ~SignalStack() {
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  // The kernel saves all registers of the processor, up to 11 KiB, in front of the handler's data.
+  std::vector<char> memory_ = std::vector<char>(std::size_t{64} << 10);
+};
+
 }  // namespace
+
+void use_signal_stack() {
+  thread_local const SignalStack stack;
+  (void)stack;
+}
 
 StackDump::StackDump(const std::filesystem::path& file) {
   const std::string text = std::filesystem::absolute(file);
@@ -76,8 +102,9 @@ StackDump::StackDump(const std::filesystem::path& file) {
   (void)::backtrace(frame.data(), 1);
   struct sigaction action {};
   action.sa_handler = dump;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   ::sigaction(kSignal, &action, &previous);
+  use_signal_stack();
 }
 
 StackDump::~StackDump() { ::sigaction(kSignal, &previous, nullptr); }

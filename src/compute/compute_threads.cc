@@ -10,6 +10,7 @@
 
 #include "src/base/error.h"
 #include "src/base/floating_point.h"
+#include "src/base/stack_dump.h"
 #include "src/base/units.h"
 #include "src/kernels/cpu/team.h"
 
@@ -133,6 +134,7 @@ Team start_team(int threads) {
 #pragma omp parallel num_threads(threads)
   {
     ++met;
+    use_signal_stack();
     restored += restore_floating_point() ? 1 : 0;
   }
   return {met, restored};

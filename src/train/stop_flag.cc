@@ -3,8 +3,12 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <system_error>
 
+#include <pthread.h>
 #include <unistd.h>
+
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {
@@ -21,22 +25,66 @@ void note_signal(int number) {
   }
 }
 
+sigset_t stop_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : kSignals) {
+    ::sigaddset(&set, number);
+  }
+  return set;
+}
+
 }  // namespace
 
 StopFlag::StopFlag() {
   received = 0;
+  // UCX handles SIGHUP; its handler must not run on a computing thread either.
+  sigset_t blocked = stop_signals();
+  ::sigaddset(&blocked, SIGHUP);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, &mask_before_);
+  try {
+    thread_ = std::thread([this] { wait_for_end(); });
+  } catch (const std::system_error& error) {
+    ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+    throw IoError(
+        fmt::format("no thread can be started to receive signals ({}): raise the limits "
+                    "of this process (ulimit -u for threads, ulimit -v for memory) or of "
+                    "its job",
+                    error.code().message()));
+  }
   struct sigaction action {};
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], &action, &previous[i]);
   }
+  {
+    const std::lock_guard lock(mutex_);
+    is_ready_ = true;
+  }
+  changed_.notify_all();
 }
 
 StopFlag::~StopFlag() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  // Signals that are still pending reach the handlers here.
+  ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], &previous[i], nullptr);
   }
+}
+
+void StopFlag::wait_for_end() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return is_ready_; });
+  const sigset_t set = stop_signals();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  changed_.wait(lock, [this] { return is_over_; });
 }
 
 int StopFlag::signal() const { return received; }

@@ -2,8 +2,10 @@
 
 #include <csignal>
 #include <optional>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,40 +24,74 @@ int exit_code_of_child(Work work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+// Sends a signal to this process, and waits until a thread has received it.
+void send(int number) {
+  ::kill(::getpid(), number);
+  sigset_t pending;
+  do {
+    ::sched_yield();
+    ::sigpending(&pending);
+  } while (::sigismember(&pending, number) == 1);
+}
+
+void wait_for(const StopFlag& stop) {
+  while (stop.signal() == 0) {
+    ::sched_yield();
+  }
+}
+
 TEST(StopFlag, TellsTheSignalThatCameFirst) {
   for (const int first : {SIGTERM, SIGUSR1, SIGUSR2, SIGINT, SIGXCPU}) {
     const StopFlag stop;
     EXPECT_EQ(stop.signal(), 0) << "earlier flags have no effect";
-    std::raise(first);
+    send(first);
+    wait_for(stop);
     EXPECT_EQ(stop.signal(), first);
-    std::raise(SIGTERM);
-    std::raise(SIGUSR2);
+    send(SIGTERM);
+    send(SIGUSR2);
     EXPECT_EQ(stop.signal(), first);
   }
+}
+
+// Computing threads may have a stack pointer on which a handler must not run.
+TEST(StopFlag, BlocksTheSignalsOnThreadsThatCompute) {
+  const StopFlag stop;
+  sigset_t mask;
+  std::thread([&] { ::pthread_sigmask(SIG_BLOCK, nullptr, &mask); }).join();
+  for (const int number : {SIGTERM, SIGUSR1, SIGUSR2, SIGINT, SIGXCPU, SIGHUP}) {
+    EXPECT_EQ(::sigismember(&mask, number), 1) << number;
+  }
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  EXPECT_EQ(::sigismember(&mask, SIGTERM), 1);
 }
 
 // Impatience ends the process, but a scheduler may repeat its own signals.
 TEST(StopFlag, ASecondInterruptEndsTheProcess) {
   EXPECT_EQ(exit_code_of_child([] {
               const StopFlag stop;
-              std::raise(SIGINT);
-              std::raise(SIGTERM);
-              std::raise(SIGINT);
+              send(SIGINT);
+              wait_for(stop);
+              send(SIGTERM);
+              send(SIGINT);
+              ::sleep(60);
               return 1;
             }),
             128 + SIGINT);
   EXPECT_EQ(exit_code_of_child([] {
               const StopFlag stop;
-              std::raise(SIGTERM);
-              std::raise(SIGINT);
+              send(SIGTERM);
+              wait_for(stop);
+              send(SIGINT);
+              ::sleep(60);
               return 1;
             }),
             128 + SIGINT);
   EXPECT_EQ(exit_code_of_child([] {
               const StopFlag stop;
-              std::raise(SIGUSR1);
-              std::raise(SIGUSR1);
-              std::raise(SIGTERM);
+              send(SIGUSR1);
+              wait_for(stop);
+              send(SIGUSR1);
+              send(SIGTERM);
               return 1;
             }),
             1);

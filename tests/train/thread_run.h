@@ -6,9 +6,11 @@
 #include <csignal>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "io/checkpoint/load/logical_digest.h"
 #include "io/checkpoint/store.h"
@@ -51,7 +53,10 @@ class ThreadRun {
     const auto lock = RunDirectory(config.run_dir).take();
     const StopFlag stop;
     if (signal != 0) {
-      std::raise(signal);
+      ::kill(::getpid(), signal);
+      while (stop.signal() == 0) {
+        std::this_thread::yield();
+      }
     }
     ThreadWorld world(ranks);
     world.run([&](Communicator& comm) {
