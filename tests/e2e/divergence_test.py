@@ -87,6 +87,25 @@ class Divergence(unittest.TestCase):
         self.assertNotIn("deviations", self.ends_with(0, ignore))
         self.assertEqual(harness.digest(config), harness.digest(ignore))
 
+    def test_weights_that_are_not_finite_displace_no_checkpoint(self):
+        """The loss of the only step is finite; its update is not."""
+        config = self.config("infinite", train__steps=1, optimizer__lr=3e38,
+                             optimizer__schedule__warmup=0)
+        for ranks, layout in LAYOUTS[:3]:
+            text = self.ends_with(3, config, *layout.split(), ranks=ranks)
+            self.assertIn("step 1 is not saved, because the weights have diverged", text)
+            self.assertIn("there is no checkpoint", text)
+            self.assertFalse((harness.run_dir(config) / "DONE").exists())
+            self.assertEqual(list((harness.run_dir(config) / "checkpoints").glob("step-*")), [])
+        # The good checkpoints of a run that diverges later stay.
+        config = self.config("late", train__steps=8, checkpoint__every=2)
+        self.ends_with(0, config, "train.steps=4", "optimizer.schedule.steps=8")
+        text = self.ends_with(3, config, "optimizer.lr=3e38", "train.max_skipped_steps=2",
+                              "checkpoint.allow_change=optimizer.lr")
+        self.assertIn("the loss (nan)", text)
+        steps = sorted(p.name for p in (harness.run_dir(config) / "checkpoints").glob("step-*"))
+        self.assertEqual(steps, ["step-00000002", "step-00000004"])
+
     def test_a_spike_is_skipped(self):
         config = self.config("skip", self.noisy, divergence__spike="skip",
                              train__max_skipped_steps=5)

@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 
 #include "mpi/agreement.h"
+#include "src/train/saving/finite_check.h"
 
 namespace trireme {
 namespace {
@@ -78,6 +79,14 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
       trireme::resume(parts_.world, parts_.config.checkpoint_dir(), blocks, resume_options(only));
   if (!resumed) {
     return std::nullopt;
+  }
+  const std::string fault = gather_faults(
+      parts_.world, fault_of_numbers(parts_.engine.context(), blocks, FiniteCheck::all));
+  if (!fault.empty()) {
+    throw DataError(
+        fmt::format("{}: {}: the run had diverged, or the checkpoint was changed; "
+                    "start from an earlier step (checkpoint.resume=STEP)",
+                    resumed->source(), fault));
   }
   parts_.engine.masters_changed();
   const CheckpointMeta& meta = resumed->manifest.meta;
@@ -156,6 +165,15 @@ void TrainingCheckpoints::save_if_due(const TrainingCounters& counters, bool any
       memory_ != nullptr && (on_disk || policy_.memory_due(step)) && !policy_.memory_has(step);
   if (on_disk || in_memory) {
     const Stopwatch stall;
+    refused_ = gather_faults(
+        parts_.world,
+        fault_of_numbers(parts_.engine.context(), blocks_to_save(), FiniteCheck::weights));
+    if (!refused_.empty()) {
+      report_.warning(fmt::format("step {} is not saved, because the weights have diverged: {}",
+                                  step, refused_));
+      since_save_ = Stopwatch();
+      return;
+    }
     const CheckpointMeta meta = meta_of(counters);
     if (in_memory) {
       save_in_memory(meta);

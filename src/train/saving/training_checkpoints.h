@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "io/checkpoint/disk_target.h"
@@ -46,7 +47,8 @@ class TrainingCheckpoints {
   // Returns whether a save on disk or in memory is due after this step. Not collective.
   bool save_due(std::int64_t step) const;
   // Saves on disk and in memory where due, and on disk in any case if `anyway`. Does not save again
-  // what was already saved or loaded.
+  // what was already saved or loaded, nor weights that are not finite: they would displace a good
+  // checkpoint.
   void save_if_due(const TrainingCounters& counters, bool anyway);
   // Saves on disk a step that was loaded, with counters that have changed since then, and waits
   // until it is durable or has failed.
@@ -61,6 +63,9 @@ class TrainingCheckpoints {
   bool finish(std::int64_t step);
   SnapshotMemory snapshots() const;
 
+  // Says which weights were not finite when save_if_due() last had a step to save, on every rank;
+  // empty if it saved the step.
+  const std::string& refused() const { return refused_; }
   // Returns the newest step known to be on disk, or -1.
   std::int64_t durable_step() const { return durable_step_; }
   // Returns the longest time from a snapshot until its step was durable on disk, or 0 before the
@@ -95,6 +100,7 @@ class TrainingCheckpoints {
   std::optional<MemoryStepName> resumed_;
   std::unique_ptr<Memory> memory_;  // null if checkpoints go to disk only
   std::int64_t durable_step_ = -1;
+  std::string refused_;
   double longest_save_seconds_ = 0;
   double disk_stall_ = 0;  // stall of the latest save on disk, including the copy
   Stopwatch since_save_;   // time since the latest call here ended, that is, of a training step
