@@ -38,17 +38,17 @@ TEST(PlanCommand, PrintsTheBubbleAndThePeak) {
 }
 
 TEST(PlanCommand, TheSameAsJson) {
-  const auto json =
+  const auto parsed =
       nlohmann::json::parse(plan({"--schedule", "interleaved", "--stages", "2", "--chunks", "2",
                                   "--micro-batches", "4", "--tied", "--tie", "0", "--json"}));
-  EXPECT_EQ(json["schema"], 1);
-  EXPECT_EQ(json["schedule"], "interleaved");
-  EXPECT_EQ(json["tied"], true);
-  EXPECT_EQ(json["time"], 13.5);
-  EXPECT_EQ(json["bubble_of_work"], 0.125);
-  ASSERT_EQ(json["by_stage"].size(), 2U);
-  EXPECT_EQ(json["by_stage"][0]["peak_live"], 5);
-  EXPECT_EQ(json["by_stage"][1]["idle"], 1.5);
+  EXPECT_EQ(parsed["schema"], 1);
+  EXPECT_EQ(parsed["schedule"], "interleaved");
+  EXPECT_EQ(parsed["tied"], true);
+  EXPECT_EQ(parsed["time"], 13.5);
+  EXPECT_EQ(parsed["bubble_of_work"], 0.125);
+  ASSERT_EQ(parsed["by_stage"].size(), 2U);
+  EXPECT_EQ(parsed["by_stage"][0]["peak_live"], 5);
+  EXPECT_EQ(parsed["by_stage"][1]["idle"], 1.5);
 }
 
 TEST(PlanCommand, DrawsEverySchedule) {
