@@ -24,7 +24,7 @@ constexpr std::int64_t kMostLockBytes = 64 << 10;
 
 std::chrono::nanoseconds modified(const fs::path& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
+  if (::lstat(path.c_str(), &status) != 0) {
     throw_errno(errno, "stat", path);
   }
   return std::chrono::seconds(status.st_mtim.tv_sec) +
@@ -51,6 +51,9 @@ std::optional<std::string> read_if_there(const fs::path& path) {
   try {
     return read_file(path, kMostLockBytes);
   } catch (const NotFound&) {
+    if (fs::is_symlink(fs::symlink_status(path))) {
+      return "";  // it leads nowhere
+    }
     return std::nullopt;
   } catch (const DataError&) {
     return "";  // the file is not a lock; its owner is unknown

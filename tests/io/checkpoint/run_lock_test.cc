@@ -147,6 +147,17 @@ TEST_F(Lock, ADamagedLockIsRespectedAsLongAsItIsFresh) {
   expect_taken();
 }
 
+TEST_F(Lock, ALinkThatLeadsNowhereIsADamagedLock) {
+  fs::create_symlink("nowhere", path_);
+  try {
+    const RunLock lock(folder_.path(), false);
+    FAIL() << "the link was taken for no lock";
+  } catch (const PolicyError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("damaged or not a regular file"));
+  }
+  expect_taken(true);
+}
+
 TEST_F(Lock, IsRefreshed) {
   const RunLock lock(folder_.path(), false, {1ms, 120s});
   const std::array<timespec, 2> times = {timespec{1000, 0}, timespec{1000, 0}};
