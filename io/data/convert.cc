@@ -7,6 +7,7 @@
 
 #include "io/data/document_ends.h"
 #include "io/data/tokenizer.h"
+#include "io/h5/crash_guard.h"
 #include "io/h5/h5_file.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
@@ -36,6 +37,7 @@ class ForeignFile {
  public:
   ForeignFile(const InputFile& listed, const ConvertOptions& options)
       : listed_(listed),
+        guard_(listed.path),
         file_(H5File::open_to_read(listed.path)),
         tokens_(required(options.tokens, "--tokens")),
         offsets_(options.offsets.empty() ? file_.integers(offsets_name(options))
@@ -67,6 +69,7 @@ class ForeignFile {
   }
 
   const InputFile& listed_;
+  CrashGuard guard_;
   H5File file_;
   H5Integers tokens_;
   std::optional<H5Integers> offsets_;

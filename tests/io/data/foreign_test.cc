@@ -1,5 +1,6 @@
 // Tests the exchange with other programs: h5py reads our datasets, and we convert what h5py wrote.
 #include <cstdlib>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -103,6 +104,25 @@ TEST_F(ForeignTest, ChunkedAndFilteredFilesAreConverted) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     ASSERT_EQ(tokens[i], static_cast<std::int64_t>(i) * 7919 % 50'000);
   }
+}
+
+// libhdf5 1.10 follows the address that is overwritten here, and crashes.
+TEST_F(ForeignTest, ACrashOfTheLibraryIsBadData) {
+  const fs::path damaged = folder_ / "damaged.h5";
+  std::string bytes = read_file(foreign("plain"), 1 << 26);
+  ASSERT_EQ(bytes.substr(136, 4), "TREE");
+  bytes.replace(168, 8, 8, '\xFF');
+  std::ofstream(damaged, std::ios::binary) << bytes;
+  EXPECT_EXIT(
+      {
+        try {
+          convert(convert_options(damaged), {});
+        } catch (const DataError& error) {  // another version of the library
+          fmt::print(stderr, "{}\n", error.what());
+          std::_Exit(65);
+        }
+      },
+      testing::ExitedWithCode(65), "damaged.h5: ");
 }
 
 TEST_F(ForeignTest, OtherNamesAndWideVocabularies) {
