@@ -30,7 +30,7 @@ std::int64_t whole_lines(const File& file) {
 }  // namespace
 
 AppendFile AppendFile::open_lines(const std::filesystem::path& path) {
-  File file = File::open_to_append(path);
+  File file = File::open_to_append_unlinked(path);
   const std::int64_t whole = whole_lines(File::open_to_read(path));
   if (whole != file.size() && ::ftruncate(file.fd(), whole) != 0) {
     throw_errno(errno, "remove the incomplete last line of", path);

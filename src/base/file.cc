@@ -89,6 +89,8 @@ std::string advice(int code) {
       return "too many open files: raise the limit (ulimit -n)";
     case EIO:
       return "the device reports an error: look at dmesg and the storage";
+    case ELOOP:
+      return "a symbolic link could lead elsewhere: remove the link";
     case ESTALE:
       return "the file system was unmounted or its server has lost the file: mount it again and "
              "restart";
@@ -118,6 +120,7 @@ void throw_errno(int code, std::string_view operation, const fs::path& path) {
       throw NotFound(what);
     case EACCES:
     case EPERM:
+    case ELOOP:
       throw PolicyError(what);
     default:
       throw IoError(what);
@@ -138,6 +141,10 @@ File File::create_new(const fs::path& path) {
 
 File File::open_to_append(const fs::path& path) {
   return File(open_file(path, O_WRONLY | O_CREAT | O_APPEND, "open"), path);
+}
+
+File File::open_to_append_unlinked(const fs::path& path) {
+  return File(open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, "open"), path);
 }
 
 File File::open_to_update(const fs::path& path) {

@@ -28,6 +28,8 @@ class File {
   // Throws if the path exists already.
   static File create_new(const std::filesystem::path& path);
   static File open_to_append(const std::filesystem::path& path);
+  // Throws PolicyError if the path is a symbolic link, which could lead out of a run's folder.
+  static File open_to_append_unlinked(const std::filesystem::path& path);
   // Opens an existing file for reading and writing at offsets.
   static File open_to_update(const std::filesystem::path& path);
 

@@ -42,7 +42,7 @@ void dump(int /*signal*/) {
   while (writing.test_and_set(std::memory_order_acquire)) {
   }
   // A FIFO of that name must not block the process; nothing is written to it.
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
   const int file = ::open(path.data(), kFlags, 0644);
   struct stat status {};
   if (file >= 0 && ::fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {

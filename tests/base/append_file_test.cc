@@ -1,6 +1,7 @@
 #include "src/base/append_file.h"
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -50,6 +51,19 @@ TEST(AppendFile, DropsWholeRecordsWhileTheDiskIsFull) {
   EXPECT_EQ(file.dropped(), 2);
   EXPECT_THAT(file.first_failure(), testing::HasSubstr(path.string()));
   EXPECT_EQ(read_file(path), "first\nfit\nspace again\n");
+}
+
+// A log's name could be a link that someone else has placed.
+TEST(AppendFile, DoesNotFollowLinks) {
+  const TempFolder folder;
+  const auto target = folder.path() / "target";
+  const auto link = folder.path() / "log";
+  std::filesystem::create_symlink(target, link);
+  EXPECT_THROW(AppendFile::open_lines(link), PolicyError);
+  EXPECT_FALSE(std::filesystem::exists(target));
+  std::ofstream(target) << "precious\n";
+  EXPECT_THROW(AppendFile::open_lines(link), PolicyError);
+  EXPECT_EQ(read_file(target), "precious\n");
 }
 
 TEST(AppendFile, TheSameForNewBinaryFiles) {
