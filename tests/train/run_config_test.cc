@@ -96,7 +96,7 @@ TEST(RunConfig, ADivisorOfZeroIsRefusedBeforeItDivides) {
   EXPECT_THAT(refusal({"train.global_batch=-9223372036854775808", "train.micro_batch=-1"}),
               HasSubstr("2 problems"));
   EXPECT_THAT(refusal({"train.global_batch=16777217", "train.steps=1", "data.sequence=1"}),
-              HasSubstr("2^24 micro-batches"));
+              HasSubstr("2^20 micro-batches"));
 }
 
 TEST(RunConfig, NumbersOutsideTheirTypesAreRefused) {

@@ -18,7 +18,7 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 56;
 // proportion.
 constexpr std::int64_t kMostRows = std::int64_t{1} << 28;
 // Upper limit for the micro-batches of a step, so that lists of them fit into memory.
-constexpr std::int64_t kMostMicroBatches = std::int64_t{1} << 24;
+constexpr std::int64_t kMostMicroBatches = std::int64_t{1} << 20;
 // Upper limit for the number of sizes of a batch ramp, because planning iterates over them.
 constexpr std::int64_t kMostStages = 4096;
 
@@ -88,7 +88,7 @@ void check_batches(ConfigBinder& b, const TrainConfig& t) {
                          t.global_batch, t.micro_batch));
   } else if (t.global_batch / t.micro_batch > kMostMicroBatches) {
     b.refuse("train.global_batch",
-             fmt::format("{} sequences are more than 2^24 micro-batches of {}: raise "
+             fmt::format("{} sequences are more than 2^20 micro-batches of {}: raise "
                          "train.micro_batch",
                          t.global_batch, t.micro_batch));
   }
