@@ -82,6 +82,21 @@ void leave_if_stopped(AppContext& context) {
   }
 }
 
+[[noreturn]] void end_with_system_error(AppContext& context, const std::system_error& error) {
+  const std::string reason = error.code().message();
+  if (std::ferror(stdout) != 0) {  // fmt::print() throws if its stream accepts less than it got
+    end_with(context, ExitCode::io, "io",
+             fmt::format("cannot write to standard output: {}", reason));
+  }
+  if (error.code() == std::errc::resource_unavailable_try_again) {  // from std::thread
+    end_with(context, ExitCode::device, "internal",
+             fmt::format("no thread can be started ({}): raise the limits of this process (ulimit "
+                         "-u for threads, ulimit -v and -d for memory) or of its job",
+                         reason));
+  }
+  end_with(context, ExitCode::device, "internal", error.what());
+}
+
 int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& arguments) {
   // This `try` is within the lifetime of the MPI session, so that an error aborts the job instead
   // of waiting for ranks that never arrive.
@@ -107,11 +122,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
       end_with(context, known.exit_code(), known.kind(), known.what());
     }
   } catch (const std::system_error& error) {
-    // fmt::print() throws this if its stream accepts less than it was given.
-    const bool output = std::ferror(stdout) != 0;
-    end_with(context, output ? ExitCode::io : ExitCode::device, output ? "io" : "internal",
-             output ? fmt::format("cannot write to standard output: {}", error.code().message())
-                    : error.what());
+    end_with_system_error(context, error);
   } catch (const nlohmann::json::exception& error) {
     end_with(context, ExitCode::bad_data, "data",
              fmt::format("a JSON file does not have the expected content: {}", error.what()));
