@@ -38,7 +38,8 @@ sigset_t stop_signals() {
 
 StopFlag::StopFlag() {
   received = 0;
-  // UCX handles SIGHUP; its handler must not run on a computing thread either.
+  // UCX handles SIGHUP. Its handler must not run on a computing thread either, and a run survives
+  // the end of the terminal's session.
   sigset_t blocked = stop_signals();
   ::sigaddset(&blocked, SIGHUP);
   ::pthread_sigmask(SIG_BLOCK, &blocked, &mask_before_);
@@ -72,8 +73,12 @@ StopFlag::~StopFlag() {
   }
   changed_.notify_all();
   thread_.join();
-  // Signals that are still pending reach the handlers here.
+  struct sigaction ignore {};
+  struct sigaction hang_up {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGHUP, &ignore, &hang_up);  // drops a SIGHUP that is still pending
   ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  ::sigaction(SIGHUP, &hang_up, nullptr);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], &previous[i], nullptr);
   }

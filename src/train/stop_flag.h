@@ -1,8 +1,8 @@
 // StopFlag records that the job was asked to stop (SIGTERM, SIGUSR1, SIGUSR2, SIGINT), or that a
-// process has used up its processor time (SIGXCPU, `ulimit -t`). The handlers only set an atomic;
-// the training loop reads it at every step boundary, where all ranks agree. There is one StopFlag
-// per process, which must live as long as signals may arrive. A second SIGINT ends the process at
-// once.
+// process has used up its processor time (SIGXCPU, `ulimit -t`). SIGHUP is ignored. The handlers
+// only set an atomic; the training loop reads it at every step boundary, where all ranks agree.
+// There is one StopFlag per process, which must live as long as signals may arrive. A second SIGINT
+// ends the process at once.
 //
 // The handlers run on a thread of their own. The thread that makes the StopFlag, and all threads
 // that it starts later, block these signals and SIGHUP, because the products of oneDNN use the

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import unittest
 
 import harness
@@ -69,6 +70,28 @@ class StopsTest(unittest.TestCase):
         self.assertEqual(process.wait(60), 75, log.read_text())
         self.assertEqual(self.status(config)["state"], "stopped")
         self.assert_no_banner(log.read_text())
+
+    # oneDNN's fp32 products use the stack pointer for data on the heap, which the frame of a signal
+    # handler would overwrite. The products of this model take most of a step's time.
+    def test_signals_while_products_are_computed(self):
+        config = self.folder / "products.yaml"
+        config.write_text(
+            "model: {preset: tiny-gpt2}\n"
+            f"data: {{train: {self.datasets[0]}, sequence: 128}}\n"
+            "train: {steps: 100000, global_batch: 16, micro_batch: 16, precision: fp32, "
+            "threads: 1}\n"
+            f"run: {{dir: {self.folder / 'products'}}}\n")
+        for _ in range(3):
+            log = config.with_suffix(".log")
+            process = harness.start("train", config, ranks=0, log=log)
+            self.addCleanup(harness.end_group, process)
+            eventually(lambda: "matrix products" in log.read_text(), 60, "the first step")
+            for _ in range(20):
+                process.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGHUP)
+                time.sleep(0.02)
+            self.assertEqual(process.wait(60), 75, log.read_text())
+            log.unlink()
 
     def test_usage_errors_have_no_banner(self):
         config = self.make_config("usage")

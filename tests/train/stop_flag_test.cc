@@ -105,6 +105,14 @@ TEST(StopFlag, GivesTheSignalsBack) {
             }),
             -SIGTERM);
   EXPECT_EQ(exit_code_of_child([] {
+              {
+                const StopFlag stop;
+                ::kill(::getpid(), SIGHUP);
+              }
+              return 7;
+            }),
+            7);
+  EXPECT_EQ(exit_code_of_child([] {
               std::signal(SIGUSR1, SIG_IGN);
               { const StopFlag stop; }
               std::raise(SIGUSR1);
