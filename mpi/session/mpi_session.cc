@@ -19,6 +19,7 @@
 #include "mpi/session/world_factory.h"
 #include "src/base/log.h"
 #include "src/base/philox.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -165,7 +166,7 @@ std::unique_ptr<Communicator> MpiSession::make_world(Backend backend, const Tuni
     if (warn) {
       warn(text);
     } else {
-      fmt::print(stderr, "warning: {}\n", text);
+      fmt::print(stderr, "warning: {}\n", printable(text));
     }
   };
   Watch own = watch();

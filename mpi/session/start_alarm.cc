@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -16,7 +17,7 @@ constexpr double kDefaultSeconds = 600;
 constexpr double kMostSeconds = 1e9;  // the clock counts nanoseconds in 64 bits
 
 [[noreturn]] void ring(const std::string& words) {
-  fmt::print(stderr, "{}\n", words);
+  fmt::print(stderr, "{}\n", printable(words));
   std::fflush(stderr);
   ::_exit(static_cast<int>(ExitCode::hang));
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -33,7 +34,8 @@ std::string attempts_table(const Account& account) {
         "    end: {}{}{}\n",
         a.generation, a.ranks, steps, a.seconds, a.exclude, a.ranks_up, a.load,
         seconds_or_dash(a.first_step), seconds_or_dash(a.recovery), a.detect,
-        a.cause.empty() ? "unknown" : a.cause, a.what.empty() ? "" : ": ", a.what);
+        a.cause.empty() ? "unknown" : printable(a.cause), a.what.empty() ? "" : ": ",
+        printable(joined_lines(a.what)));
   }
   return text;
 }

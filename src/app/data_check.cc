@@ -125,7 +125,7 @@ void print_verification(const VerifyReport& report, const DatasetManifest& manif
   for (const std::string& line : report.extras) {
     fmt::print("note: {} is not part of the dataset and is never read\n", printable(line));
   }
-  fmt::print("{}: {}, {} read: {}\n", arguments.folder, counted(report.shards, "shard"),
+  fmt::print("{}: {}, {} read: {}\n", printable(arguments.folder), counted(report.shards, "shard"),
              format_bytes(report.bytes),
              report.damage.empty() ? "valid, " + manifest.digest()
                                    : fmt::format("damaged in {}: do not train on it",
@@ -163,7 +163,7 @@ void run_stage(const StageArguments& arguments, Communicator& comm) {
   const StageReport report = stage(arguments.from, arguments.to, ByteProgress("stage", ranks.rank));
   ranks.broadcast("");
   if (ranks.rank == 0) {
-    fmt::print("{}: {}{}\n", arguments.to, format_bytes(report.bytes),
+    fmt::print("{}: {}{}\n", printable(arguments.to), format_bytes(report.bytes),
                report.was_there ? ", already staged" : " staged");
   }
 }

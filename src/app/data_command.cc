@@ -5,6 +5,7 @@
 
 #include "src/app/command/standard_output.h"
 #include "src/app/data_subcommands.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -80,7 +81,7 @@ void print_pack_reports(const std::vector<PackReport>& reports, bool json) {
     return;
   }
   for (const PackReport& report : reports) {
-    fmt::print("{}: {}, {}, {}, {}{}\n  {}\n{}", report.folder.string(),
+    fmt::print("{}: {}, {}, {}, {}{}\n  {}\n{}", printable(report.folder.string()),
                counted(report.n_tokens, "token"), counted(report.n_docs, "document"),
                counted(report.shards, "shard"), format_bytes(report.bytes),
                report.was_complete ? " (already complete)" : "", report.digest,

@@ -5,6 +5,7 @@
 #include "src/app/command/standard_output.h"
 #include "src/app/data_subcommands.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -37,17 +38,17 @@ nlohmann::ordered_json to_json(const FoundDataset& found) {
 
 // Prints at most 80 columns for names of up to 15 characters, besides the folder, which is last.
 void print_row(const FoundDataset& found) {
-  const std::string folder = found.folder.string();
+  const std::string folder = printable(found.folder.string());
   if (!found.manifest) {
     fmt::print("{:>9} {:>9} {:>6} {:>11} {:>7}  {:<12} {}\n  INVALID: {}\n", "-", "-", "-", "-",
-               "-", "-", folder, found.problem);
+               "-", "-", folder, printable(found.problem));
     return;
   }
   const DatasetManifest& m = *found.manifest;
   fmt::print("{:>9} {:>9} {:>6} {:>11} {:>7}  {:<12} {}\n",
              format_count(static_cast<double>(m.n_tokens())),
              format_count(static_cast<double>(m.n_docs())), m.shards.size(),
-             format_bytes(m.bytes()), m.vocab, m.tokenizer, folder);
+             format_bytes(m.bytes()), m.vocab, printable(m.tokenizer), folder);
 }
 
 void run_list(const ListArguments& arguments) {

@@ -12,6 +12,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/figures/line_plot.h"
 #include "src/train/run/run_directory.h"
 
@@ -128,7 +129,8 @@ void plot_runs(const PlotOptions& options) {
     plot.levels.push_back(parse_mark(level));
   }
   write_file_durably(options.out, to_svg(plot));
-  options.json ? print_json(to_json(plot, options.out)) : fmt::print("{}\n", options.out);
+  options.json ? print_json(to_json(plot, options.out))
+               : fmt::print("{}\n", printable(options.out));
 }
 
 }  // namespace

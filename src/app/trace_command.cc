@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/app/command/standard_output.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/trace/trace_summary.h"
 
@@ -146,7 +147,7 @@ void print_stragglers(const TraceSummary& summary) {
       found = true;
       fmt::print(
           "straggler: rank {} on {}: computes {:.1f} ms, {:.1f} times its peers (z-score {:.1f})\n",
-          rank.header.rank, rank.header.host, kMilliseconds * rank.compute_seconds,
+          rank.header.rank, printable(rank.header.host), kMilliseconds * rank.compute_seconds,
           rank.slowness.of_peers, rank.slowness.score);
     }
   }

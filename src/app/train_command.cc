@@ -19,6 +19,7 @@
 #include "src/app/command/version.h"
 #include "src/base/fault.h"
 #include "src/base/file.h"
+#include "src/base/printable.h"
 #include "src/base/stack_dump.h"
 #include "src/base/units.h"
 #include "src/train/job_end.h"
@@ -269,7 +270,7 @@ bool TrainStart::is_finished(const RunConfig& config, const RunDirectory& run) {
         "{}: {}.\nTo train longer, for example twice as long with the "
         "learning rate's schedule stretched, run the same command with\n  train.steps={} "
         "optimizer.schedule.steps={} checkpoint.allow_change=optimizer.schedule.steps\n",
-        config.run_dir.string(), state, 2 * std::max(step, config.train.steps),
+        printable(config.run_dir.string()), state, 2 * std::max(step, config.train.steps),
         2 * std::max(step, config.train.steps));
   }
   return true;

@@ -32,7 +32,9 @@ class DataCommandTest : public testing::Test {
   }
 
   // Runs `trireme data ...` in this process, keeps its output, and returns the exit code.
-  int run(const std::string& arguments) {
+  int run(const std::string& arguments) { return run_words(words_of(arguments)); }
+  int run_words(std::vector<std::string> words) {
+    words.insert(words.begin(), "data");
     CommandLine app("", "trireme");
     int exit_code = 0;
     SelfCommunicator self;
@@ -40,7 +42,7 @@ class DataCommandTest : public testing::Test {
         app, [&]() -> Communicator& { return self; }, exit_code);
     testing::internal::CaptureStdout();
     try {
-      app.parse(words_of("data " + arguments));
+      app.parse(words);
     } catch (...) {
       printed_ = testing::internal::GetCapturedStdout();
       throw;
@@ -82,6 +84,28 @@ TEST_F(DataCommandTest, ListsWhatIsBelowAFolder) {
   EXPECT_EQ(run("ls " + in("sets/a/train")), 0);
   EXPECT_THROW(run("ls " + in("in")), NotFound);
   EXPECT_THROW(run("ls " + in("absent")), NotFound);
+}
+
+TEST_F(DataCommandTest, NamesOfFoldersCannotControlATerminal) {
+  const std::string name = "sets/c\x1b[31m\nx";
+  const std::string shown = "sets/c\\x1b[31m\\nx";
+  const auto is_printable = [](const std::string& text) {
+    return text.find('\x1b') == std::string::npos && text.find("\nx") == std::string::npos;
+  };
+  const std::string out = in(name);
+  run_words({"pack", in("in"), "--out", out});
+  EXPECT_THAT(printed_, HasSubstr(shown));
+  EXPECT_TRUE(is_printable(printed_)) << printed_;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"ls", in("sets")}, {"verify", out}, {"stage", out, out + "2"}}) {
+    run_words(words);
+    EXPECT_THAT(printed_, HasSubstr(shown));
+    EXPECT_TRUE(is_printable(printed_)) << printed_;
+  }
+  fs::resize_file(fs::path(out) / "shards/00000.h5", 100);
+  run("ls " + in("sets"));
+  EXPECT_THAT(printed_, HasSubstr("INVALID"));
+  EXPECT_TRUE(is_printable(printed_)) << printed_;
 }
 
 TEST_F(DataCommandTest, ListsFoldersThatMayNotBeRead) {

@@ -212,8 +212,8 @@ TEST(RunStateText, SaysWhatIsKnown) {
   RunState state;
   state.state = "interrupted";
   state.step = 12;
-  EXPECT_EQ(to_text(state, "/r"),
-            "run         /r\n"
+  EXPECT_EQ(to_text(state, "/r\x1b[31m\n"),
+            "run         /r\\x1b[31m\\n\n"
             "state       interrupted\n"
             "step        12\n");
   state = {.state = "failed",

@@ -44,7 +44,7 @@ MpiSession& AppContext::session() {
 int compute_threads(int wanted) {
   const ComputeThreads found = measure_compute_threads(wanted);
   for (const std::string& warning : found.warnings) {
-    std::fputs(fmt::format("trireme: warning: {}\n", warning).c_str(), stderr);
+    std::fputs(fmt::format("trireme: warning: {}\n", printable(warning)).c_str(), stderr);
   }
   return found.threads;
 }

@@ -219,7 +219,8 @@ RunState state_of_run(const fs::path& run) {
 }
 
 std::string to_text(const RunState& state, const fs::path& run) {
-  std::string text = fmt::format("run         {}\nstate       {}", run.string(), state.state);
+  std::string text =
+      fmt::format("run         {}\nstate       {}", printable(run.string()), state.state);
   if (!state.reason.empty()) {
     text += fmt::format(": {} (exit code {})", printable(joined_lines(state.reason)), state.code);
   }

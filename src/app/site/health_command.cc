@@ -17,6 +17,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/base/stopwatch.h"
 #include "src/base/temporary_folder.h"
 
@@ -142,8 +143,9 @@ void health(const HealthOptions& options, int& exit_code) {
     print_json(to_json(node, watch.seconds()));
     return;
   }
-  fmt::print("health {} on {}: {}{}; {:.1f} s\n", well ? "ok" : "FAILED", node.measures.node,
-             well ? "" : fmt::format("{}; ", fmt::join(node.complaints, "; ")),
+  fmt::print("health {} on {}: {}{}; {:.1f} s\n", well ? "ok" : "FAILED",
+             printable(node.measures.node),
+             well ? "" : printable(fmt::format("{}; ", fmt::join(node.complaints, "; "))),
              rates_text(node.measures, baseline ? &*baseline : nullptr), watch.seconds());
 }
 

@@ -16,6 +16,7 @@
 #include "src/base/command.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/printable.h"
 #include "src/base/temporary_folder.h"
 #include "src/train/run/layout.h"
 
@@ -165,7 +166,7 @@ std::string sbatch(const ScriptFile& script, const std::string& after, bool test
     throw ConfigError(text);
   }
   if (test_only) {
-    fmt::print("{}", result.errors);
+    fmt::print("{}", printable_lines(result.errors));
     return "";
   }
   return result.output.substr(0, result.output.find_first_of(";\n"));
@@ -178,13 +179,13 @@ void submit(const SlurmOptions& options) {
     fmt::print(stderr,
                "trireme: submitting a single job although slurm.requeue is chain in {}; --chain N "
                "submits N jobs, each after the end of the one before\n",
-               options.cluster);
+               printable(options.cluster));
   }
   std::string job = options.after;
   for (int link = 0; link < options.chain; ++link) {
     job = sbatch(script, job, options.test_only);
     if (!options.test_only) {
-      fmt::print("{}\n", job);
+      fmt::print("{}\n", printable(job));
     }
   }
 }
