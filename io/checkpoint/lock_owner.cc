@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "io/checkpoint/clock.h"
 #include "io/checkpoint/process.h"
 #include "io/checkpoint/run_lock.h"
+#include "src/base/clock.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"
 #include "src/base/log.h"

@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "io/checkpoint/clock.h"
 #include "mpi/agreement.h"
+#include "src/base/clock.h"
 #include "src/base/units.h"
 
 namespace trireme {

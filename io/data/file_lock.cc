@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "src/base/regular_file.h"
 
@@ -42,6 +43,12 @@ std::optional<FileLock> FileLock::try_take(const std::filesystem::path& path) {
     return std::nullopt;
   }
   return held;
+}
+
+void FileLock::write(std::string_view text) const {
+  if (::ftruncate(handle_.get(), 0) == 0) {
+    (void)!::pwrite(handle_.get(), text.data(), text.size(), 0);
+  }
 }
 
 }  // namespace trireme

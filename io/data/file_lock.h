@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "src/base/file.h"
 
@@ -16,6 +17,8 @@ class FileLock {
   static FileLock wait_for(const std::filesystem::path& path);
   // Returns nothing if another process holds the lock.
   static std::optional<FileLock> try_take(const std::filesystem::path& path);
+  // Replaces the contents of the locked file, as far as the disk permits.
+  void write(std::string_view text) const;
 
  private:
   explicit FileLock(int fd) : handle_(fd) {}

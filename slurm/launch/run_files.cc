@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/lock_mark.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -27,8 +29,8 @@ std::string contents_of(const fs::path& path) {
   }
 }
 
-// Identifies the start of a Slurm job that holds the lock. As text: "<job> <restart>\n", or empty
-// outside Slurm.
+// Identifies the start of a Slurm job that holds the lock. It is the first line of the lock file:
+// "<job> <restart>\n", or an empty line outside Slurm. The second line is a lock mark.
 struct JobStart {
   std::string job;
   std::int64_t restart = 0;
@@ -40,7 +42,7 @@ struct JobStart {
     };
     return {text("SLURM_JOB_ID"), std::strtoll(text("SLURM_RESTART_COUNT").c_str(), nullptr, 10)};
   }
-  std::string to_text() const { return job.empty() ? "" : fmt::format("{} {}\n", job, restart); }
+  std::string to_text() const { return job.empty() ? "\n" : fmt::format("{} {}\n", job, restart); }
   bool follows(const JobStart& other) const {
     return !job.empty() && job == other.job && restart > other.restart;
   }
@@ -48,7 +50,7 @@ struct JobStart {
 
 JobStart parse_job_start(const std::string& text) {
   const std::size_t space = text.find(' ');
-  return space == std::string::npos
+  return space == std::string::npos || space > text.find('\n')
              ? JobStart()
              : JobStart{text.substr(0, space), std::strtoll(text.c_str() + space + 1, nullptr, 10)};
 }
@@ -101,15 +103,14 @@ void RunFiles::take() {
     // restarts a job only after its previous start has ended.
     if (!again || !own.follows(parse_job_start(contents_of(path)))) {
       throw PolicyError(fmt::format(
-          "another trireme launch is using {}: stop it first (SIGTERM saves a checkpoint), or "
+          "another trireme launch is using {}{}. Stop it first (SIGTERM saves a checkpoint), or "
           "choose another run.dir. If its host is dead and the file server still holds its lock, "
-          "remove "
-          "{}",
-          run_.string(), path.string()));
+          "remove {}",
+          run_.string(), lock_holder_text(path), path.string()));
     }
     (void)::unlink(path.c_str());
   }
-  const std::string text = own.to_text();
+  const std::string text = own.to_text() + own_lock_mark();
   if (lock_ && ::ftruncate(lock_.get(), 0) == 0) {
     (void)!::pwrite(lock_.get(), text.data(), text.size(), 0);
   }

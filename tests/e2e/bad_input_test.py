@@ -247,7 +247,8 @@ class BadInput(unittest.TestCase):
             # When DONE is gone, the run is past its old end and holds the lock.
             while (run_dir / "DONE").exists():
                 self.assertIsNone(process.poll(), log.read_text())
-            self.refused(77, ["another run", str(harness.run_dir(config))], "train", config)
+            self.refused(77, ["another run", str(harness.run_dir(config)), "process", "since"],
+                         "train", config)
             self.refused(77, ["process"], "train", config, f"run.dir={self.folder}/elsewhere",
                          f"checkpoint.dir={harness.run_dir(config)}/checkpoints")
             self.assertFalse((run_dir / "exit_reason.json").exists(), "not the second run's to say")

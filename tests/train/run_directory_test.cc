@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/log.h"
 #include "src/train/run/done_mark.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
@@ -31,7 +33,8 @@ TEST_F(RunDirectoryTest, BelongsToOneRunAtATime) {
   EXPECT_TRUE(fs::is_directory(run_.root() / "logs"));
   EXPECT_TRUE(fs::is_directory(run_.tensorboard()));
   EXPECT_THAT(message_of<PolicyError>([&] { (void)run_.take(); }),
-              HasSubstr("another run is using " + run_.root().string()));
+              HasSubstr(fmt::format("another run is using {}: host {}, process {} (since 20",
+                                    run_.root().string(), host_name(), ::getpid())));
   lock.reset();
   EXPECT_TRUE(run_.take().has_value());
 }

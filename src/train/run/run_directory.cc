@@ -8,6 +8,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
+#include "src/base/lock_mark.h"
 #include "src/train/run/done_mark.h"
 #include "src/train/run/run_limits.h"
 
@@ -33,12 +34,14 @@ fs::path RunDirectory::log(int rank) const {
 
 std::optional<FileLock> RunDirectory::take() const {
   make_directories(root_);
-  std::optional<FileLock> lock = FileLock::try_take(root_ / ".lock");
+  const fs::path path = root_ / ".lock";
+  std::optional<FileLock> lock = FileLock::try_take(path);
   if (!lock) {
     throw PolicyError(fmt::format(
-        "another run is using {}: wait for it, end its processes, or choose another run.dir",
-        root_.string()));
+        "another run is using {}{}. Wait for it, end its processes, or choose another run.dir",
+        root_.string(), lock_holder_text(path)));
   }
+  lock->write(own_lock_mark());
   make_directories(root_ / "logs");
   make_directories(tensorboard());
   return lock;

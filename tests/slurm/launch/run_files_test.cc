@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/log.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -51,6 +53,9 @@ TEST(RunFiles, ALockThatWasGivenBackIsTaken) {
     ADD_FAILURE() << "two launches at once";
   } catch (const PolicyError& e) {
     EXPECT_NE(std::string(e.what()).find(".launch.lock"), std::string::npos);
+    const std::string owner =
+        fmt::format(": host {}, process {} (since 20", host_name(), ::getpid());
+    EXPECT_NE(std::string(e.what()).find(owner), std::string::npos) << e.what();
   }
 }
 

@@ -1,4 +1,4 @@
-#include "io/checkpoint/clock.h"
+#include "src/base/clock.h"
 
 #include <array>
 #include <chrono>
