@@ -141,7 +141,7 @@ NotFound no_checkpoint_in(const fs::path& folder) {
       fs::is_directory(below, ignored) ? fmt::format("; did you mean {}?", below.string()) : ""));
 }
 
-StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
+std::vector<StepFolder> find_steps(const fs::path& path, std::vector<std::string>& skipped) {
   const fs::path clean = path.has_filename() ? path : path.parent_path();
   std::error_code ignored;
   if (is_step_folder(clean)) {
@@ -153,26 +153,47 @@ StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
     if (!step.manifest) {
       throw DataError(step.problem);
     }
-    return step;
+    return {step};
   }
-  std::vector<StepFolder> steps = list_steps(clean);
-  std::vector<std::string> problems;
-  for (StepFolder& step : steps) {
+  std::vector<StepFolder> whole;
+  skipped.clear();
+  for (StepFolder& step : list_steps(clean)) {
     check_readable(step);
     if (step.manifest) {
-      skipped = shortened(std::move(problems), clean);
-      return std::move(step);
+      whole.push_back(std::move(step));
+    } else {
+      skipped.push_back(step.problem);
     }
-    problems.push_back(step.problem);
   }
-  if (steps.empty()) {
+  if (whole.empty() && skipped.empty()) {
     throw no_checkpoint_in(clean);
   }
-  std::string all = fmt::format("{} holds no valid checkpoint:", clean.string());
-  for (const std::string& line : shortened(std::move(problems), clean)) {
+  if (whole.empty()) {
+    throw no_valid_checkpoint_in(clean, skipped);
+  }
+  return whole;
+}
+
+StepFolder find_step(const fs::path& path, std::vector<std::string>& skipped) {
+  StepFolder newest = find_steps(path, skipped).front();
+  skipped = shortened(std::move(skipped), path);
+  return newest;
+}
+
+DataError no_valid_checkpoint_in(const fs::path& folder, std::vector<std::string> problems) {
+  std::string all = fmt::format("{} holds no valid checkpoint:", folder.string());
+  for (const std::string& line : shortened(std::move(problems), folder)) {
     all += "\n  " + line;
   }
-  throw DataError(all);
+  return DataError(all);
+}
+
+std::string advice_on_damage(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  return fmt::format(
+      "'trireme ckpt verify --all {}' shows which checkpoints are intact; name one by its own "
+      "folder, {}/step-...",
+      folder.string(), folder.string());
 }
 
 std::vector<std::string> shortened(std::vector<std::string> problems, const fs::path& folder) {

@@ -50,6 +50,14 @@ std::vector<std::string> shortened(std::vector<std::string> problems,
 // `skipped` to the problems of newer steps, shortened. Throws NotFound if there is no step,
 // PolicyError if one is unreadable, and DataError if none is whole.
 StepFolder find_step(const std::filesystem::path& path, std::vector<std::string>& skipped);
+// As find_step(), but returns all whole steps, the newest first, and does not shorten `skipped`.
+std::vector<StepFolder> find_steps(const std::filesystem::path& path,
+                                   std::vector<std::string>& skipped);
+// Returns the error for a folder whose steps all have problems. `problems` are not shortened.
+DataError no_valid_checkpoint_in(const std::filesystem::path& folder,
+                                 std::vector<std::string> problems);
+// Returns the advice for damage in a step, of which `path` is the folder.
+std::string advice_on_damage(const std::filesystem::path& path);
 
 struct Retention {
   std::int64_t keep = 3;        // number of newest steps to keep; at least 2

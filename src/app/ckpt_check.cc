@@ -86,7 +86,7 @@ void verify(const CkptOptions& options, int& exit_code) {
   if (options.json) {
     print_json({{"schema", 1}, {"valid", code == ExitCode::ok}, {"checkpoints", checked}});
   } else if (code == ExitCode::bad_data && !options.all) {
-    fmt::print("{}\n", printable(advice(steps.front())));
+    fmt::print("{}\n", printable(advice_on_damage(steps.front().path)));
   }
   if (code != ExitCode::ok) {
     exit_code = static_cast<int>(code);
@@ -99,7 +99,7 @@ void digest(const CkptOptions& options) {
     fmt::print("{}\n", logical_digest(step.path, *step.manifest,
                                       options.model ? DigestScope::model : DigestScope::all));
   } catch (const DataError& e) {
-    throw DataError(fmt::format("{}\n{}", e.what(), advice(step)));
+    throw DataError(fmt::format("{}\n{}", e.what(), advice_on_damage(step.path)));
   }
 }
 

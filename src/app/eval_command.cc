@@ -82,9 +82,12 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
   context.status.phase = "load";
   DeviceContext device(default_device(), compute_threads(session.place().threads()));
-  const LoadedModel loaded = load_model(step_for_all(options.checkpoint, session.world()), device,
-                                        asked_precision(options.precision),
-                                        options.ema ? Weights::average : Weights::latest);
+  const LoadedModel loaded =
+      load_model(options.checkpoint, session.world(), device, asked_precision(options.precision),
+                 options.ema ? Weights::average : Weights::latest);
+  for (const std::string& why : loaded.skipped) {  // empty on the other ranks
+    fmt::print(stderr, "trireme: skipped {}\n", printable(why));
+  }
   const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world());
   check_tokenizer(options, loaded, dataset);
   Run run{.context = device, .parameters = *loaded.parameters, .dropout = {}};

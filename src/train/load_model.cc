@@ -1,11 +1,16 @@
 #include "src/train/load_model.h"
 
+#include <functional>
+#include <sstream>
+
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/load/checkpoint_loader.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
+#include "mpi/agreement.h"
+#include "mpi/self_communicator.h"
 #include "src/base/json_fields.h"
 #include "src/nn/model_size.h"
 #include "src/train/engine/training_state.h"
@@ -67,16 +72,9 @@ void check_shapes(const Manifest& manifest, const ParameterStore& store, Weights
   }
 }
 
-}  // namespace
-
-std::optional<DType> asked_precision(std::string_view word) {
-  return word.empty() ? std::nullopt : std::optional(word == "bf16" ? DType::bf16 : DType::f32);
-}
-
-LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
-                       std::optional<DType> compute, Weights weights) {
+LoadedModel load_whole_step(const StepFolder& step, DeviceContext& context,
+                            std::optional<DType> compute, Weights weights) {
   LoadedModel loaded;
-  const StepFolder step = find_step(directory, loaded.skipped);
   const Manifest& manifest = *step.manifest;
   try {
     if (weights == Weights::average && !has_average(*manifest.meta.config)) {
@@ -99,6 +97,87 @@ LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& co
   load_step(step.path, manifest, parameters_to_load(masters, weights));
   masters.refresh_working_copies();
   return loaded;
+}
+
+// Returns the folders of the steps to try, as rank 0 finds them: a run may be saving another one
+// meanwhile. Sets `skipped` on rank 0.
+std::vector<std::filesystem::path> steps_to_try(const std::filesystem::path& directory,
+                                                Communicator& world,
+                                                std::vector<std::string>& skipped) {
+  const std::string text = run_on_root(world, [&] {
+    std::string paths;
+    for (const StepFolder& step : find_steps(directory, skipped)) {
+      paths += step.path.string() + '\0';
+    }
+    return paths;
+  });
+  std::vector<std::filesystem::path> paths;
+  std::istringstream stream(text);
+  for (std::string path; std::getline(stream, path, '\0');) {
+    paths.emplace_back(path);
+  }
+  return paths;
+}
+
+// Returns why the step cannot be loaded on all ranks, or "" after setting `loaded`.
+std::string try_step(const std::filesystem::path& path, Communicator& world, LoadedModel& loaded,
+                     const std::function<LoadedModel(const StepFolder&)>& load) {
+  std::string fault;
+  try {
+    std::vector<std::string> none;
+    loaded = load(find_step(path, none));
+  } catch (const DataError& error) {
+    fault = error.what();
+  }
+  const std::string faults = gather_faults(world, fault);
+  return fault.empty() ? faults : fault;
+}
+
+[[noreturn]] void refuse_all(const std::filesystem::path& directory, Communicator& world,
+                             const std::vector<std::string>& problems) {
+  run_on_root(world, [&]() -> std::string {
+    const std::filesystem::path clean =
+        directory.has_filename() ? directory : directory.parent_path();
+    if (is_step_folder(clean)) {
+      throw DataError(fmt::format("{}\n{}", problems.front(), advice_on_damage(clean)));
+    }
+    if (problems.size() == 1) {
+      throw DataError(problems.front());
+    }
+    throw no_valid_checkpoint_in(clean, problems);
+  });
+  throw DataError("no checkpoint can be loaded");  // not reached: run_on_root() throws on all ranks
+}
+
+}  // namespace
+
+std::optional<DType> asked_precision(std::string_view word) {
+  return word.empty() ? std::nullopt : std::optional(word == "bf16" ? DType::bf16 : DType::f32);
+}
+
+LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
+                       std::optional<DType> compute, Weights weights) {
+  SelfCommunicator self;
+  return load_model(directory, self, context, compute, weights);
+}
+
+LoadedModel load_model(const std::filesystem::path& directory, Communicator& world,
+                       DeviceContext& context, std::optional<DType> compute, Weights weights) {
+  std::vector<std::string> problems;
+  for (const std::filesystem::path& path : steps_to_try(directory, world, problems)) {
+    LoadedModel loaded;
+    const std::string fault = try_step(path, world, loaded, [&](const StepFolder& step) {
+      return load_whole_step(step, context, compute, weights);
+    });
+    if (fault.empty()) {
+      if (world.rank() == 0) {
+        loaded.skipped = shortened(std::move(problems), directory);
+      }
+      return loaded;
+    }
+    problems.push_back(fault);
+  }
+  refuse_all(directory, world, problems);
 }
 
 }  // namespace trireme

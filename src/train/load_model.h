@@ -1,5 +1,5 @@
-// Loads a trained model from a checkpoint, ready to evaluate or generate, without optimizer or MPI.
-// The caller owns it; one thread.
+// Loads a trained model from a checkpoint, ready to evaluate or generate, without optimizer. The
+// caller owns it; one thread.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi/communicator.h"
 #include "src/nn/model.h"
 #include "src/nn/parameter.h"
 #include "src/train/engine/training_state.h"
@@ -23,17 +24,22 @@ struct LoadedModel {
   std::int64_t sequence = 0;         // tokens per sample in its training
   TokenizerIdentity tokenizer;       // of its training data
   DType compute = DType::f32;        // precision of activations and products
-  std::vector<std::string> skipped;  // newer steps that are not complete, and why
+  std::vector<std::string> skipped;  // on rank 0: newer steps that are damaged, and why
 };
 
 // word: "bf16", "fp32", or "", for which it returns nothing.
 std::optional<DType> asked_precision(std::string_view word);
 
-// directory: a step's folder, or a checkpoint folder, which stands for its newest valid step.
-// compute: bf16 or f32; if empty, as it was trained. The context outlives the model. Throws
-// NotFound if there is no step, DataError if none is valid, and ConfigError if weights are the
-// average and the run kept none.
+// directory: a step's folder, or a checkpoint folder, which stands for its newest valid step: a
+// step whose damage shows only when it is read is skipped like one that is not complete. compute:
+// bf16 or f32; if empty, as it was trained. The context outlives the model. Throws NotFound if
+// there is no step, DataError if none is valid, and ConfigError if weights are the average and the
+// run kept none.
 LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
                        std::optional<DType> compute, Weights weights = Weights::latest);
+// Loads the same step on all ranks; collective.
+LoadedModel load_model(const std::filesystem::path& directory, Communicator& world,
+                       DeviceContext& context, std::optional<DType> compute,
+                       Weights weights = Weights::latest);
 
 }  // namespace trireme

@@ -147,6 +147,21 @@ class ModelUse(unittest.TestCase):
         self.assertEqual(beyond.stderr.count("\n"), 1, beyond.stderr)
         self.assertIn("trained on sequences of 32 tokens", beyond.stderr)
 
+    def test_a_damaged_step_is_skipped(self):
+        config = self.config("damaged", checkpoint__every=2)
+        harness.must(harness.run("train", config))
+        newest = sorted(self.checkpoints(config).glob("step-*"))[-1]
+        [shard] = newest.glob("shard-*")
+        with shard.open("r+b") as file:
+            file.seek(-5, 2)
+            file.write(b"?!?")
+        for result in (self.generate(config, "--prompt", "x"),
+                       harness.run("eval", "--checkpoint", self.checkpoints(config), "--data",
+                                   self.datasets[1], ranks=2)):
+            harness.must(result)
+            self.assertEqual(result.stderr.count("skipped "), 1, result.stderr)
+            self.assertIn(f"{shard}: ", result.stderr)
+
     def test_ranks_print_once(self):
         alone, ranks = [json.loads(harness.must(
             self.generate(self.trained, "--prompt", "the ship", "--json", ranks=n)).stdout)

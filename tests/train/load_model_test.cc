@@ -73,6 +73,28 @@ TEST(LoadModel, LoadsWhatWasSaved) {
   EXPECT_EQ(loaded.sequence, 4);
 }
 
+// The damage shows only when the shard is read.
+TEST(LoadModel, SkipsAStepWithDamagedTensors) {
+  const TempFolder folder;
+  const std::filesystem::path older = save(folder).parent_path();
+  const std::filesystem::path newer = folder.path() / step_folder_name(9);
+  std::filesystem::copy(older, newer, std::filesystem::copy_options::recursive);
+  edit(newer / kManifestName, [](Manifest& manifest) { manifest.meta.step = 9; });
+  const std::filesystem::path shard = newer / "shard-00000.safetensors";
+  std::string bytes = read_file(shard);
+  bytes[bytes.size() - 5] ^= 1;
+  write_file_durably(shard, bytes);
+  DeviceContext context(default_device(), 1);
+  const LoadedModel loaded = load_model(folder.path(), context, DType::f32);
+  EXPECT_EQ(loaded.step, 0);
+  EXPECT_THAT(loaded.skipped, testing::ElementsAre(HasSubstr(shard.string())));
+  EXPECT_THAT(message_of<DataError>([&] { load_model(newer, context, DType::f32); }),
+              testing::AllOf(StartsWith(shard.string()), HasSubstr("ckpt verify --all")));
+  std::filesystem::remove_all(older);
+  EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); }),
+              StartsWith(shard.string()));
+}
+
 // Somebody else's manifest, under a seal that holds. None of these took memory for the weights.
 TEST(LoadModel, RefusesAModelThatIsNone) {
   struct Case {
