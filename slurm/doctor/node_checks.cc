@@ -230,9 +230,10 @@ std::vector<Finding> check_folder(const std::string& key, const std::filesystem:
                       ExitCode::io, node, fmt::format("make room, or choose another {}", key))};
     }
   } catch (const Error& error) {
-    const bool missing = error.exit_code() == ExitCode::not_found;  // as in /proc
+    // As in /proc, or on a file system that is mounted read-only.
+    const bool is_wrong = error.exit_code() == ExitCode::not_found || is_read_only(there);
     return {failure(fmt::format("cannot write to {}: {}", key, error.what()),
-                    missing ? ExitCode::usage : error.exit_code(), node,
+                    is_wrong ? ExitCode::usage : error.exit_code(), node,
                     fmt::format("choose a {} that all nodes can write to", key))};
   }
   return {};

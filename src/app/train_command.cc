@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
 #include "mpi/session/start_alarm.h"
 #include "src/app/command/standard_output.h"
@@ -38,18 +37,10 @@ struct TrainOptions {
   std::int64_t replay = 0;  // the step up to which to replay; 0 to train
 };
 
-// Returns whether an earlier start has finished all steps and its last checkpoint still exists, and
-// no other step to resume from is requested. Rank 0 checks for all ranks.
-bool finished_before(const RunConfig& config, const RunDirectory& run, Communicator& world) {
-  std::int64_t done = -1;
-  if (world.rank() == 0 && config.checkpoint.resume.is("auto")) {
-    const std::int64_t marked = run.done_step().value_or(-1);
-    if (marked >= 0 &&
-        std::filesystem::exists(config.checkpoint_dir() / step_folder_name(marked))) {
-      done = marked;
-    }
-  }
-  return all_reduce_value(world, done, ReduceOp::max) >= config.train.steps;
+// Returns whether an earlier start has finished the run. Rank 0 checks for all ranks.
+bool finished_before(const RunConfig& config, Communicator& world) {
+  const std::int64_t finished = world.rank() == 0 && is_finished(config) ? 1 : 0;
+  return all_reduce_value(world, finished, ReduceOp::max) > 0;
 }
 
 // Returns the mean time between failures that the launch has measured for the run; 0 if unknown.
@@ -99,21 +90,6 @@ std::unique_ptr<ProgressPage> open_progress_page() {
   } catch (const Error& error) {
     throw ConfigError(named(error));
   }
-}
-
-// Refuses a run that could not save anything.
-void check_writable(const RunConfig& config, Communicator& world) {
-  run_on_root(world, [&] {
-    for (const auto& [key, path] : {std::pair("run.dir", config.run_dir),
-                                    std::pair("checkpoint.dir", config.checkpoint_dir())}) {
-      if (is_read_only(path)) {
-        throw ConfigError(fmt::format(
-            "{}: {} lies on a file system that is mounted read-only: choose a writable path", key,
-            path.string()));
-      }
-    }
-    return std::string();
-  });
 }
 
 // Warns before the first save, which may be hours away.
@@ -255,7 +231,7 @@ LoadedConfig TrainStart::load_config() {
 }
 
 bool TrainStart::is_finished(const RunConfig& config, const RunDirectory& run) {
-  if (replays() || !finished_before(config, run, world())) {
+  if (replays() || !finished_before(config, world())) {
     return false;
   }
   note_progress(ProgressPhase::end, config.train.steps, config.deadline.start);
@@ -282,7 +258,10 @@ void TrainStart::run() {
   if (is_finished(loaded.config, run)) {
     return;
   }
-  check_writable(loaded.config, world());
+  run_on_root(world(), [&] {
+    check_folders(loaded.config);
+    return std::string();
+  });
   const std::optional<FileLock> lock = take_directory(run, replays(), world());
   context_.run = run;
   start_ranks(loaded, run);

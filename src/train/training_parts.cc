@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "mpi/agreement.h"
-#include "src/base/config_tree.h"
 #include "src/base/floating_point.h"
 #include "src/base/units.h"
 #include "src/compute/compute_threads.h"
@@ -43,25 +42,6 @@ int threads_of(const RunConfig& config, const RankPlace& place, Log& log) {
     log.warning(warning);
   }
   return found.threads;
-}
-
-// A misspelt field would silently allow nothing.
-void check_allowed_fields(const std::vector<std::string>& allowed, const nlohmann::json& fields) {
-  std::vector<std::string> known;
-  for (const auto& [name, value] : fields.items()) {
-    known.push_back(name);
-  }
-  for (const std::string& field : allowed) {
-    const bool names_one = std::any_of(known.begin(), known.end(), [&](const std::string& name) {
-      return name == field || name.starts_with(field + ".");
-    });
-    if (!names_one) {
-      const std::string near = nearest_word(field, known);
-      throw ConfigError(fmt::format(
-          "checkpoint.allow_change: unknown field '{}'; `trireme ckpt show` lists the fields{}",
-          field, near.empty() ? "" : fmt::format("; did you mean {}?", near)));
-    }
-  }
 }
 
 // Checkpoints in memory need a node folder, which outlives the ranks. Without one, turns them off.

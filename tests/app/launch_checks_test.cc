@@ -73,7 +73,8 @@ TEST_F(LaunchChecksTest, OneRankPerHostChecksTheHost) {
   std::mutex mutex;
   std::vector<std::vector<Finding>> found(3);
   ThreadWorld(3).run([&](Communicator& world) {
-    const std::vector<Finding> own = LaunchChecks(config_, world, places).host({});
+    std::vector<Finding> own = LaunchChecks(config_, world, places).host({});
+    append(own, LaunchChecks(config_, world, places).after_layout());
     const std::lock_guard lock(mutex);
     found[static_cast<std::size_t>(world.rank())] = own;
   });
@@ -94,7 +95,8 @@ TEST_F(LaunchChecksTest, NoValidationSetIsNoProblem) {
   config_.data.train = folder_.path() / "none";
   SelfCommunicator alone;
   const auto places = places_on({"n1"});
-  const std::vector<Finding> found = LaunchChecks(config_, alone, places).host({});
+  std::vector<Finding> found = LaunchChecks(config_, alone, places).host({});
+  append(found, LaunchChecks(config_, alone, places).after_layout());
   EXPECT_EQ(about("data.train: ", found).size(), 1U);
   EXPECT_THAT(about("data.validation: ", found), IsEmpty());
 }
@@ -124,13 +126,53 @@ TEST_F(LaunchChecksTest, AnUnreadableStepMattersIfTheRunMayResumeFromIt) {
   SelfCommunicator alone;
   const auto places = places_on({"n1"});
   const auto refused = [&] {
-    return about("checkpoint.dir: ", LaunchChecks(config_, alone, places).host({})).size();
+    const auto found =
+        about("checkpoint.dir: ", LaunchChecks(config_, alone, places).after_layout());
+    return found.empty() ? ExitCode::ok : found.front().code;
   };
-  EXPECT_EQ(refused(), 1U);
+  EXPECT_EQ(refused(), ExitCode::refused);
   config_.checkpoint.resume = {2, ""};
-  EXPECT_EQ(refused(), 1U);
+  EXPECT_EQ(refused(), ExitCode::refused);
   config_.checkpoint.resume = {3, ""};
-  EXPECT_EQ(refused(), 0U);
+  EXPECT_EQ(refused(), ExitCode::not_found);
+}
+
+TEST_F(LaunchChecksTest, ATuningTableThatIsMissingIsNamed) {
+  config_.comm_tuning = folder_.path() / "none";
+  SelfCommunicator alone;
+  const auto places = places_on({"n1"});
+  const auto found = about("comm.tuning: ", LaunchChecks(config_, alone, places).host({}));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, ExitCode::not_found);
+}
+
+// A start only warns if some of the checkpoints do not fit, and ends with 74 if none does.
+TEST_F(LaunchChecksTest, TooLittleSpaceIsAnErrorIfNotOneCheckpointFits) {
+  const SmallFileSystem disk(1 << 20);
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "may not mount a tmpfs: skipped";
+  }
+  config_.checkpoint.dir = disk.path() / "checkpoints";
+  config_.checkpoint.every = {1, ""};
+  config_.train.steps = 100;
+  SelfCommunicator alone;
+  const auto places = places_on({"n1"});
+  const auto found = [&] {
+    return about("the checkpoints will not fit",
+                 LaunchChecks(config_, alone, places).after_layout());
+  };
+  const auto model_of = [&](int vocab) {
+    config_.model.vocab = vocab;
+    return found();
+  };
+  EXPECT_THAT(model_of(257), IsEmpty());
+  const auto some = model_of(4000);  // 4000 x 8 x 12 bytes each, with 3 at a time
+  ASSERT_EQ(some.size(), 1U);
+  EXPECT_EQ(some[0].severity, Severity::warning);
+  const auto none = model_of(40000);
+  ASSERT_EQ(none.size(), 1U);
+  EXPECT_EQ(none[0].severity, Severity::error);
+  EXPECT_EQ(none[0].code, ExitCode::io);
 }
 
 TEST_F(LaunchChecksTest, TheLayoutIsThatOfThePlannedRanks) {

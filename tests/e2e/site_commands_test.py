@@ -75,6 +75,34 @@ class Doctor(unittest.TestCase):
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertIn("run.dir", result.stderr)
 
+    def test_a_start_ends_with_the_code_that_the_doctor_predicts(self):
+        [shard] = (self.folder / "validation/shards").glob("*.h5")
+        harness.must(harness.run("data", "convert", shard, "--vocab", 257, "--tokenizer", "gpt2",
+                                 "--out", self.folder / "other"))
+        saved = f"checkpoint.dir={self.folder}/saved"
+        harness.must(harness.run("train", self.config, "train.steps=2",
+                                 f"run.dir={self.folder}/first", saved))
+        for code, *words in ((2, f"data.validation={self.folder}/other"),
+                             (66, f"comm.tuning={self.folder}/none"),
+                             (66, "checkpoint.resume=5", saved),
+                             (2, "checkpoint.resume=never", saved),
+                             (2, "optimizer.lr=1e-7", saved),
+                             (2, "checkpoint.allow_change=[train.stepz]"),
+                             (2, f"checkpoint.dir={self.config}")):
+            with self.subTest(words):
+                words += [f"run.dir={self.folder}/agree", "numerics.self_check=false"]
+                started = harness.run("train", self.config, *words)
+                self.assertEqual(started.returncode, code, started.stderr)
+                self.doctor(*words, ranks=0, code=code)
+
+    def test_root_needs_leave_for_several_ranks(self):
+        if os.geteuid() != 0:
+            self.skipTest("not root")
+        env = {"OMPI_ALLOW_RUN_AS_ROOT": "", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": ""}
+        self.assert_finds("refuses to run as root", "--ranks", 2, ranks=0, code=2, env=env)
+        launched = harness.run("launch", "--ranks-per-node", 2, "--", "train", self.config, env=env)
+        self.assertEqual(launched.returncode, 2, launched.stderr)
+
     def test_oversubscription(self):
         self.assert_finds("threads share", "train.threads=64", code=4)
 

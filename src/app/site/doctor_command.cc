@@ -106,6 +106,18 @@ void try_fabric(const RunConfig& config, MpiSession& session, std::vector<Findin
   }
 }
 
+// Several ranks need a launcher: mpirun outside a Slurm job, which does not start as root.
+std::vector<Finding> check_user(const PlannedRanks& planned, const std::string& host) {
+  std::vector<Finding> found = check_user_of_mpirun(::geteuid(), process_environment(), host);
+  for (Finding& finding : found) {
+    if (planned.world > 1 && !slurm_job(process_environment())) {
+      finding.severity = Severity::error;
+      finding.code = ExitCode::usage;
+    }
+  }
+  return found;
+}
+
 std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
                              std::vector<Finding> found) {
   Communicator& world = ranks.world();
@@ -133,12 +145,13 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
   const bool started_alone = world.size() == 1 && !process_environment()("OMPI_COMM_WORLD_SIZE") &&
                              !process_environment()("PMIX_RANK");
   if (started_alone) {
-    append(found,
-           check_user_of_mpirun(::geteuid(), process_environment(), ranks.places.front().host));
+    append(found, check_user(options.planned, ranks.places.front().host));
   }
+  // In the order of a start, whose first error determines the exit code.
   append(found, checks.host(options.planned));
-  append(found, checks.numbers());
   append(found, checks.layout(options.planned));
+  append(found, checks.numbers());
+  append(found, checks.after_layout());
   const std::string mpi = ranks.session == nullptr ? "none" : ranks.session->library_version();
   const std::vector<RankFacts> facts = gathered(checks.facts(mpi), world);
   found = gathered(found, world);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include <nlohmann/json.hpp>
@@ -21,8 +23,13 @@
 #include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
 #include "src/train/numerics/self_check.h"
+#include "src/train/run/fingerprint.h"
+#include "src/train/saving/resume_check.h"
+#include "src/train/start/connect.h"
 #include "src/train/start/open_dataset.h"
 #include "src/train/start/space_forecast.h"
+#include "src/train/start/startup.h"
+#include "src/train/start/tokenizer_identity.h"
 #include "src/train/watch/shared_clock.h"
 
 namespace trireme {
@@ -32,55 +39,91 @@ namespace {
 constexpr std::chrono::seconds kVisibleWithin{5};
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
-void check_dataset(const char* key, const std::filesystem::path& folder, const RunConfig& config,
-                   const std::string& host, std::vector<Finding>& found) {
-  if (folder.empty()) {
-    return;
-  }
+nlohmann::json fingerprint_of(const RunConfig& config, const Dataset& train) {
+  return config_fingerprint(config, train.manifest().digest(),
+                            describe(tokenizer_of(train.manifest())));
+}
+
+// Adds a finding if `work` throws. `key` names the configuration key at fault, unless the message
+// does.
+void check_key(const char* key, const std::string& host, std::vector<Finding>& found,
+               const std::function<void()>& work) {
   try {
-    const Dataset dataset = Dataset::open(folder);
-    (void)dataset.samples(config.data.sequence);
-    check_vocabulary(dataset, config.model.vocab);
+    work();
   } catch (const Error& error) {
     found.push_back(error_of(error, host));
-    found.back().what = fmt::format("{}: {}", key, found.back().what);
-    if (error.exit_code() != ExitCode::usage) {
-      found.back().remedy = fmt::format("see `trireme data verify {}`", folder.string());
+    if (!found.back().what.starts_with(key)) {
+      found.back().what = fmt::format("{}: {}", key, found.back().what);
     }
   }
 }
 
-// Reports an error if the newest checkpoints do not fit, and a warning if the quota or milestones
-// need more space.
-std::vector<Finding> check_checkpoint_folder(const RunConfig& config, const std::string& host) {
+// Returns nothing if no dataset is configured or it cannot be used.
+std::optional<Dataset> check_dataset(const char* key, const std::filesystem::path& folder,
+                                     const RunConfig& config, const std::string& host,
+                                     std::vector<Finding>& found) {
+  std::optional<Dataset> dataset;
+  if (folder.empty()) {
+    return dataset;
+  }
+  const std::size_t before = found.size();
+  check_key(key, host, found, [&] {
+    Dataset opened = Dataset::open(folder);
+    (void)opened.samples(config.data.sequence);
+    check_vocabulary(opened, config.model.vocab);
+    dataset.emplace(std::move(opened));
+  });
+  if (found.size() > before && found.back().code != ExitCode::usage) {
+    found.back().remedy = fmt::format("see `trireme data verify {}`", folder.string());
+  }
+  return dataset;
+}
+
+// Reports an error if not even one checkpoint fits, because the run ends with it, and a warning if
+// not all of them do.
+std::vector<Finding> check_space(const RunConfig& config, const std::string& host) {
   const SpaceForecast space = measured_space(config);
-  std::vector<Finding> found = check_folder(
-      "checkpoint.dir", config.checkpoint_dir(),
-      std::max(space.checkpoint_bytes, space.newest * space.checkpoint_bytes - space.stored_bytes),
-      host);
   const std::string lack = space.lack(config.checkpoint_dir().string());
-  if (found.empty() && !lack.empty()) {
-    found.push_back(warning_of(lack, host, ""));
+  if (lack.empty()) {
+    return {};
   }
-  return found;
+  Finding finding = warning_of(lack, host, "");
+  if (space.free_bytes.value_or(space.checkpoint_bytes) < space.checkpoint_bytes) {
+    finding.severity = Severity::error;
+    finding.code = ExitCode::io;
+  }
+  return {finding};
 }
 
-// Checks that the checkpoints from which the run may resume can be read. A start from a given step
-// does not look at others.
-void check_checkpoints(const RunConfig& config, const std::string& host,
-                       std::vector<Finding>& found) {
+// Makes the checks of a start that resumes. A start from a given step does not look at others.
+// train: the dataset, if it can be used.
+void check_resuming(const RunConfig& config, const std::optional<Dataset>& train) {
   const IntegerOrWord& resume = config.checkpoint.resume;
-  try {
-    for (const StepFolder& step : list_steps(config.checkpoint_dir())) {
-      if (!resume.word.empty() || step.path.filename() == step_folder_name(resume.integer)) {
-        check_readable(step);
-      }
+  const std::filesystem::path folder = config.checkpoint_dir();
+  std::vector<StepFolder> steps = list_steps(folder);
+  if (resume.word.empty()) {
+    const std::string name = step_folder_name(resume.integer);
+    std::erase_if(steps, [&](const StepFolder& step) { return step.path.filename() != name; });
+    if (steps.empty()) {
+      throw NotFound(fmt::format("{} has no {}", folder.string(), name));
     }
-  } catch (const PolicyError& error) {
-    found.push_back(error_of(error, host));
-    found.back().what = fmt::format("checkpoint.dir: {}", found.back().what);
-  } catch (const Error&) {
-    // The check of the folder reports what is wrong with it, and a start skips damaged steps.
+  }
+  std::vector<std::string> problems;
+  for (const StepFolder& step : steps) {
+    check_readable(step);
+    if (!step.manifest) {
+      problems.push_back(step.problem);
+    } else if (resume.is("never")) {
+      throw resume_is_never(folder, step.step);
+    } else {
+      if (train) {
+        check_same_run(*step.manifest, config, fingerprint_of(config, *train));
+      }
+      return;
+    }
+  }
+  if (!steps.empty()) {
+    throw no_valid_checkpoint_in(folder, problems);
   }
 }
 
@@ -124,10 +167,39 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
     append(found, check_logind("/", ::getuid(), host));
   }
   append(found, check_folder("run.dir", config_.run_dir, 0, host));
-  append(found, check_checkpoint_folder(config_, host));
-  check_checkpoints(config_, host, found);
+  append(found, check_folder("checkpoint.dir", config_.checkpoint_dir(), 0, host));
+  if (world_.rank() == 0) {
+    check_key("comm.tuning", host, found, [&] { (void)read_tuning(config_.comm_tuning); });
+  }
   check_dataset("data.train", config_.data.train, config_, host, found);
-  check_dataset("data.validation", config_.data.validation, config_, host, found);
+  return found;
+}
+
+std::vector<Finding> LaunchChecks::after_layout() const {
+  std::vector<Finding> found;
+  if (own().local_rank != 0) {
+    return found;
+  }
+  const std::string& host = own().host;
+  std::vector<Finding> known;  // host() has reported these
+  const std::optional<Dataset> train =
+      check_dataset("data.train", config_.data.train, config_, host, known);
+  if (train) {
+    check_key("checkpoint.allow_change", host, found, [&] {
+      check_allowed_fields(config_.checkpoint.allow_change, fingerprint_of(config_, *train));
+    });
+  }
+  check_key("checkpoint.dir", host, found, [&] {
+    if (!is_finished(config_)) {
+      check_resuming(config_, train);
+    }
+  });
+  const std::optional<Dataset> validation =
+      check_dataset("data.validation", config_.data.validation, config_, host, found);
+  if (train && validation) {
+    check_key("data.validation", host, found, [&] { check_same_tokenizer(*validation, *train); });
+  }
+  append(found, check_space(config_, host));
   return found;
 }
 

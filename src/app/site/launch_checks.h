@@ -25,8 +25,12 @@ class LaunchChecks {
   LaunchChecks(const RunConfig& config, Communicator& world, const std::vector<RankPlace>& places)
       : config_(config), world_(world), places_(places) {}
 
-  // Checks limits, folders and datasets of this rank's host, on one rank per host.
+  // Checks limits and folders of this rank's host, the tuning table and the training data, on one
+  // rank per host.
   std::vector<Finding> host(const PlannedRanks& planned) const;
+  // Checks, on one rank per host, what a start looks at only when it knows its layout: checkpoints,
+  // the validation set, and at last the space for checkpoints.
+  std::vector<Finding> after_layout() const;
   // Checks the threads of this rank and its kernels.
   std::vector<Finding> numbers() const;
   // Returns the facts of this rank, including the comparison of its clock and folders with rank

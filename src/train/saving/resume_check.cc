@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/fingerprint.h"
+#include "src/base/config_tree.h"
 #include "src/base/json_fields.h"
 #include "src/train/run/fingerprint.h"
 
@@ -70,6 +71,31 @@ void check_tokenizer_fields(const nlohmann::json& extra, std::int64_t vocab) {
 
 }  // namespace
 
+void check_allowed_fields(const std::vector<std::string>& allowed, const nlohmann::json& fields) {
+  std::vector<std::string> known;
+  for (const auto& [name, value] : fields.items()) {
+    known.push_back(name);
+  }
+  for (const std::string& field : allowed) {
+    const bool names_one = std::any_of(known.begin(), known.end(), [&](const std::string& name) {
+      return name == field || name.starts_with(field + ".");
+    });
+    if (!names_one) {
+      const std::string near = nearest_word(field, known);
+      throw ConfigError(fmt::format(
+          "checkpoint.allow_change: unknown field '{}'; `trireme ckpt show` lists the fields{}",
+          field, near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+    }
+  }
+}
+
+ConfigError resume_is_never(const std::filesystem::path& folder, std::int64_t step) {
+  return ConfigError(
+      fmt::format("checkpoint.resume is never, but {} holds step {}: choose another "
+                  "checkpoint.dir, or remove the old checkpoints",
+                  folder.string(), step));
+}
+
 TrainingCounters ResumeCheck::counters(const CheckpointMeta& saved) const {
   TrainingCounters counters = counters_of(saved);
   // The place in the data is counted in batches, which would begin elsewhere if their sizes
@@ -87,24 +113,27 @@ TrainingCounters ResumeCheck::counters(const CheckpointMeta& saved) const {
   return counters;
 }
 
-void ResumeCheck::accept(const Manifest& manifest) const {
-  check_same_states(*manifest.meta.config, config_);
-  std::vector<std::string> allowed = fields_without_effect(*manifest.meta.config, *own_.config);
-  const std::vector<std::string>& named = config_.checkpoint.allow_change;
+void check_same_run(const Manifest& manifest, const RunConfig& config, const nlohmann::json& own) {
+  check_same_states(*manifest.meta.config, config);
+  std::vector<std::string> allowed = fields_without_effect(*manifest.meta.config, own);
+  const std::vector<std::string>& named = config.checkpoint.allow_change;
   allowed.insert(allowed.end(), named.begin(), named.end());
   const std::vector<std::string> changed =
-      differences(with_later_fields(*manifest.meta.config), *own_.config, allowed);
+      differences(with_later_fields(*manifest.meta.config), own, allowed);
   if (!changed.empty()) {
     const bool same_place =
-        same_samples(config_.batches(), counters_of(manifest.meta), manifest.meta);
-    const std::vector<std::string> readable =
-        differences(readable_numbers(with_later_fields(*manifest.meta.config)),
-                    readable_numbers(*own_.config), allowed);
+        same_samples(config.batches(), counters_of(manifest.meta), manifest.meta);
+    const std::vector<std::string> readable = differences(
+        readable_numbers(with_later_fields(*manifest.meta.config)), readable_numbers(own), allowed);
     throw ConfigError(fmt::format(
         "the checkpoint of step {} belongs to another run:\n  {}\n{}", manifest.meta.step,
         fmt::join(readable.size() == changed.size() ? readable : changed, "\n  "),
-        advice(changed, config_.model.family, same_place)));
+        advice(changed, config.model.family, same_place)));
   }
+}
+
+void ResumeCheck::accept(const Manifest& manifest) const {
+  check_same_run(manifest, config_, *own_.config);
   check_tokenizer_fields(*manifest.meta.extra, config_.model.vocab);
   warn_of_other_numerics(manifest);
 }

@@ -16,6 +16,17 @@ struct RunFingerprints {
   JsonValue extra;  // for readers of the checkpoint: tokenizer, software
 };
 
+// Throws ConfigError if one of the fields that checkpoint.allow_change names is none of `fields`: a
+// misspelt field would silently allow nothing.
+void check_allowed_fields(const std::vector<std::string>& allowed, const nlohmann::json& fields);
+
+// Throws ConfigError that names each differing field if a run with the fingerprint `own` may not
+// resume from the checkpoint.
+void check_same_run(const Manifest& manifest, const RunConfig& config, const nlohmann::json& own);
+
+// Returns the error for a checkpoint that exists although checkpoint.resume is never.
+ConfigError resume_is_never(const std::filesystem::path& folder, std::int64_t step);
+
 class ResumeCheck {
  public:
   ResumeCheck(const RunConfig& config, const RunFingerprints& own, const SaveReport& report)

@@ -59,10 +59,7 @@ ResumeOptions TrainingCheckpoints::resume_options(std::optional<std::int64_t> on
   };
   if (!only && resume.is("never")) {
     options.accept = [folder = parts_.config.checkpoint_dir()](const Manifest& manifest) {
-      throw ConfigError(fmt::format(
-          "checkpoint.resume is never, but {} holds step {}: choose another checkpoint.dir, or "
-          "remove the old checkpoints",
-          folder.string(), manifest.meta.step));
+      throw resume_is_never(folder, manifest.meta.step);
     };
   } else if (!only && !resume.is("auto")) {
     options.step = resume.integer;

@@ -1,7 +1,9 @@
 // Connects the ranks of a run over the backend that its configuration asks for. Collective.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <string>
 
 #include "mpi/session/mpi_session.h"
 #include "src/base/log.h"
@@ -16,6 +18,10 @@ struct World {
   // Metadata, agreement, clocks and checkpoints, in host memory.
   std::unique_ptr<Communicator> control;
 };
+
+// Returns the text of the tuning table, or "" without one. Throws NotFound if the file does not
+// exist and DataError if it is not a table.
+std::string read_tuning(const std::filesystem::path& path);
 
 // Uses the backend and tuning table that comm.backend and comm.tuning name; only rank 0 reads the
 // table. The world must be destroyed before the session.

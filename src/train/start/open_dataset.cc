@@ -57,6 +57,16 @@ void check_vocabulary(const Dataset& dataset, std::int64_t vocab) {
   }
 }
 
+void check_same_tokenizer(const Dataset& validation, const Dataset& train) {
+  const TokenizerIdentity own = tokenizer_of(validation.manifest());
+  if (const auto trained = tokenizer_of(train.manifest()); !same_tokenizer(own, trained)) {
+    throw ConfigError(fmt::format(
+        "data.validation {} was made with the tokenizer {}, but data.train {} with {}: the "
+        "validation loss would be meaningless; pack both with the same tokenizer",
+        validation.folder().string(), describe(own), train.folder().string(), describe(trained)));
+  }
+}
+
 std::string lack_of_open_files(const std::filesystem::path& folder, std::size_t shards,
                                std::size_t most_files) {
   constexpr std::size_t kOthers = 32;  // logs, libraries, connections
@@ -93,13 +103,7 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
 Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm) {
   Dataset dataset = open_dataset(config.data.validation, config.model.vocab, comm,
                                  train.manifest().shards.size());
-  const TokenizerIdentity own = tokenizer_of(dataset.manifest());
-  if (const auto trained = tokenizer_of(train.manifest()); !same_tokenizer(own, trained)) {
-    throw ConfigError(fmt::format(
-        "data.validation {} was made with the tokenizer {}, but data.train {} with {}: the "
-        "validation loss would be meaningless; pack both with the same tokenizer",
-        dataset.folder().string(), describe(own), train.folder().string(), describe(trained)));
-  }
+  check_same_tokenizer(dataset, train);
   run_on_root(comm, [&] {
     // Use a separate Dataset, so that the one that evaluates compares the digests again at its
     // first read.

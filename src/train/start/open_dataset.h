@@ -13,6 +13,9 @@ namespace trireme {
 // Throws ConfigError if the dataset's tokenizer has more ids than `vocab`, that of the model.
 void check_vocabulary(const Dataset& dataset, std::int64_t vocab);
 
+// Throws ConfigError if two different tokenizers made the datasets.
+void check_same_tokenizer(const Dataset& validation, const Dataset& train);
+
 // Collective. Every rank throws the error that rank 0 met, or that of check_vocabulary(). Throws
 // ConfigError if a rank may not open all shards at once, besides `other_shards` of another dataset.
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm,

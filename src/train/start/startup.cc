@@ -5,13 +5,16 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
 #include "src/base/config_tree.h"
+#include "src/base/file.h"
 #include "src/base/same_kernels.h"
 #include "src/base/units.h"
 #include "src/kernels/instructions.h"
 #include "src/nn/model_size.h"
 #include "src/train/run/batch_ramp_text.h"
+#include "src/train/run/run_directory.h"
 
 namespace trireme {
 namespace {
@@ -97,6 +100,35 @@ void log_ranks(const std::vector<RankPlace>& places, Communicator& world, int th
     }
   }
   warn_of_bindings(places, threads, log);
+}
+
+void check_folders(const RunConfig& config) {
+  for (const auto& [key, path] : {std::pair("run.dir", config.run_dir),
+                                  std::pair("checkpoint.dir", config.checkpoint_dir())}) {
+    std::error_code ignored;
+    std::filesystem::path there = std::filesystem::absolute(path, ignored);
+    while (!std::filesystem::exists(there, ignored) && there.has_relative_path()) {
+      there = there.parent_path();
+    }
+    if (!std::filesystem::is_directory(there, ignored)) {
+      throw ConfigError(fmt::format("{} is {}, but {} is not a folder: choose another path", key,
+                                    path.string(), there.string()));
+    }
+    if (is_read_only(path)) {
+      throw ConfigError(fmt::format(
+          "{}: {} lies on a file system that is mounted read-only: choose a writable path", key,
+          path.string()));
+    }
+  }
+}
+
+bool is_finished(const RunConfig& config) {
+  if (!config.checkpoint.resume.is("auto")) {
+    return false;
+  }
+  const std::int64_t done = RunDirectory(config.run_dir).done_step().value_or(-1);
+  return done >= config.train.steps &&
+         std::filesystem::exists(config.checkpoint_dir() / step_folder_name(done));
 }
 
 std::vector<std::string> misspelt_switches(const char* const* environment) {

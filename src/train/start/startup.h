@@ -25,6 +25,14 @@ void log_ranks(const std::vector<RankPlace>& places, Communicator& world, int th
 // Warns if ranks oversubscribe cores, or are spread over several NUMA nodes of a shared host.
 void warn_of_bindings(const std::vector<RankPlace>& places, int threads, Log& log);
 
+// Throws ConfigError if run.dir or checkpoint.dir cannot be written, because it lies on a read-only
+// file system or a part of its path is not a folder.
+void check_folders(const RunConfig& config);
+
+// Returns whether an earlier start has finished all steps and its last checkpoint still exists, and
+// no other step to resume from is requested. Throws DataError if the file DONE is damaged.
+bool is_finished(const RunConfig& config);
+
 // Throws ConfigError if the files or the environment of a node give another configuration than that
 // of rank 0, and names the first key that differs. Collective; called before anything that depends
 // on a key.

@@ -81,6 +81,18 @@ TEST(NodeChecks, AFileWhereAFolderShouldBe) {
   }
 }
 
+// A start refuses such a folder as a mistake in the configuration.
+TEST(NodeChecks, AReadOnlyFileSystemIsWrongUsage) {
+  const SmallFileSystem disk(1 << 20);
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "may not mount a tmpfs: skipped";
+  }
+  ASSERT_EQ(::mount(nullptr, disk.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
+  const auto found = check_folder("run.dir", disk.path() / "run", 0, "n");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, ExitCode::usage);
+}
+
 TEST(NodeChecks, AFolderThatCannotBeCreatedIsAWrongConfiguration) {
   const auto found = check_folder("run.dir", "/proc/foo", 0, "n");
   ASSERT_THAT(found, SizeIs(1));
