@@ -135,6 +135,9 @@ std::vector<StepFolder> list_steps(const fs::path& folder) {
 
 NotFound no_checkpoint_in(const fs::path& folder) {
   std::error_code ignored;
+  if (!fs::exists(folder, ignored)) {
+    return NotFound(fmt::format("{} does not exist", folder.string()));
+  }
   const fs::path below = folder / "checkpoints";
   return NotFound(fmt::format(
       "{} holds no checkpoint (no step-* folder){}", folder.string(),

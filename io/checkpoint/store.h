@@ -36,8 +36,8 @@ StepFolder inspect_step(const std::filesystem::path& path);
 // Returns all step folders: first those with a problem, sorted by decreasing step, then the whole
 // ones, the newest first. Returns none if the folder does not exist.
 std::vector<StepFolder> list_steps(const std::filesystem::path& folder);
-// Returns the error for a folder without steps. If its subfolder checkpoints exists, the text
-// suggests that.
+// Returns the error for a folder that is missing or has no steps. If its subfolder checkpoints
+// exists, the text suggests that.
 NotFound no_checkpoint_in(const std::filesystem::path& folder);
 
 // Throws PolicyError if the step is unreadable, so that no older one is used instead.

@@ -88,6 +88,13 @@ void print_memory(const std::vector<MemoryStep>& steps) {
 
 void list(const CkptOptions& options) {
   const bool with_memory = !options.memory.empty();
+  if (with_memory && !fs::is_directory(options.memory)) {
+    throw NotFound(
+        fmt::format("--memory {}: there is no such folder; it is named by "
+                    "TRIREME_NODE_DIR in a rank's environment, and is removed when its "
+                    "launch ends",
+                    options.memory));
+  }
   const std::vector<MemoryStep> in_memory = list_memory_steps({options.memory, ""});
   const std::vector<StepFolder> steps =
       with_memory ? list_steps(clean_path(options)) : all_steps(options);

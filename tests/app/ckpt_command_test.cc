@@ -250,7 +250,15 @@ TEST_F(CkptCommand, PruneMakesRoomOnAFullDisk) {
 }
 
 TEST_F(CkptCommand, EndsWithTheCodesOfTheContract) {
-  EXPECT_EQ(run("ls " + dir() + "/nowhere").code, 66);
+  for (const char* const command : {"ls ", "digest ", "prune "}) {
+    const Result absent = run(command + dir() + "/nowhere");
+    EXPECT_EQ(absent.code, 66);
+    EXPECT_THAT(absent.err, HasSubstr("/nowhere does not exist"));
+  }
+  const Result memory = run("ls " + dir() + " --memory /nope");
+  EXPECT_EQ(memory.code, 66);
+  EXPECT_THAT(memory.err, HasSubstr("--memory /nope: there is no such folder"));
+  EXPECT_EQ(memory.out, "");
   EXPECT_EQ(run("show " + dir(9)).code, 66);
   EXPECT_EQ(run("show").code, 2);
   EXPECT_EQ(run("polish " + dir()).code, 2);
