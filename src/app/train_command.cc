@@ -294,7 +294,9 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
                     .stop = stop_,
                     .status = context_.status};
   host.limit = time_limit(config, end_, log);
-  warn_of_grace(log);
+  if (!replays()) {
+    warn_of_grace(log);
+  }
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
   host.progress = context_.progress.get();

@@ -170,8 +170,8 @@ void Replay::report() const {
   }
   const std::int64_t left = std::ssize(logged_) - compared_;
   host_.log.info(fmt::format(
-      "replayed from step {}: {} up to step {} {} the same bits{}. Data or the optimizer, not the "
-      "hardware, caused what stands out there",
+      "replayed from step {}: {} up to step {} {} the same bits{}. If something stands out there, "
+      "data or the optimizer caused it, not the hardware",
       start_.step, counted(compared_, "logged step"), reached_, compared_ == 1 ? "has" : "have",
       left == 0 ? ""
                 : fmt::format("; the replay ended early, {} up to step {} were not reached",

@@ -294,6 +294,7 @@ class Divergence(unittest.TestCase):
             text = self.ends_with(0, config, *filter(None, [layout, "--replay", "32"]),
                                   ranks=ranks)
             self.assertIn("from step 28: 4 logged steps up to step 32 have the same bits", text)
+            self.assertNotIn("Ctrl-C", text)  # a replay saves nothing
         self.assertIn("step 31 has different bits: the gradient norm was",
                       self.ends_with(76, config, "--replay", "32",
                                      plan="step.gradient:0:10:scale=2"))
