@@ -33,34 +33,21 @@ struct EvalOptions {
   bool ema = false;
 };
 
-// Returns the step that rank 0 finds, on all ranks: a run may be saving another one meanwhile.
-std::string step_for_all(const std::string& checkpoint, Communicator& world) {
-  return run_on_root(world, [&] {
-    std::vector<std::string> skipped;
-    const StepFolder step = find_step(checkpoint, skipped);
-    for (const std::string& why : skipped) {
-      fmt::print(stderr, "trireme: skipped {}\n", printable(why));
-    }
-    return step.path.string();
-  });
-}
-
-// Shows the progress of rank 0, whose share of the samples is as large as the others'.
+// Shows the progress of rank 0, which computes as many samples at a time as each other rank.
 LossesOf with_progress(LossesOf losses, const Dataset& dataset, const EvaluationPlan& plan,
                        Communicator& world) {
   if (world.rank() != 0) {
     return losses;
   }
   const std::int64_t samples = std::min(plan.max_samples, dataset.samples(plan.sequence));
-  const std::int64_t own = (samples + world.size() - 1) / world.size();
-  const auto bar = std::make_shared<ProgressBar>("eval", own, std::chrono::seconds(10));
+  const auto bar = std::make_shared<ProgressBar>("eval", samples, std::chrono::seconds(10));
   bar->update(0, "samples");
   return
-      [losses = std::move(losses), bar, own, done = std::int64_t{0}](
+      [losses = std::move(losses), bar, samples, ranks = world.size(), done = std::int64_t{0}](
           const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* sums) mutable {
         for (std::int64_t m = 0; m < count; ++m) {
           losses(tokens, batch, 1, sums + m);
-          done = std::min(done + batch, own);
+          done = std::min(done + ranks * batch, samples);
           bar->update(done, "samples");
         }
       };

@@ -97,6 +97,10 @@ class Terminal(unittest.TestCase):
                                  "--data", self.datasets[1])
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"eval 100% \|#{24}\| (\d+)/\1  in ")
+        result = harness.must(harness.run(
+            "eval", "--checkpoint", harness.run_dir(config) / "checkpoints", "--data",
+            self.datasets[1], "--samples", 8, ranks=2))
+        self.assertRegex(result.stderr, r"eval 100% .*8/8 ")
         step = ["bench", "step", "--model", "tiny-gpt2", "--sequence", 64, "--rounds", 2]
         code, text = on_terminal(*step)
         self.assertEqual(code, 0, text)
