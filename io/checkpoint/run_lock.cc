@@ -77,7 +77,7 @@ Holding holding(const fs::path& path, const std::string& nonce) {
 
 }  // namespace
 
-std::optional<std::string> lock_holder(const fs::path& folder, LockTimes times) {
+std::optional<LockHolder> lock_holder(const fs::path& folder, LockTimes times) {
   const fs::path path = folder / kLockName;
   const std::optional<std::string> text = read_if_there(path);
   if (!text) {
@@ -87,7 +87,7 @@ std::optional<std::string> lock_holder(const fs::path& folder, LockTimes times) 
   const OwnerState state =
       owner ? state_of(*owner, LockOwner::this_process()) : OwnerState::unknown;
   if (state == OwnerState::alive) {
-    return owner->describe() + ", which is alive on this host";
+    return LockHolder{owner->describe() + ", which is alive on this host", true};
   }
   try {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -97,7 +97,7 @@ std::optional<std::string> lock_holder(const fs::path& folder, LockTimes times) 
   } catch (const NotFound&) {
     return std::nullopt;
   }
-  return owner ? owner->describe() : "its lock is damaged or not a regular file";
+  return LockHolder{owner ? owner->describe() : "its lock is damaged or not a regular file", false};
 }
 
 // Touches the lock, notices if another run has taken it over, and gives it back at the end. Runs on

@@ -54,9 +54,13 @@ struct LockTimes {
   std::chrono::milliseconds lease{120'000};
 };
 
-// Describes the owner of the folder's lock unless there is no lock, its owner is known to be dead,
-// or the lock was not touched for LockTimes::lease (by this host's clock). Reads only.
-std::optional<std::string> lock_holder(const std::filesystem::path& folder, LockTimes times = {});
+struct LockHolder {
+  std::string text;       // describes it
+  bool is_alive = false;  // true if its process was seen on this host, false if that is unknown
+};
+// Returns the owner of the folder's lock unless there is no lock, its owner is known to be dead, or
+// the lock was not touched for LockTimes::lease (by this host's clock). Reads only.
+std::optional<LockHolder> lock_holder(const std::filesystem::path& folder, LockTimes times = {});
 
 class RunLock {
  public:

@@ -31,12 +31,15 @@ struct PrunePlan {
 
 // Refuses to delete while a run loads or saves in this folder. It only looks at the run's lock: to
 // take it would need space on a disk that may be full, and would refuse a run that starts now.
-void refuse_beside_run(const fs::path& folder) {
-  if (const std::optional<std::string> owner = lock_holder(folder)) {
-    throw PolicyError(
-        fmt::format("nothing more is deleted, because a run writes to {}: {}. Wait for its end; if "
-                    "you are sure that it is dead, remove {}",
-                    folder.string(), *owner, (folder / kLockName).string()));
+void refuse_beside_run(const fs::path& folder, bool has_deleted) {
+  if (const std::optional<LockHolder> owner = lock_holder(folder)) {
+    const std::string way_out = owner->is_alive
+                                    ? ""
+                                    : fmt::format("; if you are sure that it is dead, remove {}",
+                                                  (folder / kLockName).string());
+    throw PolicyError(fmt::format("{} deleted, because a run writes to {}: {}. Wait for its end{}",
+                                  has_deleted ? "nothing more is" : "nothing was", folder.string(),
+                                  owner->text, way_out));
   }
 }
 
@@ -57,9 +60,9 @@ ordered_json to_json(const PrunePlan& plan, const std::vector<fs::path>& pruned,
 // Appends each deleted step to `deleted`, so that the caller can report them after an error.
 void delete_steps(const PrunePlan& plan, const CkptOptions& options,
                   std::vector<fs::path>& deleted) {
-  refuse_beside_run(clean_path(options));
+  refuse_beside_run(clean_path(options), false);
   for (const fs::path& path : plan.doomed) {
-    refuse_beside_run(clean_path(options));
+    refuse_beside_run(clean_path(options), !deleted.empty());
     delete_step(path, kNoGeneration);
     deleted.push_back(path);
     if (!options.json) {
