@@ -233,7 +233,7 @@ void generate(const GenerateOptions& options, AppContext& context) {
 
 void add_sampling_options(CommandLine& command, GenerateOptions& options) {
   command.add_option("--tokens", options.tokens, "Generate at most N tokens per text")
-      .check(integer_within(0, kMostCounted))
+      .check(integer_within(1, kMostCounted))
       .show_default();
   command
       .add_option("--temperature", options.sampling.temperature,

@@ -46,6 +46,7 @@ class CommandLine(unittest.TestCase):
                     self.refused(2, ["--threads", threads, "1024"], *command, "--threads", threads)
         self.refused(2, ["train.threads", "1024"], "config", "show", DEMO, "train.threads=100000")
         self.refused(2, ["--samples"], "eval", "--checkpoint", "x", "--data", "x", "--samples", 0)
+        self.refused(2, ["--tokens"], "generate", "--checkpoint", "x", "--tokens", 0)
         self.refused(2, ["--rounds"], "bench", "step", "--rounds", "3000000000")
 
     def test_seeds(self):
