@@ -43,7 +43,8 @@ std::optional<std::chrono::seconds> parse_slurm_time(std::string_view text) {
   }
   std::array<std::int64_t, 3> parts{};
   std::size_t count = 0;
-  while (part && count < parts.size()) {
+  constexpr std::int64_t kMostMinutes = 59;  // and seconds, behind a larger unit
+  while (part && count < parts.size() && (*part <= kMostMinutes || count == 0)) {
     parts[count++] = *part;
     if (text.empty()) {
       // After days, the first part is hours. Without days it is minutes, unless there are three

@@ -24,12 +24,14 @@ TEST(TimeLeft, Times) {
   EXPECT_EQ(parse_slurm_time("2-1"), seconds(2 * 86400 + 3600));
   EXPECT_EQ(parse_slurm_time("2-1:30"), seconds(2 * 86400 + 5400));
   EXPECT_EQ(parse_slurm_time("0:00"), seconds(0));
+  EXPECT_EQ(parse_slurm_time("90:30"), seconds(5430));
 }
 
 TEST(TimeLeft, WhatIsNoTime) {
   for (const char* text :
-       {"", "UNLIMITED", "NOT_SET", "INVALID", "1:", ":1", "1-", "-1", "1--2", "1:2:3:4", "1:2:3 ",
-        "1:-2", "1.5", "99999999999999999999", "1-2-3", "5000000"}) {
+       {"",      "UNLIMITED", "NOT_SET", "INVALID", "1:",      ":1",    "1-",
+        "-1",    "1--2",      "1:2:3:4", "1:2:3 ",  "1:-2",    "1.5",   "99999999999999999999",
+        "1-2-3", "5000000",   "1:70:99", "1:60",    "1:00:60", "2-1:60"}) {
     EXPECT_FALSE(parse_slurm_time(text)) << text;
   }
 }
