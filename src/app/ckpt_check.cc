@@ -16,15 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// Returns the advice for damage in a step that was read.
-std::string advice(const StepFolder& step) {
-  const fs::path folder = step.path.has_parent_path() ? step.path.parent_path() : fs::path(".");
-  return fmt::format(
-      "'trireme ckpt verify --all {}' shows which checkpoints are intact; name one by its own "
-      "folder, {}/step-...",
-      folder.string(), folder.string());
-}
-
 // Holds the faults that verify found, and its exit code.
 struct Checked {
   std::vector<std::string> faults;  // one line each
@@ -96,8 +87,17 @@ void verify(const CkptOptions& options, int& exit_code) {
 void digest(const CkptOptions& options) {
   const StepFolder step = chosen_step(options);
   try {
-    fmt::print("{}\n", logical_digest(step.path, *step.manifest,
-                                      options.model ? DigestScope::model : DigestScope::all));
+    const std::string text = logical_digest(step.path, *step.manifest,
+                                            options.model ? DigestScope::model : DigestScope::all);
+    if (options.json) {
+      print_json({{"schema", 1},
+                  {"path", step.path.string()},
+                  {"step", step.step},
+                  {"scope", options.model ? "model" : "all"},
+                  {"digest", text}});
+    } else {
+      fmt::print("{}\n", text);
+    }
   } catch (const DataError& e) {
     throw DataError(fmt::format("{}\n{}", e.what(), advice_on_damage(step.path)));
   }
@@ -125,6 +125,7 @@ void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& opti
       "number of shards",
       "trireme ckpt digest runs/demo/run/checkpoints --model", options);
   command.add_flag("--model", options->model, "Only the parameters, without the optimizer's state");
+  command.add_flag("--json", options->json, "Print JSON");
   command.callback([options] { digest(*options); });
 }
 

@@ -107,7 +107,14 @@ TEST_F(CkptCommand, DigestIsThatOfTheContents) {
   EXPECT_EQ(digest.out.size(), 72U);
   EXPECT_EQ(run("digest " + other.path().string()).out, digest.out);
   EXPECT_NE(run("digest " + dir(2)).out, digest.out);
-  EXPECT_NE(run("digest --model " + dir()).out, digest.out);
+  const Result model = run("digest --model " + dir());
+  EXPECT_NE(model.out, digest.out);
+  const auto json = nlohmann::json::parse(run("digest --model --json " + dir()).out);
+  EXPECT_EQ(json.at("schema"), 1);
+  EXPECT_EQ(json.at("path"), dir(3));
+  EXPECT_EQ(json.at("step"), 3);
+  EXPECT_EQ(json.at("scope"), "model");
+  EXPECT_EQ(json.at("digest").get<std::string>() + "\n", model.out);
   damage(3);
   const Result bad = run("digest " + dir());
   EXPECT_EQ(bad.code, 65);
