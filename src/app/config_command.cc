@@ -1,5 +1,7 @@
 #include "src/app/config_command.h"
 
+#include <charconv>
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -26,11 +28,55 @@ struct ShowOptions {
   bool json = false;
 };
 
+// Returns a number or a boolean for a key that takes one, and otherwise the text. Text that looks
+// like a number stays text: run.name may be "7".
+nlohmann::ordered_json json_of(const std::string& item, const std::string& allowed) {
+  if (allowed == "true|false") {
+    return item == "true";
+  }
+  for (const char* const textual : {"text", "path", "size"}) {
+    if (allowed.starts_with(textual)) {
+      return item;
+    }
+  }
+  const char* const end = item.data() + item.size();
+  std::int64_t whole = 0;
+  if (const auto [at, error] = std::from_chars(item.data(), end, whole);
+      error == std::errc() && at == end) {
+    return whole;
+  }
+  double real = 0;
+  if (const auto [at, error] = std::from_chars(item.data(), end, real);
+      error == std::errc() && at == end && std::isfinite(real)) {
+    return real;
+  }
+  return item;
+}
+
+nlohmann::ordered_json json_of(const ResolvedKey& key) {
+  const ConfigValue& value = key.value;
+  switch (value.kind) {
+    case ConfigValue::Kind::null:
+      return nullptr;
+    case ConfigValue::Kind::mapping:
+      return nlohmann::ordered_json::object();
+    case ConfigValue::Kind::scalar:
+      return json_of(value.items.at(0), key.allowed);
+    case ConfigValue::Kind::list:
+      break;
+  }
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const std::string& item : value.items) {
+    list.push_back(json_of(item, key.allowed));
+  }
+  return list;
+}
+
 void show_as_json(const LoadedConfig& loaded) {
   nlohmann::ordered_json keys = nlohmann::ordered_json::array();
   for (const ResolvedKey& key : loaded.binder.resolved()) {
     keys.push_back({{"key", key.key},
-                    {"value", key.value.to_yaml()},
+                    {"value", json_of(key)},
                     {"origin", key.origin},
                     {"doc", key.doc},
                     {"allowed", key.allowed}});

@@ -82,13 +82,13 @@ TEST_F(ConfigCommand, ShowSaysWhereEachValueComesFrom) {
   variables_.set("TRIREME_TRAIN__EVAL_EVERY", "8");
   variables_.set("TRIREME_TRAIN__SEED", "5");
   std::map<std::string, json> found = keys({"train.seed=6"});
-  const std::map<std::string, std::pair<std::string, std::string>> wanted = {
-      {"train.seed", {"6", "command line"}},
-      {"train.eval_every", {"8", "TRIREME_TRAIN__EVAL_EVERY"}},
-      {"train.steps", {"3000", file_.string() + ":4"}},
-      {"train.log_every", {"7", (site_.path() / "site.yaml").string() + ":1"}},
-      {"model.layers", {"4", "preset"}},
-      {"model.context", {"128", file_.string() + ":1"}},
+  const std::map<std::string, std::pair<json, std::string>> wanted = {
+      {"train.seed", {6, "command line"}},
+      {"train.eval_every", {8, "TRIREME_TRAIN__EVAL_EVERY"}},
+      {"train.steps", {3000, file_.string() + ":4"}},
+      {"train.log_every", {7, (site_.path() / "site.yaml").string() + ":1"}},
+      {"model.layers", {4, "preset"}},
+      {"model.context", {128, file_.string() + ":1"}},
       {"optimizer.name", {"adamw", "default"}}};
   for (const auto& [key, expected] : wanted) {
     EXPECT_EQ(found[key]["value"], expected.first) << key;
@@ -96,6 +96,18 @@ TEST_F(ConfigCommand, ShowSaysWhereEachValueComesFrom) {
     EXPECT_NE(found[key]["doc"], "") << key;
     EXPECT_NE(found[key]["allowed"], "") << key;
   }
+}
+
+TEST_F(ConfigCommand, ShowPrintsJsonOfTheKindThatAKeyTakes) {
+  std::map<std::string, json> found = keys(
+      {"run.name=7", "optimizer.lr=3e-4", "optimizer.betas=[0.9, 1e-1]", "checkpoint.every=5"});
+  EXPECT_EQ(found["run.name"]["value"], json("7"));
+  EXPECT_EQ(found["optimizer.lr"]["value"], json(3e-4));
+  EXPECT_EQ(found["optimizer.betas"]["value"], json({0.9, 0.1}));
+  EXPECT_EQ(found["checkpoint.every"]["value"], json(5));
+  EXPECT_EQ(found["checkpoint.resume"]["value"], json("auto"));
+  EXPECT_EQ(found["checkpoint.force_lock"]["value"], json(false));
+  EXPECT_EQ(found["checkpoint.allow_change"]["value"], json::array());
 }
 
 TEST_F(ConfigCommand, ShowRefusesWhatARunWouldRefuse) {
