@@ -75,14 +75,28 @@ std::string format_seconds(double seconds) {
   return fmt::format("{}h{:02}m", minutes / 60, minutes % 60);
 }
 
+namespace {
+
+// Keeps trailing zeros, so that the numbers of one column have equally many digits: 19.00, 4.450.
+std::string significant(double number, int digits) {
+  std::string text = fmt::format("{:#.{}g}", number, digits);
+  if (text.ends_with('.')) {
+    text.pop_back();
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string format_count(double count) {
   constexpr std::array kUnits = {"", "k", "M", "G", "T", "P"};
   std::size_t unit = 0;
-  while (std::abs(count) >= 1000 && unit + 1 < kUnits.size()) {
+  while (std::abs(count) >= (unit == 0 ? 1000 : 999.95) && unit + 1 < kUnits.size()) {
     count /= 1000;
     ++unit;
   }
-  return fmt::format("{:.4g}{}", count, kUnits[unit]);
+  const bool is_exact = unit == 0 && count == std::floor(count);
+  return is_exact ? fmt::format("{:.0f}", count) : significant(count, 4) + kUnits[unit];
 }
 
 std::string format_rate(double rate, std::string_view unit) {
@@ -92,7 +106,7 @@ std::string format_rate(double rate, std::string_view unit) {
     rate /= 1000;
     ++prefix;
   }
-  return fmt::format("{:.3g} {}{}", rate, kPrefixes[prefix], unit);
+  return fmt::format("{} {}{}", significant(rate, 3), kPrefixes[prefix], unit);
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {

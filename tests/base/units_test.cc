@@ -60,7 +60,12 @@ TEST(Counted, TakesThePlural) {
 TEST(FormatCount, IsShort) {
   EXPECT_EQ(format_count(12), "12");
   EXPECT_EQ(format_count(12345678), "12.35M");
-  EXPECT_EQ(format_count(-2500), "-2.5k");
+  EXPECT_EQ(format_count(-2500), "-2.500k");
+  EXPECT_EQ(format_count(19000), "19.00k");
+  EXPECT_EQ(format_count(4450), "4.450k");
+  EXPECT_EQ(format_count(999960), "1.000M");
+  EXPECT_EQ(format_count(506.25), "506.2");
+  EXPECT_EQ(format_count(506), "506");
 }
 
 }  // namespace

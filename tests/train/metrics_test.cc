@@ -62,11 +62,11 @@ TEST(StepLines, ThePlainLineHasEverythingInItsPlace) {
   m.lr = 6e-4;
   m.grad_norm = 0.931;
   EXPECT_EQ(plain_step_line(m, plan),
-            "step 40/2000  loss 4.1235  12.3k tokens/s  1m15s left  lr 6.0e-04  grad norm 0.93");
+            "step 40/2000  loss 4.1235  12.30k tokens/s  1m15s left  lr 6.0e-04  grad norm 0.93");
   m.val_loss = 4.5;
   m.skipped_steps = 1;
   EXPECT_EQ(plain_step_line(m, plan),
-            "step 40/2000  loss 4.1235  validation 4.5000  12.3k tokens/s  1m15s left  lr 6.0e-04"
+            "step 40/2000  loss 4.1235  validation 4.5000  12.30k tokens/s  1m15s left  lr 6.0e-04"
             "  grad norm 0.93  1 step skipped");
 }
 
