@@ -25,8 +25,9 @@ class StackDump {
   StackDump& operator=(const StackDump&) = delete;
 };
 
-// Gives the calling thread a stack of its own for StackDump's signal, until the thread ends. Threads
-// that compute need it, because the products of oneDNN use the stack pointer for data on the heap.
+// Gives the calling thread a stack of its own for StackDump's signal, until the thread ends.
+// Threads that compute need it, because the products of oneDNN use the stack pointer for data on
+// the heap.
 void use_signal_stack();
 
 // Requests the stacks of all threads of a process that belongs to this user. Does not wait for

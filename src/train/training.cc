@@ -347,15 +347,7 @@ void Loop::finish(const TrainingOutcome& outcome) {
   if (p_.metrics != nullptr) {
     p_.metrics->finish();
   }
-  if (!p_.checkpoints->refused().empty()) {
-    throw DivergenceError(fmt::format(
-        "step {}: the weights are not finite ({}) and were not saved; {}: lower optimizer.lr, "
-        "lengthen the warmup or resume from an earlier checkpoint (checkpoint.resume=STEP)",
-        outcome.step, p_.checkpoints->refused(),
-        p_.checkpoints->durable_step() < 0
-            ? "there is no checkpoint"
-            : fmt::format("the newest checkpoint is step {}", p_.checkpoints->durable_step())));
-  }
+  p_.checkpoints->check_not_refused(outcome.step);
   if (!durable) {
     throw IoError(
         fmt::format("step {} is done but could not be saved in {}: remove the cause that the log "

@@ -222,6 +222,17 @@ void TrainingCheckpoints::poll() {
   since_save_ = Stopwatch();
 }
 
+void TrainingCheckpoints::check_not_refused(std::int64_t step) const {
+  if (!refused_.empty()) {
+    throw DivergenceError(fmt::format(
+        "step {}: the weights are not finite ({}) and were not saved; {}: lower optimizer.lr, "
+        "lengthen the warmup or resume from an earlier checkpoint (checkpoint.resume=STEP)",
+        step, refused_,
+        durable_step_ < 0 ? "there is no checkpoint"
+                          : fmt::format("the newest checkpoint is step {}", durable_step_)));
+  }
+}
+
 bool TrainingCheckpoints::finish(std::int64_t step) {
   if (memory_ != nullptr) {
     note_memory(memory_->writer.finish());

@@ -63,11 +63,9 @@ class TrainingCheckpoints {
   bool finish(std::int64_t step);
   SnapshotMemory snapshots() const;
 
-  // Says which weights were not finite when save_if_due() last had a step to save, on every rank;
-  // empty if it saved the step.
-  const std::string& refused() const { return refused_; }
-  // Returns the newest step known to be on disk, or -1.
-  std::int64_t durable_step() const { return durable_step_; }
+  // Throws DivergenceError on every rank if save_if_due() did not save its last step, `step`,
+  // because the weights were not finite.
+  void check_not_refused(std::int64_t step) const;
   // Returns the longest time from a snapshot until its step was durable on disk, or 0 before the
   // first save.
   double longest_save_seconds() const { return longest_save_seconds_; }
@@ -99,8 +97,8 @@ class TrainingCheckpoints {
   std::string run_;  // the checkpoint folder, as rank 0 sees it
   std::optional<MemoryStepName> resumed_;
   std::unique_ptr<Memory> memory_;  // null if checkpoints go to disk only
-  std::int64_t durable_step_ = -1;
-  std::string refused_;
+  std::int64_t durable_step_ = -1;  // the newest step known to be on disk
+  std::string refused_;  // which weights were not finite at the last step that was due; or empty
   double longest_save_seconds_ = 0;
   double disk_stall_ = 0;  // stall of the latest save on disk, including the copy
   Stopwatch since_save_;   // time since the latest call here ended, that is, of a training step
