@@ -134,7 +134,7 @@ class Commands(unittest.TestCase):
             harness.must(harness.run("config", "show", self.config, "--json")).stdout)
         documented = (harness.SOURCE / "docs/configuration.md").read_text()
         meanings = {row[1]: row[2] for row in re.finditer(
-            r"^\| `([a-z_.]+)` \|[^|]*\| ([^|]*) \|", documented, re.MULTILINE)}
+            r"^\| `([a-z_]+\.[a-z_.]+)` \|[^|]*\| ([^|]*) \|", documented, re.MULTILINE)}
         for key, meaning in meanings.items():
             without_links = re.sub(r"\[\w+\]\((\w+\.md)\)", r"docs/\1", meaning)
             meanings[key] = without_links.replace("`", "")
