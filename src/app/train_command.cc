@@ -24,6 +24,7 @@
 #include "src/train/job_end.h"
 #include "src/train/logged_replay.h"
 #include "src/train/start/connect.h"
+#include "src/train/start/run_place.h"
 #include "src/train/start/space_forecast.h"
 #include "src/train/start/startup.h"
 #include "src/train/training.h"
@@ -135,6 +136,7 @@ std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Co
   std::optional<FileLock> lock;
   run_on_root(world, [&] {
     try {
+      check_place_of_run(run.root());
       lock = run.take();
     } catch (const NotFound& error) {  // a part of the path is a file, or lies in /proc
       throw ConfigError(fmt::format("run.dir: {}: choose another path", error.what()));

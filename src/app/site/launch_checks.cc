@@ -27,6 +27,7 @@
 #include "src/train/saving/resume_check.h"
 #include "src/train/start/connect.h"
 #include "src/train/start/open_dataset.h"
+#include "src/train/start/run_place.h"
 #include "src/train/start/space_forecast.h"
 #include "src/train/start/startup.h"
 #include "src/train/start/tokenizer_identity.h"
@@ -167,6 +168,11 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
     append(found, check_logind("/", ::getuid(), host));
   }
   append(found, check_folder("run.dir", config_.run_dir, 0, host));
+  try {
+    check_place_of_run(config_.run_dir);
+  } catch (const ConfigError& error) {
+    found.push_back(error_of(error, host));
+  }
   append(found, check_folder("checkpoint.dir", config_.checkpoint_dir(), 0, host));
   if (world_.rank() == 0) {
     check_key("comm.tuning", host, found, [&] { (void)read_tuning(config_.comm_tuning); });

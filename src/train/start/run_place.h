@@ -1,0 +1,12 @@
+// Checks where a run's folder lies.
+#pragma once
+
+#include <filesystem>
+
+namespace trireme {
+
+// Throws ConfigError if the folder `run_dir` lies in a checkpoint, a dataset or, unless it is one
+// itself, a folder of checkpoints: other runs and commands remove these with everything in them.
+void check_place_of_run(const std::filesystem::path& run_dir);
+
+}  // namespace trireme

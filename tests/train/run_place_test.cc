@@ -1,0 +1,49 @@
+#include "src/train/start/run_place.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Retention would remove the second run together with the checkpoint.
+TEST(RunPlace, LiesInNoCheckpointOrDataset) {
+  const TempFolder folder;
+  const fs::path run = folder.path() / "run";
+  const fs::path checkpoints = run / "checkpoints";
+  const fs::path step = checkpoints / "step-00000010";
+  const fs::path data = folder.path() / "data";
+  fs::create_directories(step);
+  fs::create_directories(data / "shards");
+  write_file_durably(checkpoints / "GENERATION", "1\n");
+  write_file_durably(step / "manifest.json", "{}");
+  write_file_durably(data / "manifest.json", "{}");
+  fs::create_directory_symlink(step, folder.path() / "link");
+  const std::vector<std::pair<fs::path, const char*>> cases = {
+      {step, "is a checkpoint"},
+      {step / "a/b", "is a checkpoint"},
+      {folder.path() / "link/a", "is a checkpoint"},
+      {checkpoints / "other", "is a folder of checkpoints"},
+      {data, "is a dataset"},
+      {data / "shards/a", "is a dataset"}};
+  for (const auto& [path, words] : cases) {
+    EXPECT_THAT(message_of<ConfigError>([&] { check_place_of_run(path); }),
+                AllOf(HasSubstr(path.string()), HasSubstr(words)));
+  }
+  // The checkpoints of a run may lie in its own folder, and other runs beside it.
+  EXPECT_NO_THROW(check_place_of_run(checkpoints));
+  EXPECT_NO_THROW(check_place_of_run(run / "second"));
+  EXPECT_NO_THROW(check_place_of_run("new"));
+}
+
+}  // namespace
+}  // namespace trireme
