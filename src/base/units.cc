@@ -78,10 +78,13 @@ std::string format_seconds(double seconds) {
 namespace {
 
 // Keeps trailing zeros, so that the numbers of one column have equally many digits: 19.00, 4.450.
-std::string significant(double number, int digits) {
+std::string significant(double number, std::size_t digits) {
   std::string text = fmt::format("{:#.{}g}", number, digits);
-  if (text.ends_with('.')) {
-    text.pop_back();
+  // A number without decimals ends with a point, or with ".0" in older versions of fmt.
+  const std::size_t point = text.find('.');
+  const std::size_t before_point = point - (text.front() == '-' ? 1 : 0);
+  if (point != std::string::npos && before_point >= digits) {
+    text.resize(point);
   }
   return text;
 }

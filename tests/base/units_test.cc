@@ -66,6 +66,10 @@ TEST(FormatCount, IsShort) {
   EXPECT_EQ(format_count(999960), "1.000M");
   EXPECT_EQ(format_count(506.25), "506.2");
   EXPECT_EQ(format_count(506), "506");
+  EXPECT_EQ(format_rate(3.3e9, "B/s"), "3.30 GB/s");
+  EXPECT_EQ(format_rate(968, "B/s"), "968 B/s");
+  EXPECT_EQ(format_rate(999.4e3, "B/s"), "999 kB/s");
+  EXPECT_EQ(format_rate(0, "B/s"), "0.00 B/s");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 TEST(Figures, HaveUnits) {
   EXPECT_EQ(figure_text("bytes_per_s", 9.68384e+08), "968 MB/s");
-  EXPECT_EQ(figure_text("pread_bytes_per_s", 3.3e9), "3.3 GB/s");
+  EXPECT_EQ(figure_text("pread_bytes_per_s", 3.3e9), "3.30 GB/s");
   EXPECT_EQ(figure_text("flops_per_s", 3.104e11), "310 GFLOP/s");
   EXPECT_EQ(figure_text("tokens_per_s", 12345), "12.3 ktokens/s");
   EXPECT_EQ(figure_text("busbw_GBps", 24.13), "24.1 GB/s");
@@ -75,8 +75,8 @@ TEST(Figures, TheVerdictOnTwoRanksNamesTheEnds) {
   const Json latency = entry(1, "median_us", 0.52);
   const Json rate = entry(4 << 20, "median_GBps", 9.1);
   EXPECT_EQ(p2p_verdict({latency, entry(2, "median_us", 0.6), rate}),
-            "# p2p: 520 ns for 1 B, 9.1 GB/s for 4 MiB\n");
-  EXPECT_EQ(p2p_verdict(Json::array({rate})), "# p2p: 9.1 GB/s for 4 MiB\n");
+            "# p2p: 520 ns for 1 B, 9.10 GB/s for 4 MiB\n");
+  EXPECT_EQ(p2p_verdict(Json::array({rate})), "# p2p: 9.10 GB/s for 4 MiB\n");
   EXPECT_EQ(p2p_verdict(Json::array({latency})), "# p2p: 520 ns for 1 B\n");
 }
 
