@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -49,6 +50,7 @@ class Bookkeeper {
       first_rank_ = line.value("rank0", first_rank_);
       note_first_step(number(line, "after_launch", -1));
     } else if (event == "attempt_end" && open_) {
+      is_refused_ = is_refused_start(line);
       end_attempt(line.value("rank0", first_rank_), number(line, "detected", clock_),
                   text(line, "cause"), text(line, "what"));
     } else if (event == "over") {
@@ -115,7 +117,7 @@ class Bookkeeper {
     attempt.what = what;
     attempt.seconds = std::max(0.0, detected - launched_);
     good_end_ = is_good_end(cause);
-    account.failures += good_end_ ? 0 : 1;
+    account.failures += good_end_ || std::exchange(is_refused_, false) ? 0 : 1;
     const TimeCause begin = fresh_ ? TimeCause::start : TimeCause::relaunch;
     if (rank.is_object()) {
       share(attempt, rank, detected, begin);
@@ -171,10 +173,11 @@ class Bookkeeper {
   }
 
   std::string launch_;
-  bool fresh_ = true;      // whether this launch has not yet ended an attempt
-  bool open_ = false;      // whether an attempt is running
-  bool good_end_ = false;  // whether the latest attempt ended well
-  double begun_ = 0;       // start of this launch on its own clock, seconds
+  bool fresh_ = true;        // whether this launch has not yet ended an attempt
+  bool open_ = false;        // whether an attempt is running
+  bool good_end_ = false;    // whether the latest attempt ended well
+  bool is_refused_ = false;  // whether the attempt that ends was refused at its start
+  double begun_ = 0;         // start of this launch on its own clock, seconds
   double clock_ = 0;
   double cursor_ = 0;  // all time before this is accounted for
   double launched_ = 0;
@@ -198,6 +201,15 @@ double Account::effective_ratio() const {
 double Account::mean_hours_between_failures() const {
   const double working = wall - seconds[static_cast<std::size_t>(TimeCause::idle)];
   return failures > 0 ? working / 3600 / static_cast<double>(failures) : 0;
+}
+
+bool is_refused_start(const json& attempt_end) {
+  const std::string cause = text(attempt_end, "cause");
+  const auto rank = attempt_end.find("rank0");
+  const std::string phase =
+      rank != attempt_end.end() && rank->is_object() ? text(*rank, "phase") : "";
+  return (cause == "usage" || cause == "refused" || cause == "not_found") &&
+         (phase.empty() || phase == "start" || phase == "load");
 }
 
 Account account_of(const std::vector<json>& events, bool is_running) {

@@ -54,7 +54,8 @@ struct Account {
   double wall = 0;  // seconds from the start of the first launch to the end of the last one
   std::array<double, kTimeCauses> seconds{};
   std::int64_t launches = 0;
-  std::int64_t failures = 0;  // attempts that neither finished nor stopped on request
+  // Attempts that neither finished nor stopped on request nor were refused at their start.
+  std::int64_t failures = 0;
   std::vector<AttemptAccount> attempts;
 
   double sum() const;
@@ -64,6 +65,11 @@ struct Account {
   // Returns the mean time between failures; 0 if there were none.
   double mean_hours_between_failures() const;
 };
+
+// Returns whether an event "attempt_end" only says that the ranks were refused before they loaded
+// or computed anything, because of a wrong configuration or another run in the folder. That is no
+// fault of the run.
+bool is_refused_start(const nlohmann::json& attempt_end);
 
 // events: as returned by parse_journal(); incomplete ones are used as far as possible. is_running:
 // whether the last launch is still at work, so that its last attempt has not ended.

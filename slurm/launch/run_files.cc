@@ -3,8 +3,10 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <thread>
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/is_locked.h"
 #include "src/base/lock_mark.h"
 
 namespace trireme {
@@ -70,6 +73,22 @@ bool take_lock(UniqueHandle<FileDescriptorTraits>& lock, const fs::path& path) {
   return !lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
+// Throws PolicyError if ranks that were not started by this launch use the run's folder. Those of a
+// launch that was killed end within seconds.
+void check_no_other_ranks(const fs::path& run) {
+  constexpr std::chrono::seconds kOldRanksEnd{5};
+  const auto end = std::chrono::steady_clock::now() + kOldRanksEnd;
+  while (is_locked(run / ".lock")) {
+    if (std::chrono::steady_clock::now() > end) {
+      throw PolicyError(
+          fmt::format("another run is using {}: wait for it, end its processes, or choose another "
+                      "run.dir",
+                      run.string()));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
 // Returns the generation that wrote the manifest, which is recorded in its first lines.
 std::optional<std::int64_t> generation_of(const fs::path& manifest) {
   constexpr std::string_view kField = "\"generation\": ";
@@ -110,6 +129,7 @@ void RunFiles::take() {
     }
     (void)::unlink(path.c_str());
   }
+  check_no_other_ranks(run_);
   const std::string text = own.to_text() + own_lock_mark();
   if (lock_ && ::ftruncate(lock_.get(), 0) == 0) {
     (void)!::pwrite(lock_.get(), text.data(), text.size(), 0);

@@ -19,7 +19,8 @@ class RunFiles {
       : run_(std::move(run)), checkpoints_(std::move(checkpoints)) {}
 
   // Locks the run for this launch as long as this object lives. Throws PolicyError if another
-  // launch holds the lock. File systems without locks provide none.
+  // launch holds the lock, or ranks that were started otherwise use the run's folder. File systems
+  // without locks provide none.
   void take();
   // Call before an attempt. Removes the exit reason of the previous attempt and remembers the
   // existing files, so that none that cannot be removed is attributed to this attempt.

@@ -13,6 +13,7 @@
 #include "src/app/launch/status_command.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/is_locked.h"
 #include "tests/app/command_run.h"
 #include "tests/support/environment_variables.h"
 #include "tests/support/message_of.h"
@@ -151,6 +152,17 @@ TEST_F(RunStateTest, TimeLeftFollowsTheLastTenLines) {
   EXPECT_FALSE(state().seconds_left.has_value());  // the last step is over
   write("metrics.jsonl", "{\"step\":50}\n");
   EXPECT_FALSE(state().seconds_left.has_value());
+}
+
+TEST_F(RunStateTest, ARefusedStartIsNoFault) {
+  write("journal.jsonl",
+        R"({"event":"attempt_end","generation":1,"cause":"refused","what":"rank 0","time":20}
+{"event":"attempt_end","generation":1,"cause":"usage","rank0":{"phase":"load"},"time":30}
+)");
+  EXPECT_FALSE(state().last_fault.has_value());
+  write("journal.jsonl",
+        R"({"event":"attempt_end","cause":"refused","rank0":{"phase":"train"},"time":9})");
+  EXPECT_TRUE(state().last_fault.has_value());
 }
 
 TEST_F(RunStateTest, TheLossIsTheMeanThatTheLogPrints) {

@@ -10,6 +10,7 @@
 #include "src/app/launch/run_state.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/is_locked.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 

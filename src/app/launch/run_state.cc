@@ -2,19 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <ctime>
 #include <sstream>
 #include <vector>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <sys/file.h>
 
+#include "slurm/journal/account.h"
 #include "slurm/policy/verdict.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/is_locked.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/train/run/run_config.h"
@@ -132,7 +131,8 @@ void add_journal(const std::vector<json>& events, RunState& state) {
     const std::string cause = text_of(event, "cause");
     if (name == "begin") {
       state.job = text_of(event, "slurm_job");
-    } else if (name == "attempt_end" && cause != "finished" && cause != "stopped") {
+    } else if (name == "attempt_end" && cause != "finished" && cause != "stopped" &&
+               !is_refused_start(event)) {
       state.last_fault = RunState::Fault{time_of(event).value_or(0), whole(event, "generation"),
                                          cause, text_of(event, "what")};
     } else if (name == "status" && event.contains("rank0") && event["rank0"].is_object()) {
@@ -184,12 +184,6 @@ std::string date_of(double seconds) {
 }
 
 }  // namespace
-
-bool is_locked(const fs::path& path) {
-  const UniqueHandle<FileDescriptorTraits> file(
-      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
 
 RunState state_of_run(const fs::path& run) {
   const std::vector<json> metrics = last_objects(run / "metrics.jsonl");

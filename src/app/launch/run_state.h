@@ -38,8 +38,6 @@ struct RunState {
 
 // Throws NotFound if the folder contains no run.
 RunState state_of_run(const std::filesystem::path& run);
-// Returns whether a process holds the lock (flock) of this file.
-bool is_locked(const std::filesystem::path& path);
 
 std::string to_text(const RunState& state, const std::filesystem::path& run);
 nlohmann::ordered_json to_json(const RunState& state, const std::filesystem::path& run);

@@ -35,6 +35,21 @@ double at(const Account& account, TimeCause cause) {
   return account.seconds[static_cast<std::size_t>(cause)];
 }
 
+TEST(Account, ARefusedStartIsNoFailure) {
+  const auto ended = [](const char* cause, const char* phase) {
+    return std::vector<json>{
+        event("launch", 2, {{"generation", 1}, {"nodes", {"n1"}}, {"ranks", 1}}),
+        event(
+            "attempt_end", 4,
+            {{"generation", 1}, {"cause", cause}, {"detected", 4}, {"rank0", {{"phase", phase}}}}),
+        event("over", 4)};
+  };
+  EXPECT_EQ(account_of(ended("refused", "start")).failures, 0);
+  EXPECT_EQ(account_of(ended("usage", "load")).failures, 0);
+  EXPECT_EQ(account_of(ended("refused", "train")).failures, 1);
+  EXPECT_EQ(account_of(ended("hang", "start")).failures, 1);
+}
+
 // The launch is at 2 s, ranks are up at 3 s and work for 40 s; the kill is noticed at 45.5 s, and
 // the relaunch is at 46 s.
 std::vector<json> two_attempts() {

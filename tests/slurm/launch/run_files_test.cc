@@ -1,8 +1,12 @@
 #include "slurm/launch/run_files.h"
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +24,21 @@ void become(const char* job, const char* restart) {
 }
 
 // The lock is never released, as if a file server kept it for a dead host.
+// The ranks of a killed launch may need a moment to end.
+TEST(RunFiles, RanksOfAnotherStartAreWaitedForThenRefused) {
+  const TempFolder folder;
+  UniqueHandle<FileDescriptorTraits> ranks(
+      ::open((folder.path() / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(ranks.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_THROW(RunFiles(folder.path(), folder.path() / "checkpoints").take(), PolicyError);
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ranks.reset();
+  });
+  EXPECT_NO_THROW(RunFiles(folder.path(), folder.path() / "checkpoints").take());
+  later.join();
+}
+
 TEST(RunFiles, ALaterStartOfTheSameJobTakesTheLock) {
   TempFolder run;
   become("7", "0");
