@@ -110,14 +110,12 @@ TEST_F(LaunchPlanTest, SparesAreNotWantedAndMayBeFewer) {
   options_.local = 4;
   options_.spares = 1;
   options_.ranks_per_node = 2;
-  options_.cpus_per_rank = 3;
   options_.ports = "47000-47099";
   LaunchPlan made = plan();
   EXPECT_THAT(names_of(made), ElementsAre("local0", "local1", "local2", "local3"));
   EXPECT_EQ(made.course.nodes_wanted, 3);
   EXPECT_EQ(made.course.least_nodes, 3);
   EXPECT_EQ(made.course.ranks_per_node, 2);
-  EXPECT_EQ(made.setting.cpus_per_rank, 3);
   EXPECT_EQ(made.setting.ports.first, 47000);
   EXPECT_EQ(made.setting.ports.last, 47099);
   options_.min_nodes = 2;
@@ -155,6 +153,19 @@ TEST_F(LaunchPlanTest, AHostFileIsReachedOverSsh) {
   EXPECT_EQ(plan().setting.ranks_per_node, 1);
   options_.hosts = folder_.path() / "none";
   EXPECT_THROW((void)plan(), NotFound);
+}
+
+// mpirun would say so in each of four attempts.
+TEST_F(LaunchPlanTest, MoreCoresThanThisHostHasAreRefused) {
+  options_.cpus_per_rank = 4096;
+  options_.ranks_per_node = 2;
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("--cpus-per-rank 4096: 2 ranks on this host would need"),
+                                 HasSubstr("8192 cores, but it has ")));
+  options_.launcher_arguments = {"--bind-to", "core:overload-allowed"};
+  EXPECT_EQ(plan().setting.cpus_per_rank, 4096);
+  options_.launcher_arguments.clear();
+  options_.hosts = host_file("n1 slots=2\n");  // its cores are unknown
+  EXPECT_EQ(plan().setting.cpus_per_rank, 4096);
 }
 
 TEST_F(LaunchPlanTest, NodesGetTheSameNumberOfRanks) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "mpi/launch_environment.h"
+#include "mpi/topology.h"
 #include "slurm/doctor/node_checks.h"
 #include "slurm/job/job_environment.h"
 #include "slurm/job/topology.h"
@@ -127,6 +128,26 @@ void check_user(const LaunchOptions& options) {
   }
 }
 
+// Refuses what mpirun would refuse in four attempts: to bind the ranks of this host to more cores
+// than it has.
+void check_cores(const LaunchOptions& options, const Ground& place, int ranks_per_node) {
+  const auto allows = [&](std::string_view word) {
+    return std::any_of(
+        options.launcher_arguments.begin(), options.launcher_arguments.end(),
+        [&](const std::string& argument) { return argument.find(word) != std::string::npos; });
+  };
+  const bool is_known = place.reach == Reach::local && options.launcher == "mpirun" &&
+                        !allows("hwthread") && !allows("overload");
+  const auto ranks = std::ssize(place.nodes) * ranks_per_node;
+  const std::int64_t wanted = ranks * options.cpus_per_rank;
+  const int cores = host_shape().cores;
+  if (is_known && wanted > cores) {
+    throw ConfigError(
+        fmt::format("--cpus-per-rank {}: {} on this host would need {}, but it has {}",
+                    options.cpus_per_rank, counted(ranks, "rank"), counted(wanted, "core"), cores));
+  }
+}
+
 RunConfig run_config_of(const std::vector<std::string>& run, char** environment) {
   if (!run.empty() && run.front() != "train") {
     throw ConfigError(fmt::format(
@@ -181,6 +202,7 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   const Ground place = place_of(options);
   const int ranks_per_node =
       options.ranks_per_node > 0 ? options.ranks_per_node : std::max(place.ranks_per_node, 1);
+  check_cores(options, place, ranks_per_node);
   LaunchPlan plan;
   plan.setting.program = std::filesystem::read_symlink("/proc/self/exe");
   plan.setting.starter = options.launcher == "srun" ? Starter::srun : Starter::mpirun;
