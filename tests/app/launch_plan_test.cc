@@ -172,6 +172,8 @@ TEST_F(LaunchPlanTest, NodesGetTheSameNumberOfRanks) {
   options_.hosts = host_file("n1 slots=4\nn2 slots=4\nn3 slots=2\n");
   EXPECT_THAT(complaint(), AllOf(HasSubstr("n1 has slots=4, but n3 has slots=2"),
                                  HasSubstr("--ranks-per-node")));
+  options_.hosts = host_file("n1 slots=1\nn2\n");
+  EXPECT_THAT(complaint(), HasSubstr("n1 has slots=1, but n2 has no slots=N"));
   options_.ranks_per_node = 2;
   EXPECT_EQ(plan().setting.ranks_per_node, 2);
 }

@@ -74,10 +74,14 @@ Ground place_of(const LaunchOptions& options) {
     place.ranks_per_node = place.nodes.front().slots;
     for (const NodeSpec& node : place.nodes) {
       if (options.ranks_per_node == 0 && node.slots != place.ranks_per_node) {
-        throw ConfigError(fmt::format(
-            "{}: {} has slots={}, but {} has slots={}: all nodes get the same number of ranks; "
-            "choose it with --ranks-per-node",
-            options.hosts, place.nodes.front().name, place.ranks_per_node, node.name, node.slots));
+        const auto slots = [](const NodeSpec& one) {
+          return one.slots > 0 ? fmt::format("{} has slots={}", one.name, one.slots)
+                               : fmt::format("{} has no slots=N", one.name);
+        };
+        throw ConfigError(
+            fmt::format("{}: {}, but {}: all nodes get the same number of ranks; choose it with "
+                        "--ranks-per-node or give all of them the same slots",
+                        options.hosts, slots(place.nodes.front()), slots(node)));
       }
     }
     return place;
