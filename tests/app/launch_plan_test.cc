@@ -168,6 +168,19 @@ TEST_F(LaunchPlanTest, MoreCoresThanThisHostHasAreRefused) {
   EXPECT_EQ(plan().setting.cpus_per_rank, 4096);
 }
 
+TEST_F(LaunchPlanTest, ThePortsMustBeEnoughForThisHost) {
+  options_.local = 3;
+  options_.ports = "47000-47002";
+  EXPECT_THAT(complaint(), HasSubstr("--ports 47000-47002 has 3 ports, but this host needs 4"));
+  options_.ports = "47000-47003";
+  EXPECT_EQ(plan().setting.ports.last, 47003);
+  options_.local = 0;
+  options_.ports = "47000";
+  EXPECT_THAT(complaint(), HasSubstr("has 1 port, but this host needs 2"));
+  options_.hosts = host_file("n1\nn2\n");  // their agents are on other hosts
+  EXPECT_EQ(plan().setting.ports.first, 47000);
+}
+
 TEST_F(LaunchPlanTest, NodesGetTheSameNumberOfRanks) {
   options_.hosts = host_file("n1 slots=4\nn2 slots=4\nn3 slots=2\n");
   EXPECT_THAT(complaint(), AllOf(HasSubstr("n1 has slots=4, but n3 has slots=2"),

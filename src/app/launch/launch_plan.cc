@@ -15,6 +15,7 @@
 #include "slurm/job/topology.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/log.h"
 #include "src/base/units.h"
 #include "src/train/run/layout.h"
 #include "src/train/run/run_config.h"
@@ -152,6 +153,22 @@ void check_cores(const LaunchOptions& options, const Ground& place, int ranks_pe
   }
 }
 
+// Refuses a range without a port for the supervisor and each agent of this host.
+void check_ports(const PortRange& ports, const Ground& place) {
+  const std::string own = place.batch_node.empty() ? host_name() : place.batch_node;
+  const auto agents = place.reach == Reach::local
+                          ? std::ssize(place.nodes)
+                          : std::count_if(place.nodes.begin(), place.nodes.end(),
+                                          [&](const NodeSpec& node) { return node.name == own; });
+  const int given = ports.last - ports.first + 1;
+  if (ports.first > 0 && given < agents + 1) {
+    throw ConfigError(fmt::format(
+        "--ports {}-{} has {}, but this host needs {}: one for the supervisor and one for each "
+        "agent",
+        ports.first, ports.last, counted(given, "port"), agents + 1));
+  }
+}
+
 RunConfig run_config_of(const std::vector<std::string>& run, char** environment) {
   if (!run.empty() && run.front() != "train") {
     throw ConfigError(fmt::format(
@@ -218,6 +235,7 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   plan.setting.ranks_per_node = ranks_per_node;
   plan.setting.cpus_per_rank = options.cpus_per_rank;
   plan.setting.ports = parse_port_range(options.ports);
+  check_ports(plan.setting.ports, place);
   plan.setting.launcher_arguments = options.launcher_arguments;
   plan.setting.run = options.run;
   if (place.reach != Reach::local) {
