@@ -18,6 +18,7 @@
 #include "tests/support/environment_variables.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/unprivileged.h"
 
 namespace trireme {
 namespace {
@@ -152,6 +153,21 @@ TEST_F(RunStateTest, TimeLeftFollowsTheLastTenLines) {
   EXPECT_FALSE(state().seconds_left.has_value());  // the last step is over
   write("metrics.jsonl", "{\"step\":50}\n");
   EXPECT_FALSE(state().seconds_left.has_value());
+}
+
+TEST_F(RunStateTest, AFolderThatIsMissingOrClosedIsSaid) {
+  const std::filesystem::path missing = run_ / "missing";
+  EXPECT_THAT(message_of<NotFound>([&] { (void)state_of_run(missing); }),
+              AllOf(HasSubstr(missing.string()), HasSubstr("no such folder")));
+  const std::filesystem::path closed = run_ / "closed";
+  make_directories(closed);
+  std::filesystem::permissions(closed, std::filesystem::perms::none);
+  const Unprivileged nobody;
+  if (!nobody.bound()) {
+    GTEST_SKIP() << "permissions bind nobody here";
+  }
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)state_of_run(closed); }),
+              HasSubstr("Permission denied"));
 }
 
 TEST_F(RunStateTest, ARefusedStartIsNoFault) {

@@ -25,6 +25,7 @@ struct ReportOptions {
 void report(const ReportOptions& options) {
   constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;
   const std::filesystem::path path = std::filesystem::path(options.folder) / "journal.jsonl";
+  check_run_folder(options.folder);
   std::error_code gone;
   if (!std::filesystem::exists(path, gone)) {
     throw NotFound(

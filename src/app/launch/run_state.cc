@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <ctime>
 #include <sstream>
@@ -185,7 +186,19 @@ std::string date_of(double seconds) {
 
 }  // namespace
 
+void check_run_folder(const fs::path& run) {
+  std::error_code error;
+  (void)fs::status(run / "config.yaml", error);
+  if (error == std::errc::permission_denied) {
+    throw_errno(EACCES, "read", run);
+  }
+  if (!fs::exists(run, error)) {
+    throw NotFound(fmt::format("{}: no such folder: give the run.dir of a run", run.string()));
+  }
+}
+
 RunState state_of_run(const fs::path& run) {
+  check_run_folder(run);
   const std::vector<json> metrics = last_objects(run / "metrics.jsonl");
   const std::vector<json> journal = last_objects(run / "journal.jsonl");
   std::error_code gone;

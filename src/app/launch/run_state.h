@@ -36,7 +36,9 @@ struct RunState {
   std::optional<Fault> last_fault;  // recorded by `trireme launch` only
 };
 
-// Throws NotFound if the folder contains no run.
+// Throws NotFound if there is no such folder, and PolicyError if its files may not be read.
+void check_run_folder(const std::filesystem::path& run);
+// Throws NotFound if the folder contains no run, or the errors of check_run_folder.
 RunState state_of_run(const std::filesystem::path& run);
 
 std::string to_text(const RunState& state, const std::filesystem::path& run);
