@@ -175,6 +175,9 @@ TEST_F(SlurmCommand, AnArrayHasATaskForEachCombination) {
   EXPECT_THAT(rendered({"--array", "train.seed=1,2"}), HasSubstr("#SBATCH --array=0-1\n"));
   EXPECT_THAT(rendered(), Not(HasSubstr("--array=")));
   // Each task's run is checked, not only the first.
+  const CommandRun folders = slurm("render", {"--array", "run.dir=a,b"});
+  EXPECT_EQ(folders.code, 2);
+  EXPECT_THAT(folders.err, HasSubstr("each run of an array gets a folder of its own"));
   const CommandRun wrong = slurm("render", {"--array", "parallel.dp=2,3", "--nodes", "2"});
   EXPECT_EQ(wrong.code, 2);
   EXPECT_EQ(wrong.out, "");

@@ -69,6 +69,14 @@ std::string command_line() {
 
 JobRequest make_request(const SlurmOptions& options, const SiteProfile& profile) {
   JobRequest request;
+  for (const std::string& axis : options.axes) {
+    if (axis.starts_with("run.dir=")) {
+      throw ConfigError(fmt::format(
+          "--array {}: each run of an array gets a folder of its own in run.dir: choose "
+          "that with run.dir=DIR, and give --array the keys in which the runs differ",
+          axis));
+    }
+  }
   request.tasks = combinations(options.axes, kMostTasks);
   if (options.at_once > 0 && options.axes.empty()) {
     throw ConfigError("--at-once limits the runs of an array: give --array too");
