@@ -55,8 +55,10 @@ class Alarm {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds),
                            [this] { return over_; })) {
-      const std::string text = fmt::format("health FAILED on {}: {}: not finished within {:g} s\n",
-                                           host_name(), part.load(), seconds);
+      const std::string text = fmt::format(
+          "health FAILED on {}: {}: not finished within {:g} s. If the node is busy, repeat the "
+          "check when it is idle, or allow more time with --seconds\n",
+          host_name(), part.load(), seconds);
       (void)!::write(STDOUT_FILENO, text.data(), text.size());
       ::_exit(static_cast<int>(ExitCode::below_threshold));
     }

@@ -55,7 +55,7 @@ NodeExamination examine_node(const std::filesystem::path& folder,
       result.complaints.push_back(fmt::format("{}: {}", name, error.what()));
     }
   };
-  part("products", [&] {
+  part("matrix products", [&] {
     measures.rates["products fp32"] = rate_of(product_rates(DType::f32), "GFLOP/s");
     measures.rates["products bf16"] = rate_of(product_rates(DType::bf16), "GFLOP/s");
   });
