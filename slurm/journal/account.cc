@@ -47,6 +47,7 @@ class Bookkeeper {
     } else if (event == "status" && open_) {
       first_rank_ = line.value("rank0", json());
     } else if (event == "first_step" && open_) {
+      correct_last_step(number(line, "from", -1));
       first_rank_ = line.value("rank0", first_rank_);
       note_first_step(number(line, "after_launch", -1));
     } else if (event == "attempt_end" && open_) {
@@ -66,8 +67,9 @@ class Bookkeeper {
     if (launch_.empty()) {
       return;
     }
-    if (open_) {  // the launch was killed together with its ranks
-      end_attempt(first_rank_, clock_, is_running ? kRunning : "", "");
+    if (open_) {
+      end_attempt(first_rank_, clock_, is_running ? kRunning : "",
+                  is_running ? "" : "the launcher was killed, and its ranks with it");
     }
     add(TimeCause::exclude, clock_ - cursor_);
     account.wall += clock_ - begun_;
@@ -92,6 +94,7 @@ class Bookkeeper {
     AttemptAccount attempt;
     attempt.generation = static_cast<std::int64_t>(number(line, "generation"));
     attempt.launch = launch_;
+    attempt.launch_number = account.launches;
     attempt.ranks = static_cast<std::int64_t>(number(line, "ranks"));
     for (const json& node : line.value("nodes", json::array())) {
       attempt.nodes.push_back(node.is_string() ? node.get<std::string>() : "");
@@ -102,6 +105,18 @@ class Bookkeeper {
     open_ = true;
     first_rank_ = nullptr;
     account.attempts.push_back(std::move(attempt));
+  }
+
+  // The journal of a killed launch ends up to half a minute early. If the next attempt resumes at a
+  // later step than that launch was seen at, the steps between were done by it.
+  void correct_last_step(double from) {
+    if (account.attempts.size() >= 2) {
+      AttemptAccount& last = account.attempts[account.attempts.size() - 2];
+      if (last.cause.empty() && last.to_step >= 0) {
+        last.to_step = std::max(last.to_step, static_cast<std::int64_t>(from));
+        reached_ = std::max(reached_, last.to_step);
+      }
+    }
   }
 
   void note_first_step(double after) {

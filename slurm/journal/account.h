@@ -35,6 +35,7 @@ std::string_view name_of(TimeCause cause);
 struct AttemptAccount {
   std::int64_t generation = 0;
   std::string launch;
+  std::int64_t launch_number = 0;  // 1 for the first launch of the run
   std::vector<std::string> nodes;
   std::int64_t ranks = 0;
   std::string cause;  // why it ended; empty if unknown because the launch was killed; "running"

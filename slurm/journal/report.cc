@@ -24,16 +24,16 @@ std::string causes_table(const Account& account) {
 }
 
 std::string attempts_table(const Account& account) {
-  std::string text = fmt::format("{:>3} {:>5} {:>12} {:>8} {:>7} {:>8} {:>6} {:>8} {:>8} {:>6}\n",
+  std::string text = fmt::format("{:>5} {:>5} {:>12} {:>8} {:>7} {:>8} {:>6} {:>8} {:>8} {:>6}\n",
                                  "no.", "ranks", "steps", "seconds", "exclude", "ranks up", "load",
                                  "1st step", "recovery", "detect");
   for (const AttemptAccount& a : account.attempts) {
     const std::string steps = a.to_step < 0 ? "-" : fmt::format("{}..{}", a.from_step, a.to_step);
     text += fmt::format(
-        "{:>3} {:>5} {:>12} {:>8.1f} {:>7.1f} {:>8.1f} {:>6.1f} {:>8} {:>8} {:>6.1f}\n"
+        "{:>5} {:>5} {:>12} {:>8.1f} {:>7.1f} {:>8.1f} {:>6.1f} {:>8} {:>8} {:>6.1f}\n"
         "    end: {}{}{}\n",
-        a.generation, a.ranks, steps, a.seconds, a.exclude, a.ranks_up, a.load,
-        seconds_or_dash(a.first_step), seconds_or_dash(a.recovery), a.detect,
+        fmt::format("{}.{}", a.launch_number, a.generation), a.ranks, steps, a.seconds, a.exclude,
+        a.ranks_up, a.load, seconds_or_dash(a.first_step), seconds_or_dash(a.recovery), a.detect,
         a.cause.empty() ? "unknown" : printable(a.cause), a.what.empty() ? "" : ": ",
         printable(joined_lines(a.what)));
   }
@@ -53,7 +53,8 @@ std::string to_text(const Account& account) {
           : fmt::format(", one every {}",
                         format_seconds(3600 * account.mean_hours_between_failures())));
   text +=
-      "\nThe attempts, with times in seconds. exclude: from the detection of the previous\n"
+      "\nThe attempts, as LAUNCH.ATTEMPT, with times in seconds. exclude: from the detection of "
+      "the previous\n"
       "attempt's end to the start of this one; ranks up, 1st step: from that start; recovery:\n"
       "from the detection to the end of the first step; detect: to detect this attempt's end.\n";
   return text + attempts_table(account);
@@ -70,6 +71,7 @@ nlohmann::ordered_json to_json(const Account& account) {
   };
   for (const AttemptAccount& a : account.attempts) {
     attempts.push_back({{"launch", a.launch},
+                        {"launch_number", a.launch_number},
                         {"generation", a.generation},
                         {"nodes", a.nodes},
                         {"ranks", a.ranks},

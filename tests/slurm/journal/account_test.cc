@@ -99,6 +99,27 @@ TEST(Account, SharesOutEverySecond) {
   EXPECT_EQ(account.failures, 1);
 }
 
+// The journal of the first launch ends early; the second launch resumes at what the first has
+// saved.
+TEST(Account, AKilledLaunchIsNamedAndItsStepsCompleted) {
+  const std::vector<json> events = {
+      event("launch", 1, {{"generation", 1}, {"ranks", 2}}),
+      event("status", 9,
+            {{"rank0", {{"begun_at", 0}, {"step", 173}, {"spent", spent(1, 0, 7, 0, 0)}}}}),
+      event("launch", 1, {{"generation", 1}, {"ranks", 2}}, "b", 1100),
+      event("first_step", 3, {{"generation", 1}, {"from", 300}, {"after_launch", 2}}, "b", 1100),
+      event("attempt_end", 5, {{"generation", 1}, {"cause", "finished"}, {"detected", 5}}, "b",
+            1100)};
+  const Account account = account_of(events);
+  ASSERT_EQ(account.attempts.size(), 2U);
+  EXPECT_EQ(account.attempts[0].to_step, 300);
+  EXPECT_EQ(account.attempts[1].launch_number, 2);
+  const std::string text = to_text(account);
+  EXPECT_NE(text.find("\n  1.1     2       0..300"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  2.1     2"), std::string::npos) << text;
+  EXPECT_NE(text.find("end: unknown: the launcher was killed"), std::string::npos) << text;
+}
+
 TEST(Account, TellsOfRecovery) {
   const Account account = account_of(two_attempts());
   ASSERT_EQ(account.attempts.size(), 2U);
