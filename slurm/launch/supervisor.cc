@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <unistd.h>
 
@@ -66,6 +67,17 @@ std::string time_of_day() {
   ::localtime_r(&now, &parts);
   std::array<char, 32> text{};
   return {text.data(), std::strftime(text.data(), text.size(), "%F %T", &parts)};
+}
+
+// Returns the note as a line like those of the ranks, with the launch instead of a rank.
+std::string json_line(const Note& note, const std::string& launch) {
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  const nlohmann::ordered_json line = {{"time", now.count()},
+                                       {"level", "info"},
+                                       {"host", host_name()},
+                                       {"launch", launch},
+                                       {"message", note.text}};
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 // Runs `work` on a detached thread, which may outlive the caller on a hanging file system.
@@ -369,7 +381,9 @@ void Supervisor::finish(const Finish& order) {
 
 void Supervisor::report(const Note& note) {
   journal_.write(note.event, note.fields, now());
-  if (!note.text.empty()) {
+  if (!note.text.empty() && plan_.json_log) {
+    journal_.say(json_line(note, setting_.launch));
+  } else if (!note.text.empty()) {
     journal_.say(time_of_day() + " trireme launch: " + note.text);
   }
 }

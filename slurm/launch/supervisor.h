@@ -22,6 +22,7 @@ struct LaunchPlan {
   std::filesystem::path site_list;  // may be empty
   std::string slurm_job;            // the job's id for Slurm's commands; empty outside Slurm
   std::string batch_node;           // in Slurm, the node on which this process runs
+  bool json_log = false;            // whether the lines on stderr are JSON objects
 };
 
 // Runs until the run is finished or given up, or a stop is requested. Returns the exit code.

@@ -243,6 +243,7 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   }
   plan.course = course_of(options, place, config, ranks_per_node);
   plan.nodes = place.nodes;
+  plan.json_log = config.log_format == "json";
   plan.run_folder = config.run_dir;
   plan.checkpoint_folder = config.checkpoint_dir();
   plan.health = options.health;

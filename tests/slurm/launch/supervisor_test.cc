@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -97,6 +98,20 @@ TEST_F(SupervisorTest, WithoutNodesItEndsAndSaysWhy) {
   const auto excluded = read_site_list(plan_.site_list);
   EXPECT_EQ(excluded.size(), 3U);
   EXPECT_EQ(excluded.at("n2"), "its process exited with code 3");
+}
+
+TEST_F(SupervisorTest, ItsLinesAreJsonIfTheRunAsksForThat) {
+  plan_.json_log = true;
+  EXPECT_EQ(supervise(), static_cast<int>(ExitCode::device));
+  std::istringstream lines(said_);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(object.is_object()) << line;
+    EXPECT_EQ(object["launch"], journal().front()["launch"]);
+    EXPECT_TRUE(object["message"].is_string());
+  }
+  EXPECT_GE(count, 3);
 }
 
 TEST_F(SupervisorTest, ASiteListThatCannotBeWrittenIsReported) {
