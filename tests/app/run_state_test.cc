@@ -155,6 +155,15 @@ TEST_F(RunStateTest, TimeLeftFollowsTheLastTenLines) {
   EXPECT_FALSE(state().seconds_left.has_value());
 }
 
+// A start that was refused has replaced the exit reason, which named the step of the stop.
+TEST_F(RunStateTest, TheStepOfTheNewestCheckpointCounts) {
+  write("metrics.jsonl", "{\"step\":100}\n");
+  make_directories(run_ / "checkpoints/step-00000106");
+  EXPECT_EQ(state().step, 100);  // its manifest is missing
+  write("checkpoints/step-00000106/manifest.json", "{\"generation\": 0}");
+  EXPECT_EQ(state().step, 106);
+}
+
 TEST_F(RunStateTest, AFolderThatIsMissingOrClosedIsSaid) {
   const std::filesystem::path missing = run_ / "missing";
   EXPECT_THAT(message_of<NotFound>([&] { (void)state_of_run(missing); }),
@@ -181,11 +190,13 @@ TEST_F(RunStateTest, ARefusedStartIsNoFault) {
   EXPECT_TRUE(state().last_fault.has_value());
 }
 
-TEST_F(RunStateTest, TheLossIsTheMeanThatTheLogPrints) {
+TEST_F(RunStateTest, TheLossesAreThoseOfTheNewestLine) {
   write("metrics.jsonl",
         "{\"step\":1,\"loss\":5,\"time\":90}\n"
         "{\"step\":2,\"loss\":4,\"loss_mean\":4.5,\"time\":100}\n");
-  EXPECT_EQ(state().loss, 4.5);
+  EXPECT_EQ(state().loss, 4);
+  EXPECT_EQ(state().loss_mean, 4.5);
+  EXPECT_EQ(state().loss_step, 2);
   EXPECT_EQ(state().updated, 100.0);
   write("metrics.jsonl", "{\"step\":3,\"loss\":4.25}\n");
   EXPECT_EQ(state().loss, 4.25);
@@ -248,7 +259,9 @@ TEST(RunStateText, SaysWhatIsKnown) {
            .step = 12,
            .steps = 100,
            .seconds_left = 3725,
-           .loss = 3.14159265,
+           .loss = 3,
+           .loss_mean = 3.14159265,
+           .loss_step = 10,
            .step_ms = 1500,
            .updated = 1e9,
            .job = "42_3",
@@ -260,7 +273,7 @@ TEST(RunStateText, SaysWhatIsKnown) {
             "state       failed: the disk is full; remove \\x1b[2J (exit code 74)\n"
             "step        12 of 100\n"
             "time left   1h02m\n"
-            "loss        3.1416\n"
+            "loss        3.1416 (step 10)\n"
             "step time   1.5s\n"
             "updated     2001-09-09 01:46:40\n"
             "Slurm job   42_3\n"
@@ -276,7 +289,8 @@ TEST(RunStateText, JsonHasEveryFieldAndNullForTheUnknown) {
   EXPECT_EQ(json["schema"], "trireme-status-1");
   EXPECT_EQ(json["run"], "/r");
   EXPECT_EQ(json["step"], 12);
-  for (const char* name : {"seconds_left", "loss", "step_ms", "updated", "last_fault"}) {
+  for (const char* name :
+       {"seconds_left", "loss", "loss_mean", "loss_step", "step_ms", "updated", "last_fault"}) {
     EXPECT_TRUE(json.contains(name) && json[name].is_null()) << name;
   }
   state.loss = 2.5;

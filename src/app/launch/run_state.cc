@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "slurm/journal/account.h"
+#include "slurm/launch/run_files.h"
 #include "slurm/policy/verdict.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -92,14 +93,19 @@ std::string text_of(const json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::int64_t steps_of(const fs::path& config) {
+// Sets the number of steps of the run, and returns its checkpoint folder.
+fs::path add_config(const fs::path& run, RunState& state) {
   const std::array<const char*, 1> no_environment = {nullptr};
   try {
-    return load_run_config(
-               {.file = config, .arguments = {}, .environment = no_environment.data(), .site = {}})
-        .config.train.steps;
+    const RunConfig config = load_run_config({.file = run / "config.yaml",
+                                              .arguments = {},
+                                              .environment = no_environment.data(),
+                                              .site = {}})
+                                 .config;
+    state.steps = config.train.steps;
+    return config.checkpoint_dir();
   } catch (const Error&) {
-    return 0;  // written by another version, or without its data
+    return run / "checkpoints";  // written by another version, or without its data
   }
 }
 
@@ -111,10 +117,10 @@ void add_metrics(const std::vector<json>& lines, RunState& state) {
   for (auto line = lines.end() - std::min(kLatest, std::ssize(lines)); line != lines.end();
        ++line) {
     if (const auto step = number_up_to(static_cast<double>(kMostSteps), *line, "step")) {
-      state.step = static_cast<std::int64_t>(*step);
+      state.step = state.loss_step = static_cast<std::int64_t>(*step);
     }
-    const auto mean = number(*line, "loss_mean");  // the value that the log prints
-    state.loss = mean ? mean : number(*line, "loss");
+    state.loss = number(*line, "loss");
+    state.loss_mean = number(*line, "loss_mean");
     state.updated = time_of(*line);
     if (const auto step_ms = number_up_to(kMostStepMs, *line, "step_ms")) {
       milliseconds += *step_ms;
@@ -211,7 +217,7 @@ RunState state_of_run(const fs::path& run) {
   RunState state;
   add_metrics(metrics, state);
   add_journal(journal, state);
-  state.steps = steps_of(run / "config.yaml");
+  const fs::path checkpoints = add_config(run, state);
   if (is_locked(run / ".lock")) {
     state.state = "running";
     if (state.steps > state.step && state.step_ms) {
@@ -221,6 +227,8 @@ RunState state_of_run(const fs::path& run) {
     state.state = "starting";
   } else {
     add_end(run, state);
+    // A stop saves a step that need not be one of those that are logged.
+    state.step = std::max(state.step, RunFiles(run, checkpoints).durable_step().step);
   }
   return state;
 }
@@ -236,8 +244,8 @@ std::string to_text(const RunState& state, const fs::path& run) {
   if (state.seconds_left) {
     text += fmt::format("time left   {}\n", format_seconds(*state.seconds_left));
   }
-  if (state.loss) {
-    text += fmt::format("loss        {:.5g}\n", *state.loss);
+  if (const auto loss = state.loss_mean ? state.loss_mean : state.loss) {
+    text += fmt::format("loss        {:.5g} (step {})\n", *loss, state.loss_step);
   }
   if (state.step_ms) {
     text += fmt::format("step time   {}\n", format_seconds(1e-3 * *state.step_ms));
@@ -277,6 +285,9 @@ nlohmann::ordered_json to_json(const RunState& state, const fs::path& run) {
           {"steps", state.steps},
           {"seconds_left", known(state.seconds_left)},
           {"loss", known(state.loss)},
+          {"loss_mean", known(state.loss_mean)},
+          {"loss_step", state.loss_step > 0 ? nlohmann::ordered_json(state.loss_step)
+                                            : nlohmann::ordered_json()},
           {"step_ms", known(state.step_ms)},
           {"updated", known(state.updated)},
           {"slurm_job", state.job},

@@ -20,7 +20,10 @@ struct RunState {
   std::int64_t step = 0;
   std::int64_t steps = 0;              // train.steps; 0 if unknown
   std::optional<double> seconds_left;  // of a running run, estimated from its latest steps
+  // These are the fields of the newest line of metrics.jsonl, which is that of `loss_step`.
   std::optional<double> loss;
+  std::optional<double> loss_mean;  // the loss that the log prints
+  std::int64_t loss_step = 0;
   std::optional<double> step_ms;
   // This is the time of the latest line of metrics or journal, in seconds since the epoch.
   std::optional<double> updated;
