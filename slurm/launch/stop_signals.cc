@@ -12,13 +12,22 @@ namespace {
 
 constexpr std::array kSignals = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
 
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 StopSignals::StopSignals() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : kSignals) {
-    sigaddset(&set, number);
+    // nohup starts programs with SIGHUP ignored, but the kernel queues blocked signals all the
+    // same.
+    if (number != SIGHUP || !is_ignored(SIGHUP)) {
+      sigaddset(&set, number);
+    }
   }
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);

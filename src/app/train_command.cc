@@ -361,7 +361,8 @@ void add_train_command(CommandLine& app, AppContext& context) {
       "  mpirun -n 2 trireme train configs/run/demo.yaml --replay 50\n"
       "The same command resumes an interrupted run from its newest valid checkpoint. On SIGTERM, "
       "SIGINT, SIGUSR1, SIGUSR2 or SIGXCPU (ulimit -St) the run finishes its step, saves a "
-      "checkpoint and exits with 75.");
+      "checkpoint and exits with 75. It ignores SIGHUP and so outlives its terminal, but mpirun "
+      "ends its ranks on that signal.");
   command.callback([options, &context] { TrainStart(*options, context).run(); });
 }
 

@@ -36,6 +36,21 @@ TEST(StopSignals, EachSignalThatAsksIsReadOnce) {
   }
 }
 
+TEST(StopSignals, ALaunchUnderNohupIgnoresAHangUp) {
+  const SignalSettings settings;
+  struct sigaction before {};
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGHUP, &ignore, &before);
+  StopSignals signals;
+  ::raise(SIGHUP);
+  EXPECT_FALSE(readable(signals));
+  ::raise(SIGTERM);
+  signals.hear();
+  EXPECT_THAT(signals.take(), ElementsAre(SIGTERM));
+  ::sigaction(SIGHUP, &before, nullptr);
+}
+
 TEST(StopSignals, AreKeptUntilTaken) {
   const SignalSettings settings;
   StopSignals signals;
