@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -156,6 +157,9 @@ std::string stop_cause(int signal) {
   }
   if (signal == SIGUSR2 && std::getenv("TRIREME_GENERATION") != nullptr) {
     return "by the launch";
+  }
+  if (signal == SIGXCPU) {
+    return "at the limit of processor time (SIGXCPU; raise ulimit -St)";
   }
   const char* const name = ::sigabbrev_np(signal);
   return name == nullptr ? "on a signal" : fmt::format("on SIG{}", name);
@@ -333,9 +337,10 @@ void TrainStart::note_stop(const RunDirectory& run, const TrainingOutcome& outco
   if (world().rank() == 0) {
     const std::string message = stop_message(outcome);
     log.info(message);
-    run.write_exit_reason(
-        {context_.exit_code, outcome.stop_signal == kTimeLimitSignal ? "time_limit" : "signal",
-         message, 0, context_.session().place().host, outcome.stop_signal, outcome.step, "train"});
+    const bool job_ends = outcome.stop_signal == kTimeLimitSignal;
+    run.write_exit_reason({context_.exit_code, job_ends ? "time_limit" : "signal", message, 0,
+                           context_.session().place().host, job_ends ? 0 : outcome.stop_signal,
+                           outcome.step, "train"});
   }
 }
 

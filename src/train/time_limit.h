@@ -9,14 +9,13 @@
 #pragma once
 
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <optional>
 
 namespace trireme {
 
-// Represents the time limit where a signal number is expected.
-inline constexpr int kTimeLimitSignal = SIGXCPU;
+// Represents the time limit of the job where a signal number is expected. It is above all of them.
+inline constexpr int kTimeLimitSignal = 1 << 10;
 
 class TimeLimit {
  public:

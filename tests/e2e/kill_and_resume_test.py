@@ -120,6 +120,8 @@ class KillAndResume(unittest.TestCase):
                     harness.end_group(process)
                 reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
                 self.assertEqual((reason["code"], reason["signal"]), (75, number))
+                if number == signal.SIGXCPU:
+                    self.assertIn("limit of processor time (SIGXCPU", reason["message"])
                 self.finish(config, 2)
                 self.assert_same_as_reference(config)
 
