@@ -12,7 +12,7 @@ namespace trireme {
 namespace {
 
 int open_lock(const std::filesystem::path& path) {
-  const int fd = open_regular(path, O_RDWR | O_CREAT);
+  const int fd = open_regular(path, O_RDWR | O_CREAT | O_NOFOLLOW);
   if (fd < 0) {
     throw_errno(errno, "create", path);
   }

@@ -39,6 +39,16 @@ TEST_F(RunDirectoryTest, BelongsToOneRunAtATime) {
   EXPECT_TRUE(run_.take().has_value());
 }
 
+// The name of the lock's owner is written to the file.
+TEST_F(RunDirectoryTest, ALockThatIsALinkIsNotFollowed) {
+  fs::create_directories(run_.root());
+  const fs::path target = folder_.path() / "precious";
+  write_file_durably(target, "text");
+  fs::create_symlink(target, run_.root() / ".lock");
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)run_.take(); }), HasSubstr("symbolic link"));
+  EXPECT_EQ(read_file(target), "text");
+}
+
 TEST_F(RunDirectoryTest, IsDoneAtAStepUntilItContinues) {
   const auto lock = run_.take();
   EXPECT_EQ(run_.done_step(), std::nullopt);
