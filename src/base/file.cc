@@ -89,8 +89,6 @@ std::string advice(int code) {
       return "too many open files: raise the limit (ulimit -n)";
     case EIO:
       return "the device reports an error: look at dmesg and the storage";
-    case ELOOP:
-      return "a symbolic link could lead elsewhere: remove the link";
     case ESTALE:
       return "the file system was unmounted or its server has lost the file: mount it again and "
              "restart";
@@ -120,7 +118,6 @@ void throw_errno(int code, std::string_view operation, const fs::path& path) {
       throw NotFound(what);
     case EACCES:
     case EPERM:
-    case ELOOP:
       throw PolicyError(what);
     default:
       throw IoError(what);

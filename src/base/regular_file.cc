@@ -44,6 +44,10 @@ int open_regular(const std::filesystem::path& path, int flags) {
   // With O_NONBLOCK, opening a FIFO returns or fails at once instead of waiting for its other end.
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, kMode);
   const int error = errno;
+  if (fd < 0 && error == ELOOP && (flags & O_NOFOLLOW) != 0) {
+    throw PolicyError(
+        fmt::format("{} is a symbolic link, which could lead elsewhere: remove it", path.string()));
+  }
   struct stat status {};
   if ((fd >= 0 ? ::fstat(fd, &status) : ::stat(path.c_str(), &status)) != 0) {
     if (fd >= 0) {

@@ -10,7 +10,7 @@ namespace trireme {
 
 // Calls open(2) with O_CLOEXEC and mode 0644. Returns the descriptor, or -1 with errno. If the path
 // is not a regular file, throws DataError if it was to be read, and PolicyError if it was to be
-// written.
+// written. Throws PolicyError for a symbolic link if flags contain O_NOFOLLOW.
 int open_regular(const std::filesystem::path& path, int flags);
 
 }  // namespace trireme
