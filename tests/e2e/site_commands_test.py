@@ -165,9 +165,10 @@ class Health(unittest.TestCase):
         self.assertRegex(result.stdout, "^health FAILED on .*disk: ")
 
     def test_a_folder_for_temporary_files_that_is_none(self):
-        result = harness.run("health", env={"TMPDIR": "/nonexistent"})
+        absent = str(self.folder / "no-folder")
+        result = harness.run("health", env={"TMPDIR": absent})
         self.assertEqual(result.returncode, 66)
-        self.assertIn("TMPDIR is /nonexistent", result.stderr)
+        self.assertIn(f"TMPDIR is {absent}", result.stderr)
 
     def test_baselines_that_are_none(self):
         absent = harness.run("health", "--baseline", self.folder / "none")
