@@ -81,8 +81,8 @@ class Inventory {
   std::vector<std::string> problems_;
   bool disk_has_any_ = false;
   bool memory_is_damaged_ = false;
-  // Holds (id of the candidate, manifest) of the steps for which this rank may be the
-  // manifest_rank.
+  // Holds the manifests that this rank has read, each with the id of its candidate. This rank is
+  // the manifest_rank of some of these candidates.
   std::vector<std::pair<std::string, Manifest>> manifests_;
 };
 
