@@ -29,7 +29,7 @@ constexpr int kLookMilliseconds = 100;
 // Poll interval while the next attempt waits for old ranks to end.
 constexpr int kClearMilliseconds = 20;
 constexpr double kReportSeconds = 1;
-constexpr std::int64_t kEveryGeneration = INT64_MAX;
+constexpr std::int64_t kEveryAttempt = INT64_MAX;
 
 double seconds_since(Clock::time_point when) {
   return std::chrono::duration<double>(Clock::now() - when).count();
@@ -143,14 +143,14 @@ class Agent {
       case Order::Kind::ping:
         break;
       case Order::Kind::clear:
-        wanted_clear_ = std::max(wanted_clear_, order.generation);
+        wanted_clear_ = std::max(wanted_clear_, order.attempt);
         break;
       case Order::Kind::partner:
         sender_.set_partner({order.node, order.port, order.addresses});
         break;
       case Order::Kind::bye:
         over_ = true;
-        launch_over_ = order.generation > 0;
+        launch_over_ = order.attempt > 0;
         break;
     }
   }
@@ -179,9 +179,9 @@ class Agent {
     return newest;
   }
 
-  bool clear(std::int64_t generation) {
-    const bool daemons = ranks_.clear_marked(generation);
-    return ranks_.clear(generation) && daemons;
+  bool clear(std::int64_t attempt) {
+    const bool daemons = ranks_.clear_marked(attempt);
+    return ranks_.clear(attempt) && daemons;
   }
 
   void end_ranks() {
@@ -190,7 +190,7 @@ class Agent {
     // If the launch goes on without this node, the agent ends its own ranks only. Otherwise it also
     // ends the launcher processes on this machine.
     const auto none_left = [this] {
-      return launch_over_ ? clear(kEveryGeneration) : ranks_.clear(kEveryGeneration);
+      return launch_over_ ? clear(kEveryAttempt) : ranks_.clear(kEveryAttempt);
     };
     while (!none_left() && seconds_since(start) < kPatience) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));

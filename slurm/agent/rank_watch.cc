@@ -24,7 +24,7 @@ double seconds_since(std::int64_t ns, std::int64_t now) {
 
 // The parts of a rank's state whose change is_news() reports.
 auto essence(const RankState& rank) {
-  return std::tuple(rank.page.rank, rank.page.pid, rank.page.generation, rank.gone,
+  return std::tuple(rank.page.rank, rank.page.pid, rank.page.attempt, rank.gone,
                     rank.page.first_step_ns > 0, rank.page.phase == ProgressPhase::end);
 }
 
@@ -69,11 +69,11 @@ void RankWatch::ask_late(const std::vector<RankState>& ranks) {
   }
 }
 
-bool RankWatch::clear(std::int64_t generation) {
+bool RankWatch::clear(std::int64_t attempt) {
   bool none_left = true;
   for (const OwnProcess& rank : processes_of_launch(launch_, node_)) {
     const std::string text = variable_of(rank.pid(), "TRIREME_GENERATION").value_or("0");
-    if (std::strtoll(text.c_str(), nullptr, 10) < generation) {
+    if (std::strtoll(text.c_str(), nullptr, 10) < attempt) {
       rank.kill();
       none_left = false;
     }
@@ -81,10 +81,10 @@ bool RankWatch::clear(std::int64_t generation) {
   return none_left;
 }
 
-bool RankWatch::clear_marked(std::int64_t generation) {
+bool RankWatch::clear_marked(std::int64_t attempt) {
   bool none_left = true;
   for (const MarkedProcess& marked : marked_processes(launch_)) {
-    if (marked.generation < generation) {
+    if (marked.attempt < attempt) {
       marked.process.kill();
       none_left = false;
     }

@@ -23,12 +23,12 @@ class RankWatch {
   // Asks each rank that has exceeded its deadline to print its stacks, once per deadline. Ranks
   // that wait for such a rank give up at about the same time, and mpirun then ends all ranks.
   void ask_late(const std::vector<RankState>& ranks);
-  // Kills the ranks of attempts below `generation`, whether they have a progress page or not.
+  // Kills the ranks of attempts below this one, whether they have a progress page or not.
   // Returns whether there was none.
-  bool clear(std::int64_t generation);
+  bool clear(std::int64_t attempt);
   // Does the same with all processes that the launchers of those attempts have left on this
   // machine, including their daemons.
-  bool clear_marked(std::int64_t generation);
+  bool clear_marked(std::int64_t attempt);
 
  private:
   std::filesystem::path folder_;

@@ -92,7 +92,7 @@ class Bookkeeper {
 
   void begin_attempt(const json& line) {
     AttemptAccount attempt;
-    attempt.generation = static_cast<std::int64_t>(number(line, "generation"));
+    attempt.number = static_cast<std::int64_t>(number(line, "attempt"));
     attempt.launch = launch_;
     attempt.launch_number = account.launches;
     attempt.ranks = static_cast<std::int64_t>(number(line, "ranks"));

@@ -33,7 +33,7 @@ inline constexpr std::size_t kTimeCauses = 11;
 std::string_view name_of(TimeCause cause);
 
 struct AttemptAccount {
-  std::int64_t generation = 0;
+  std::int64_t number = 0;  // from 1 in each launch
   std::string launch;
   std::int64_t launch_number = 0;  // 1 for the first launch of the run
   std::vector<std::string> nodes;

@@ -86,7 +86,7 @@ void check_numbers(const nlohmann::json& object, std::initializer_list<const cha
 }
 
 void check_numbers(const nlohmann::json& event) {
-  check_numbers(event, {"time", "clock", "generation", "ranks", "after_launch", "detected"});
+  check_numbers(event, {"time", "clock", "attempt", "ranks", "after_launch", "detected"});
   const auto rank = event.find("rank0");
   if (rank == event.end() || !rank->is_object()) {
     return;

@@ -32,7 +32,7 @@ std::string attempts_table(const Account& account) {
     text += fmt::format(
         "{:>5} {:>5} {:>12} {:>8.1f} {:>7.1f} {:>8.1f} {:>6.1f} {:>8} {:>8} {:>6.1f}\n"
         "    end: {}{}{}\n",
-        fmt::format("{}.{}", a.launch_number, a.generation), a.ranks, steps, a.seconds, a.exclude,
+        fmt::format("{}.{}", a.launch_number, a.number), a.ranks, steps, a.seconds, a.exclude,
         a.ranks_up, a.load, seconds_or_dash(a.first_step), seconds_or_dash(a.recovery), a.detect,
         a.cause.empty() ? "unknown" : printable(a.cause), a.what.empty() ? "" : ": ",
         printable(joined_lines(a.what)));
@@ -72,7 +72,7 @@ nlohmann::ordered_json to_json(const Account& account) {
   for (const AttemptAccount& a : account.attempts) {
     attempts.push_back({{"launch", a.launch},
                         {"launch_number", a.launch_number},
-                        {"generation", a.generation},
+                        {"attempt", a.number},
                         {"nodes", a.nodes},
                         {"ranks", a.ranks},
                         {"cause", a.cause},

@@ -33,11 +33,11 @@ std::vector<std::string> names_of(const std::vector<NodeSpec>& nodes) {
 }
 
 // Returns the variables that every rank of the attempt receives.
-Environment shared_environment(const LaunchSetting& setting, std::int64_t generation,
+Environment shared_environment(const LaunchSetting& setting, std::int64_t attempt,
                                const std::vector<NodeSpec>& nodes) {
   Environment environment = {
       {"TRIREME_LAUNCH_ID", setting.launch},
-      {"TRIREME_GENERATION", fmt::format("{}", generation)},
+      {"TRIREME_GENERATION", fmt::format("{}", attempt)},
       {"TRIREME_LAUNCH_NODES", join(names_of(nodes), ',')},
       {"TRIREME_LAUNCH_RANKS_PER_NODE", fmt::format("{}", setting.ranks_per_node)}};
   environment.insert(environment.end(), setting.extra.begin(), setting.extra.end());
@@ -55,7 +55,7 @@ const Environment kPatience = {{"OMPI_MCA_oob_tcp_keepalive_time", "5"},
 // from the ranks.
 constexpr const char* kExport = "--export=ALL";
 
-std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t generation,
+std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t attempt,
                                 const std::vector<NodeSpec>& nodes, Environment& environment) {
   const auto count = static_cast<int>(nodes.size());
   const int ranks = count * setting.ranks_per_node;
@@ -97,7 +97,7 @@ std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t gener
   }
   environment.insert(environment.end(), kPatience.begin(), kPatience.end());
   environment.emplace_back(std::string("OMPI_MCA_") + kLaunchMark,
-                           fmt::format("{}.{}", setting.launch, generation));
+                           fmt::format("{}.{}", setting.launch, attempt));
   return argv;
 }
 
@@ -196,12 +196,12 @@ Command on_node(const LaunchSetting& setting, const std::string& node,
   return command;
 }
 
-Command ranks_command(const LaunchSetting& setting, std::int64_t generation,
+Command ranks_command(const LaunchSetting& setting, std::int64_t attempt,
                       const std::vector<NodeSpec>& nodes) {
   Command command;
-  command.environment = shared_environment(setting, generation, nodes);
+  command.environment = shared_environment(setting, attempt, nodes);
   command.argv = setting.starter == Starter::mpirun
-                     ? mpirun(setting, generation, nodes, command.environment)
+                     ? mpirun(setting, attempt, nodes, command.environment)
                      : srun(setting, nodes);
   append(command.argv, setting.launcher_arguments);
   append(command.argv, {setting.program, "launch", "rank", "--"});

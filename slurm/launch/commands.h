@@ -48,7 +48,7 @@ std::string posix_word(const std::string& text);
 Command on_node(const LaunchSetting& setting, const std::string& node,
                 const std::vector<std::string>& words);
 // Returns the command that starts the ranks, in the order of the nodes.
-Command ranks_command(const LaunchSetting& setting, std::int64_t generation,
+Command ranks_command(const LaunchSetting& setting, std::int64_t attempt,
                       const std::vector<NodeSpec>& nodes);
 
 // A RankEnvironment holds the node and launch of a rank, derived from the environment that its

@@ -261,7 +261,7 @@ void Fleet::dismiss(double seconds) {
   const double end = now() + seconds;
   const auto say = [](Member& member) {
     if (member.connection && !member.dismissed) {
-      member.connection->send(to_json(Order{.kind = Order::Kind::bye, .generation = 1}));
+      member.connection->send(to_json(Order{.kind = Order::Kind::bye, .attempt = 1}));
       member.dismissed = true;
     }
     return member.connection || (member.starter && !member.starter->poll());

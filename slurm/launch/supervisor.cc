@@ -312,8 +312,7 @@ void Supervisor::perform(const Action& action) {
   std::visit(Overloaded{[&](const StartAgent& a) { fleet_.start_agent(a.node, a.check_health); },
                         [&](const DropAgent& a) { fleet_.drop(a.node); },
                         [&](const ClearNode& a) {
-                          fleet_.order(a.node,
-                                       {.kind = Order::Kind::clear, .generation = a.generation});
+                          fleet_.order(a.node, {.kind = Order::Kind::clear, .attempt = a.attempt});
                         },
                         [&](const LaunchRanks& a) { launch(a); },
                         [&](const SetPartner& a) { fleet_.set_partner(a.node, a.partner); },
@@ -359,7 +358,7 @@ void Supervisor::launch(const LaunchRanks& order) {
     setting.run.emplace_back("checkpoint.resume=auto");
   }
   try {
-    launcher_.start(ranks_command(setting, order.generation, order.nodes));
+    launcher_.start(ranks_command(setting, order.attempt, order.nodes));
   } catch (const NotFound& error) {
     report({"launcher_missing", {{"why", error.what()}}, error.what()});
     finish({static_cast<int>(ExitCode::usage), error.what()});

@@ -117,7 +117,7 @@ void Course::on_heard(const AgentHeard& event) {
     note("agent_ready", {{"node", node->spec.name}});
     if (in_use(*node) && (stage_ == Stage::settle || killing_)) {
       // The agent connected too late to receive the order to clear the node.
-      out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
+      out_.emplace_back(ClearNode{node->spec.name, attempt_ + 1});
     }
   }
   if (in_use(*node) && stage_ != Stage::gather) {
@@ -205,9 +205,8 @@ void Course::on_stop(int signal) {
     evidence_.stop_asked = true;
     conclude(judge(evidence_));
   } else if (stage_ != Stage::run) {
-    finish(static_cast<int>(ExitCode::requeue), generation_ > 0
-                                                    ? "stopped between two attempts"
-                                                    : "stopped before the ranks had started");
+    finish(static_cast<int>(ExitCode::requeue),
+           attempt_ > 0 ? "stopped between two attempts" : "stopped before the ranks had started");
   } else if (killing_) {
     // The attempt is about to end anyway.
   } else if (again) {
@@ -259,7 +258,7 @@ void Course::try_to_launch() {
   if (count == 0) {
     // A requeue brings new nodes. It makes sense if the nodes worked before; nodes that were never
     // fit may never be.
-    const bool were_at_work = plan_.in_slurm && generation_ > 0;
+    const bool were_at_work = plan_.in_slurm && attempt_ > 0;
     const ExitCode code = were_at_work ? ExitCode::requeue : ExitCode::device;
     finish(static_cast<int>(code), too_few_nodes(std::ssize(ready)));
     return;
@@ -284,7 +283,7 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
     nodes_[i].agent_deaths = 0;
     nodes_[i].oom_kills_before = nodes_[i].report.oom_kills;
   }
-  ++generation_;
+  ++attempt_;
   evidence_ = {};
   stopped_since_.clear();
   launched_ = waits_since_ = status_at_ = now_;
@@ -298,9 +297,8 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   newest_before_ = newest_;
   stage_ = Stage::run;
   const std::size_t ranks = used_.size() * static_cast<std::size_t>(plan_.ranks_per_node);
-  note("launch",
-       {{"generation", generation_}, {"nodes", names}, {"groups", groups}, {"ranks", ranks}},
-       fmt::format("attempt {}: {} on {}{}", generation_,
+  note("launch", {{"attempt", attempt_}, {"nodes", names}, {"groups", groups}, {"ranks", ranks}},
+       fmt::format("attempt {}: {} on {}{}", attempt_,
                    counted(static_cast<std::int64_t>(ranks), "rank"), join_names(specs),
                    static_cast<int>(used_.size()) < plan_.nodes_wanted
                        ? fmt::format(", {} fewer than asked for",
@@ -316,7 +314,7 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
                                                           plan_.least_start, plan_.most_start)
                                              : 0;
   out_.emplace_back(
-      LaunchRanks{generation_, specs, deadline, newest_.generation > newest_at_first_.generation});
+      LaunchRanks{attempt_, specs, deadline, newest_.generation > newest_at_first_.generation});
 }
 
 void Course::finish(int code, const std::string& why, std::string text) {

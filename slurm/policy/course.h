@@ -85,12 +85,12 @@ struct StartAgent {
 struct DropAgent {  // close its connection, and end its process if this launch started it
   std::string node;
 };
-struct ClearNode {  // make its agent end the ranks of attempts below `generation`
+struct ClearNode {  // make its agent end the ranks of attempts below this one
   std::string node;
-  std::int64_t generation = 0;
+  std::int64_t attempt = 0;
 };
 struct LaunchRanks {
-  std::int64_t generation = 0;
+  std::int64_t attempt = 0;
   std::vector<NodeSpec> nodes;
   double start_deadline = 0;  // seconds for MPI to connect the ranks; 0 for the default
   bool has_saved = false;  // this launch has saved, so the run continues from its newest checkpoint
@@ -132,7 +132,7 @@ class Course {
   Actions on(const Event& event, double now);
 
   bool over() const { return stage_ == Stage::over; }
-  std::int64_t generation() const { return generation_; }
+  std::int64_t attempt() const { return attempt_; }
   // Returns the nodes whose agent is ready to take orders.
   std::vector<std::string> ready_nodes() const;
 
@@ -203,7 +203,7 @@ class Course {
   Actions out_;
 
   // State of the attempt:
-  std::int64_t generation_ = 0;
+  std::int64_t attempt_ = 0;
   std::vector<std::size_t> used_;  // indices into nodes_, in the order of the ranks
   Evidence evidence_;
   std::map<int, double> stopped_since_;  // for each rank that is stopped

@@ -30,7 +30,7 @@ nlohmann::json json_of(const RankState& rank) {
 
 void Course::look_at_ranks(const Node& node) {
   for (const RankState& rank : node.report.ranks) {
-    if (rank.page.generation == generation_) {
+    if (rank.page.attempt == attempt_) {
       if (rank.page.rank == 0) {
         look_at_first_rank(rank);
       }
@@ -53,12 +53,12 @@ void Course::look_at_first_rank(const RankState& rank) {
     const double ago = rank.age + seconds(rank.page.changed_ns - rank.page.first_step_ns);
     const double after = now_ - ago - launched_;
     note("first_step",
-         {{"generation", generation_},
+         {{"attempt", attempt_},
           {"from", rank.page.begun_at},
           {"after_launch", after},
           {"rank0", first_rank_}},
-         fmt::format("attempt {}: started at step {}; first step finished after {:.1f} s",
-                     generation_, rank.page.begun_at, after));
+         fmt::format("attempt {}: started at step {}; first step finished after {:.1f} s", attempt_,
+                     rank.page.begun_at, after));
   }
 }
 
@@ -73,7 +73,7 @@ void Course::note_gone(const Node& node, const RankState& rank) {
   if (first_gone_ < 0) {
     first_gone_ = now_;
     note("rank_gone",
-         {{"generation", generation_},
+         {{"attempt", attempt_},
           {"node", node.spec.name},
           {"rank", rank.page.rank},
           {"step", rank.page.step},
@@ -103,7 +103,7 @@ void Course::end_if_stale() {
     for (const RankState& rank : node->report.ranks) {
       const Progress& page = rank.page;
       const bool is_late = rank.age > page.deadline_seconds + plan_.hang_slack;
-      if (page.generation == generation_ && !rank.gone && page.deadline_seconds > 0 &&
+      if (page.attempt == attempt_ && !rank.gone && page.deadline_seconds > 0 &&
           (is_late || stays_stopped(rank))) {
         evidence_.stale.push_back({node->spec.name, page.rank, page.step,
                                    std::string(name_of(page.phase)), rank.age,
@@ -159,7 +159,7 @@ void Course::note_status() {
   const double interval = std::clamp(0.1 * (now_ - launched_), 1.0, 30.0);
   if (now_ - status_at_ > interval && !first_rank_.is_null()) {
     status_at_ = now_;
-    note("status", {{"generation", generation_}, {"rank0", first_rank_}});
+    note("status", {{"attempt", attempt_}, {"rank0", first_rank_}});
   }
 }
 
@@ -178,7 +178,7 @@ void Course::watch_launcher() {
 void Course::watch_the_end() {
   if (now_ - killing_since_ > plan_.killed_end) {
     killing_since_ = now_;
-    note("launcher_left", {{"generation", generation_}},
+    note("launcher_left", {{"attempt", attempt_}},
          fmt::format(
              "{} was killed {:.0f} s ago, but still exists: continuing without waiting for it",
              plan_.launcher, plan_.killed_end));
@@ -193,7 +193,7 @@ void Course::give_up_old_ranks() {
     return;
   }
   for (Node* const node : used_nodes()) {
-    if (node->standing == Standing::ready && node->report.cleared <= generation_) {
+    if (node->standing == Standing::ready && node->report.cleared <= attempt_) {
       lose(*node,
            fmt::format("ranks that were killed {:.0f} s ago still exist", plan_.old_ranks_end),
            false);
@@ -207,9 +207,9 @@ void Course::end_attempt(const std::string& why) {
   killing_since_ = now_;
   detected_ = detected_ < 0 ? now_ : detected_;
   evidence_.killed_launcher = true;
-  note("end_attempt", {{"generation", generation_}, {"why", why}}, "ending the attempt: " + why);
+  note("end_attempt", {{"attempt", attempt_}, {"why", why}}, "ending the attempt: " + why);
   for (const Node* node : used_nodes()) {
-    out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
+    out_.emplace_back(ClearNode{node->spec.name, attempt_ + 1});
   }
   out_.emplace_back(KillRanks{});
 }
@@ -230,7 +230,7 @@ void Course::on_launcher_ended(const LauncherEnded& event) {
   stage_ = Stage::settle;
   settling_since_ = now_;
   note("launcher_ended",
-       {{"generation", generation_}, {"code", event.code ? nlohmann::json(*event.code) : nullptr}});
+       {{"attempt", attempt_}, {"code", event.code ? nlohmann::json(*event.code) : nullptr}});
   const Verdict verdict = judge(evidence_);
   if (is_final(verdict.cause)) {
     conclude(verdict);
@@ -238,7 +238,7 @@ void Course::on_launcher_ended(const LauncherEnded& event) {
   }
   for (const Node* node : used_nodes()) {
     if (node->standing == Standing::ready) {
-      out_.emplace_back(ClearNode{node->spec.name, generation_ + 1});
+      out_.emplace_back(ClearNode{node->spec.name, attempt_ + 1});
     }
   }
 }
@@ -249,7 +249,7 @@ void Course::try_to_conclude() {
   for (const Node* node : used_nodes()) {
     if (node->standing == Standing::lost || node->standing == Standing::excluded) {
       evidence_.lost_nodes.push_back(node->spec.name);
-    } else if (node->standing == Standing::starting || node->report.cleared <= generation_) {
+    } else if (node->standing == Standing::starting || node->report.cleared <= attempt_) {
       return;
     }
     evidence_.oom_kills += node->report.oom_kills - node->oom_kills_before;
@@ -325,7 +325,7 @@ void Course::exclude_suspects(const Verdict& verdict) {
 std::string Course::node_of_rank(int rank) const {
   for (const std::size_t i : used_) {
     for (const RankState& state : nodes_[i].report.ranks) {
-      if (state.page.rank == rank && state.page.generation == generation_) {
+      if (state.page.rank == rank && state.page.attempt == attempt_) {
         return nodes_[i].spec.name;
       }
     }
@@ -335,7 +335,7 @@ std::string Course::node_of_rank(int rank) const {
 }
 
 void Course::note_attempt(const Verdict& verdict) {
-  nlohmann::json fields = {{"generation", generation_},   {"cause", name_of(verdict.cause)},
+  nlohmann::json fields = {{"attempt", attempt_},         {"cause", name_of(verdict.cause)},
                            {"code", verdict.code},        {"what", verdict.what},
                            {"launched", launched_},       {"detected", detected_},
                            {"durable_step", newest_.step}};
@@ -345,7 +345,7 @@ void Course::note_attempt(const Verdict& verdict) {
   // The end of the launch repeats a final verdict.
   note("attempt_end", std::move(fields),
        is_final(verdict.cause) ? ""
-                               : fmt::format("attempt {} ended: {}: {}", generation_,
+                               : fmt::format("attempt {} ended: {}: {}", attempt_,
                                              name_of(verdict.cause), verdict.what));
 }
 
@@ -360,7 +360,7 @@ std::vector<Course::Node*> Course::used_nodes() {
 bool Course::ranks_are_over() const {
   for (const std::size_t i : used_) {
     for (const RankState& rank : nodes_[i].report.ranks) {
-      if (rank.page.generation == generation_ && !rank.gone) {
+      if (rank.page.attempt == attempt_ && !rank.gone) {
         return false;
       }
     }
@@ -372,7 +372,7 @@ int Course::ranks_seen() const {
   int seen = 0;
   for (const std::size_t i : used_) {
     for (const RankState& rank : nodes_[i].report.ranks) {
-      seen += rank.page.generation == generation_ ? 1 : 0;
+      seen += rank.page.attempt == attempt_ ? 1 : 0;
     }
   }
   return seen;

@@ -158,12 +158,12 @@ std::vector<MarkedProcess> marked_processes(const std::string& launch) {
     }
     const std::string variable = std::string("OMPI_MCA_") + kLaunchMark;
     const std::string mark = variable_of(pid, variable).value_or(mark_of_daemon(pid));
-    std::int64_t generation = -1;
+    std::int64_t attempt = -1;
     if (mark.starts_with(launch + ".") &&
-        std::from_chars(&mark[launch.size() + 1], mark.data() + mark.size(), generation).ec ==
+        std::from_chars(&mark[launch.size() + 1], mark.data() + mark.size(), attempt).ec ==
             std::errc() &&
         process->exists()) {
-      found.push_back({std::move(*process), generation});
+      found.push_back({std::move(*process), attempt});
     }
   }
   return found;

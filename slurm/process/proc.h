@@ -61,7 +61,7 @@ std::vector<OwnProcess> processes_of_launch(const std::string& launch, const std
 inline constexpr const char* kLaunchMark = "trireme_launch";
 struct MarkedProcess {
   OwnProcess process;
-  std::int64_t generation = 0;
+  std::int64_t attempt = 0;
 };
 std::vector<MarkedProcess> marked_processes(const std::string& launch);
 

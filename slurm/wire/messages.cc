@@ -69,7 +69,7 @@ json json_of(const RankState& rank) {
   const Progress& p = rank.page;
   return {{"pid", p.pid},
           {"rank", p.rank},
-          {"generation", p.generation},
+          {"attempt", p.attempt},
           {"step", p.step},
           {"begun_at", p.begun_at},
           {"phase", name_of(p.phase)},
@@ -91,7 +91,7 @@ RankState rank_of(const json& object) {
   Progress& p = rank.page;
   p.pid = count_field(object, "pid", 1, 1 << 30);
   p.rank = static_cast<int>(count_field(object, "rank", 0, kMostRank));
-  p.generation = count_field(object, "generation");
+  p.attempt = count_field(object, "attempt");
   p.step = count_field(object, "step");
   p.begun_at = count_field(object, "begun_at");
   const auto phase = parse_progress_phase(text_field(object, "phase"));
@@ -193,7 +193,7 @@ std::string to_json(const Order& message) {
   return dump({{"version", kWireVersion},
                {"kind", "order"},
                {"order", kOrders.at(static_cast<std::size_t>(message.kind))},
-               {"generation", message.generation},
+               {"attempt", message.attempt},
                {"node", message.node},
                {"port", message.port},
                {"addresses", message.addresses}});
@@ -206,7 +206,7 @@ Order parse_order(std::string_view text) {
     throw DataError("unknown order");
   }
   return {.kind = static_cast<Order::Kind>(found - kOrders.begin()),
-          .generation = count_field(object, "generation"),
+          .attempt = count_field(object, "attempt"),
           .node = short_text(object, "node"),
           .port = static_cast<int>(count_field(object, "port", 0, kMostPort)),
           .addresses = texts_field(object, "addresses")};

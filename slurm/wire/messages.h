@@ -12,7 +12,7 @@
 
 namespace trireme {
 
-inline constexpr std::int64_t kWireVersion = 2;
+inline constexpr std::int64_t kWireVersion = 3;
 
 // A Challenge is the first message of a listener.
 struct Challenge {
@@ -68,14 +68,14 @@ struct AgentReport {
 struct Order {
   enum class Kind {
     ping,     // shows that the supervisor is alive
-    clear,    // end every rank of an attempt below `generation`
+    clear,    // end every rank of an earlier attempt than `attempt`
     partner,  // copy checkpoints to this node from now on; to none if the port is 0
-    // Clean up, end the node's ranks and exit. If generation is above 0, the launch is over, and no
+    // Clean up, end the node's ranks and exit. If `attempt` is above 0, the launch is over, and no
     // process of it may remain on the machine.
     bye
   };
   Kind kind = Kind::ping;
-  std::int64_t generation = 0;
+  std::int64_t attempt = 0;
   std::string node = {};
   int port = 0;
   std::vector<std::string> addresses = {};

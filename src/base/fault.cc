@@ -170,14 +170,14 @@ void watch_faults(std::function<void(std::string_view)> act) {
   fault_detail::armed = plan().watch != nullptr;
 }
 
-void arm_faults(const std::vector<FaultRule>& rules, int rank, int generation) {
+void arm_faults(const std::vector<FaultRule>& rules, int rank, int attempt) {
   Plan& now = plan();
   now.rank = rank;
   now.watch = nullptr;
   now.rules.clear();
   for (const FaultRule& rule : rules) {
-    const bool is_ours = (rule.rank < 0 || rule.rank == rank) &&
-                         (rule.generation == 0 || rule.generation == generation);
+    const bool is_ours =
+        (rule.rank < 0 || rule.rank == rank) && (rule.attempt == 0 || rule.attempt == attempt);
     if (is_ours) {
       now.rules.push_back(std::make_unique<LiveRule>(rule));
       say(fmt::format("trireme: rank {}: a fault is planned: {}\n", rank, to_text(rule)));

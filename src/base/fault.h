@@ -69,6 +69,6 @@ class FaultsPaused {
 
 // Puts the rules for this rank and attempt into force and resets all counts of passages. An empty
 // list disarms all points. Reports the rules on stderr.
-void arm_faults(const std::vector<FaultRule>& rules, int rank, int generation);
+void arm_faults(const std::vector<FaultRule>& rules, int rank, int attempt);
 
 }  // namespace trireme

@@ -144,12 +144,12 @@ void parse_site(std::string_view text, std::string_view name, FaultRule& rule) {
            fmt::format("unknown fault point '{}'{}", rule.site, did_you_mean(rule.site, known)));
   }
   if (at != std::string_view::npos) {
-    const auto generation = parse_number<int>(name.substr(at + 1));
-    if (!generation || *generation < 1) {
+    const auto attempt = parse_number<int>(name.substr(at + 1));
+    if (!attempt || *attempt < 1) {
       refuse(text, fmt::format("'{}' is not an attempt: attempts are numbered from 1",
                                name.substr(at + 1)));
     }
-    rule.generation = *generation;
+    rule.attempt = *attempt;
   }
 }
 
@@ -252,7 +252,7 @@ std::string to_text(const FaultAction& action) {
 
 std::string to_text(const FaultRule& rule) {
   return fmt::format("{}{}:{}:{}{}:{}", rule.site,
-                     rule.generation == 0 ? "" : fmt::format("@{}", rule.generation),
+                     rule.attempt == 0 ? "" : fmt::format("@{}", rule.attempt),
                      rule.rank < 0 ? "*" : std::to_string(rule.rank), rule.nth,
                      rule.and_later ? "+" : "", to_text(rule.action));
 }

@@ -46,8 +46,8 @@ struct FaultAction {
 
 struct FaultRule {
   std::string site;
-  int generation = 0;  // attempt; 0: all
-  int rank = -1;       // -1: all
+  int attempt = 0;  // attempt; 0: all
+  int rank = -1;    // -1: all
   std::int64_t nth = 1;
   bool and_later = false;
   FaultAction action;

@@ -26,7 +26,7 @@ enum Word : std::size_t {
   kSequence,
   kPid,
   kRank,
-  kGeneration,
+  kAttempt,
   kStep,
   kBegunAt,
   kPhase,
@@ -64,7 +64,7 @@ Raw encode(const Progress& p) {
   raw[kMagicWord] = kMagic;
   raw[kPid] = word_of(p.pid);
   raw[kRank] = word_of(p.rank);
-  raw[kGeneration] = word_of(p.generation);
+  raw[kAttempt] = word_of(p.attempt);
   raw[kStep] = word_of(p.step);
   raw[kBegunAt] = word_of(p.begun_at);
   raw[kPhase] = static_cast<std::uint64_t>(p.phase);
@@ -83,7 +83,7 @@ Raw encode(const Progress& p) {
 std::optional<Progress> decode(const Raw& raw) {
   Progress p;
   p.pid = number_of(raw[kPid]);
-  p.generation = number_of(raw[kGeneration]);
+  p.attempt = number_of(raw[kAttempt]);
   p.step = number_of(raw[kStep]);
   p.begun_at = number_of(raw[kBegunAt]);
   p.deadline_seconds = bits<double>(raw[kDeadline]);
@@ -91,7 +91,7 @@ std::optional<Progress> decode(const Raw& raw) {
   p.created_ns = number_of(raw[kCreated]);
   p.changed_ns = number_of(raw[kChanged]);
   p.first_step_ns = number_of(raw[kFirstStep]);
-  bool good = raw[kMagicWord] == kMagic && p.pid > 0 && p.pid <= (1 << 30) && p.generation >= 0 &&
+  bool good = raw[kMagicWord] == kMagic && p.pid > 0 && p.pid <= (1 << 30) && p.attempt >= 0 &&
               p.step >= 0 && p.begun_at >= 0 && raw[kPhase] < kProgressPhases &&
               p.deadline_seconds >= 0 && p.deadline_seconds < 1e9 && p.changed_ns >= p.created_ns &&
               p.created_ns >= 0 && raw[kExitCode] < 256 &&
@@ -134,11 +134,11 @@ std::optional<ProgressPhase> parse_progress_phase(std::string_view word) {
   return std::nullopt;
 }
 
-ProgressPage::ProgressPage(const fs::path& path, int rank, std::int64_t generation) {
+ProgressPage::ProgressPage(const fs::path& path, int rank, std::int64_t attempt) {
   make_directories(path.parent_path());
   now_.pid = ::getpid();
   now_.rank = rank;
-  now_.generation = generation;
+  now_.attempt = attempt;
   now_.created_ns = now_.changed_ns = now_ns();
   const fs::path draft = fmt::format("{}.{}", path.string(), now_.pid);
   ::unlink(draft.c_str());
@@ -238,9 +238,9 @@ std::unique_ptr<ProgressPage> progress_page_of_environment() {
       break;
     }
   }
-  const std::int64_t generation = number_in_environment("TRIREME_GENERATION").value_or(0);
+  const std::int64_t attempt = number_in_environment("TRIREME_GENERATION").value_or(0);
   return std::make_unique<ProgressPage>(progress_file(folder, static_cast<int>(rank)),
-                                        static_cast<int>(rank), generation);
+                                        static_cast<int>(rank), attempt);
 }
 
 }  // namespace trireme

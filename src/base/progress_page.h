@@ -28,9 +28,9 @@ std::optional<ProgressPhase> parse_progress_phase(std::string_view word);
 struct Progress {
   std::int64_t pid = 0;
   int rank = 0;
-  std::int64_t generation = 0;  // attempt of the launch (TRIREME_GENERATION)
-  std::int64_t step = 0;        // last completed step
-  std::int64_t begun_at = 0;    // step at which this attempt started
+  std::int64_t attempt = 0;   // attempt of the launch (TRIREME_GENERATION)
+  std::int64_t step = 0;      // last completed step
+  std::int64_t begun_at = 0;  // step at which this attempt started
   ProgressPhase phase = ProgressPhase::start;
   double deadline_seconds = 0;  // time within which the next change is due; 0: unlimited
   std::int64_t changes = 0;
@@ -44,7 +44,7 @@ struct Progress {
 class ProgressPage {
  public:
   // Creates the page under its name at once complete, replacing an earlier one. Throws like File.
-  ProgressPage(const std::filesystem::path& path, int rank, std::int64_t generation);
+  ProgressPage(const std::filesystem::path& path, int rank, std::int64_t attempt);
   ~ProgressPage();
   ProgressPage(const ProgressPage&) = delete;
   ProgressPage& operator=(const ProgressPage&) = delete;

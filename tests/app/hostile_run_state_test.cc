@@ -22,7 +22,7 @@ TEST(HostileRunState, LeavesOutNumbersThatAreImpossible) {
         R"({"step": 1e300, "loss": 2.5, "step_ms": -4, "time": 1e300})"
         "\n");
   write(folder, "journal.jsonl",
-        R"({"event": "attempt_end", "cause": "hang", "time": -1e300, "generation": 1e300})"
+        R"({"event": "attempt_end", "cause": "hang", "time": -1e300, "attempt": 1e300})"
         "\n");
   const RunState state = state_of_run(folder.path());
   EXPECT_EQ(state.step, 0);

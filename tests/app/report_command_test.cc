@@ -35,10 +35,10 @@ class ReportCommand : public testing::Test {
 // The ranks are launched at 2 s and die at 52 s. The launch never says that it has ended.
 const std::string kJournal =
     R"({"time":1000,"clock":0,"launch":"a","event":"begin"}
-{"time":1002,"clock":2,"launch":"a","event":"launch","generation":1,"nodes":["n1"],"ranks":4}
-{"time":1052,"clock":52,"launch":"a","event":"attempt_end","generation":1,)"
+{"time":1002,"clock":2,"launch":"a","event":"launch","attempt":1,"nodes":["n1"],"ranks":4}
+{"time":1052,"clock":52,"launch":"a","event":"attempt_end","attempt":1,)"
     R"("cause":"hang","what":"rank 3\u001b[2J","detected":52}
-{"time":1060,"clock":60,"launch":"a","event":"launch","generation":2,"nodes":["n1"],"ranks":4}
+{"time":1060,"clock":60,"launch":"a","event":"launch","attempt":2,"nodes":["n1"],"ranks":4}
 )";
 
 TEST_F(ReportCommand, AccountsForTheTimeOfTheJournal) {

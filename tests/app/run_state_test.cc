@@ -181,8 +181,8 @@ TEST_F(RunStateTest, AFolderThatIsMissingOrClosedIsSaid) {
 
 TEST_F(RunStateTest, ARefusedStartIsNoFault) {
   write("journal.jsonl",
-        R"({"event":"attempt_end","generation":1,"cause":"refused","what":"rank 0","time":20}
-{"event":"attempt_end","generation":1,"cause":"usage","rank0":{"phase":"load"},"time":30}
+        R"({"event":"attempt_end","attempt":1,"cause":"refused","what":"rank 0","time":20}
+{"event":"attempt_end","attempt":1,"cause":"usage","rank0":{"phase":"load"},"time":30}
 )");
   EXPECT_FALSE(state().last_fault.has_value());
   write("journal.jsonl",
@@ -211,12 +211,12 @@ TEST_F(RunStateTest, TheJournalKnowsJobFaultAndSteps) {
   write("metrics.jsonl", "{\"step\":4,\"time\":1000}\n");
   write("journal.jsonl",
         R"({"event":"begin","slurm_job":"41","time":10}
-{"event":"attempt_end","generation":1,"cause":"hang","what":"rank 3","time":20}
+{"event":"attempt_end","attempt":1,"cause":"hang","what":"rank 3","time":20}
 {"event":"begin","slurm_job":"42_1","time":30}
 {"event":"status","rank0":{"step":6},"time":40}
 {"event":"status","rank0":null,"time":39}
-{"event":"attempt_end","generation":2,"cause":"stopped","what":"SIGTERM","time":50}
-{"event":"attempt_end","generation":3,"cause":"finished","what":"","time":45}
+{"event":"attempt_end","attempt":2,"cause":"stopped","what":"SIGTERM","time":50}
+{"event":"attempt_end","attempt":3,"cause":"finished","what":"","time":45}
 )");
   RunState now = state();
   EXPECT_EQ(now.job, "42_1");

@@ -32,8 +32,8 @@ using ::testing::HasSubstr;
 // Arms the faults of a plan for one test.
 class Armed {
  public:
-  explicit Armed(std::string_view plan, int rank = 0, int generation = 1) {
-    arm_faults(parse_fault_plan(plan), rank, generation);
+  explicit Armed(std::string_view plan, int rank = 0, int attempt = 1) {
+    arm_faults(parse_fault_plan(plan), rank, attempt);
   }
   ~Armed() { arm_faults({}, 0, 1); }
   Armed(const Armed&) = delete;
@@ -112,10 +112,10 @@ TEST(Fault, CountsPassages) {
   EXPECT_NO_THROW(fault("step.forward"));
 }
 
-TEST(Fault, MeansOneRankAndGeneration) {
+TEST(Fault, MeansOneRankAndAttempt) {
   const std::string plan = "step.end@2:1:*:throw";
-  for (const auto& [rank, generation] : {std::pair{0, 2}, {1, 1}, {2, 2}}) {
-    const Armed armed(plan, rank, generation);
+  for (const auto& [rank, attempt] : {std::pair{0, 2}, {1, 1}, {2, 2}}) {
+    const Armed armed(plan, rank, attempt);
     EXPECT_FALSE(faults_armed());
     EXPECT_NO_THROW(fault("step.end"));
   }

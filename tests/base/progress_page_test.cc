@@ -27,7 +27,7 @@ TEST(ProgressPage, SaysWhatWasNoted) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->pid, ::getpid());
   EXPECT_EQ(read->rank, 5);
-  EXPECT_EQ(read->generation, 3);
+  EXPECT_EQ(read->attempt, 3);
   EXPECT_EQ(read->step, 7);
   EXPECT_EQ(read->begun_at, 7);
   EXPECT_EQ(read->phase, ProgressPhase::train);
@@ -71,7 +71,7 @@ TEST(ProgressPage, AnotherAttemptTakesItsPlace) {
   ProgressPage old(path, 1, 1);
   ProgressPage fresh(path, 1, 2);
   old.note(ProgressPhase::train, 99, 1);
-  EXPECT_EQ(read_progress(path)->generation, 2);
+  EXPECT_EQ(read_progress(path)->attempt, 2);
   EXPECT_EQ(read_progress(path)->step, 0);
 }
 
@@ -139,7 +139,7 @@ TEST(ProgressPage, IsAskedForByTheEnvironment) {
   ASSERT_NE(page, nullptr);
   const auto read = read_progress(progress_file(folder.path(), 6));
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->generation, 4);
+  EXPECT_EQ(read->attempt, 4);
   ::unsetenv("TRIREME_NODE_DIR");
 }
 

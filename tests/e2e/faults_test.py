@@ -166,13 +166,13 @@ class Faults(unittest.TestCase):
                 harness.must(self.train(config))
                 self.assert_same_as_reference(config, action)
 
-    def test_a_plan_means_its_generation(self):
-        config = self.make_config("generation")
+    def test_a_plan_means_its_attempt(self):
+        config = self.make_config("attempt")
         plan = "step.end@2:0:2:kill"
-        for generation, dies in [("1", False), ("2", True), ("3", False)]:
-            result = self.train(config, plan, env={"TRIREME_GENERATION": generation})
+        for attempt, dies in [("1", False), ("2", True), ("3", False)]:
+            result = self.train(config, plan, env={"TRIREME_GENERATION": attempt})
             self.assertEqual(result.returncode != 0, dies, result.stderr)
-            if generation == "1":
+            if attempt == "1":
                 shutil.rmtree(harness.run_dir(config))
         self.assert_same_as_reference(config)
 

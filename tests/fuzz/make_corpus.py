@@ -161,19 +161,19 @@ def messages():
         return b"TRL1" + struct.pack("<I", len(text)) + text
 
     put("launch_wire_fuzz", "challenge",
-        frame({"version": 2, "kind": "challenge", "nonce": "00" * 16}))
+        frame({"version": 3, "kind": "challenge", "nonce": "00" * 16}))
     put("launch_wire_fuzz", "hello", frame(
-        {"version": 2, "kind": "hello", "role": "agent", "node": "n1", "nonce": "00", "proof": "11",
+        {"version": 3, "kind": "hello", "role": "agent", "node": "n1", "nonce": "00", "proof": "11",
          "pid": 7, "port": 4000, "addresses": ["127.0.0.1"]}))
-    rank = {"pid": 7, "rank": 0, "generation": 1, "step": 5, "begun_at": 0, "phase": "train",
+    rank = {"pid": 7, "rank": 0, "attempt": 1, "step": 5, "begun_at": 0, "phase": "train",
             "deadline": 300.0, "changes": 9, "created": 1, "changed": 2, "first_step": 3,
             "spent": [1, 2, 3, 0, 0, 0], "exit_code": 0, "age": 0.5, "lived": 9.5, "gone": False,
             "state": "R"}
     put("launch_wire_fuzz", "report", frame(
-        {"version": 2, "kind": "report", "healthy": True, "settled": True, "trouble": "",
+        {"version": 3, "kind": "report", "healthy": True, "settled": True, "trouble": "",
          "oom_kills": 0, "cleared": 0, "memory_generation": 1, "memory_step": 6, "ranks": [rank]}))
     put("launch_wire_fuzz", "order", frame(
-        {"version": 2, "kind": "order", "order": "partner", "generation": 1, "node": "n1",
+        {"version": 3, "kind": "order", "order": "partner", "attempt": 1, "node": "n1",
          "port": 1, "addresses": []}))
     put("launch_wire_fuzz", "copies",
         frame({"copy": "begin", "node": "n1", "step": "step-00000050-g000003"})

@@ -22,9 +22,9 @@ constexpr std::chrono::milliseconds kRankZeroSpeaksFirst{1000};
 void arm_planned_faults() {
   const char* const plan = std::getenv("TRIREME_FAULTS");
   if (plan != nullptr) {
-    const char* const generation = std::getenv("TRIREME_GENERATION");
+    const char* const attempt = std::getenv("TRIREME_GENERATION");
     arm_faults(parse_fault_plan(plan), rank_before_start(),
-               generation == nullptr ? 1 : static_cast<int>(std::strtol(generation, nullptr, 10)));
+               attempt == nullptr ? 1 : static_cast<int>(std::strtol(attempt, nullptr, 10)));
   }
 }
 

@@ -59,12 +59,12 @@ TEST(RankWatch, ARankOfADeadProcessIsGone) {
   ::waitpid(child, nullptr, 0);
 }
 
-TEST(RankWatch, ClearsOldGenerationsOnly) {
-  const auto start = [](const std::string& generation, const std::string& node) {
+TEST(RankWatch, ClearsOldAttemptsOnly) {
+  const auto start = [](const std::string& attempt, const std::string& node) {
     return Child({.argv = {"sleep", "60"},
                   .environment = {{"TRIREME_LAUNCH_ID", "ab-test"},
                                   {"TRIREME_NODE", node},
-                                  {"TRIREME_GENERATION", generation}}});
+                                  {"TRIREME_GENERATION", attempt}}});
   };
   Child old = start("1", "n1");
   Child current = start("2", "n1");

@@ -38,10 +38,9 @@ double at(const Account& account, TimeCause cause) {
 TEST(Account, ARefusedStartIsNoFailure) {
   const auto ended = [](const char* cause, const char* phase) {
     return std::vector<json>{
-        event("launch", 2, {{"generation", 1}, {"nodes", {"n1"}}, {"ranks", 1}}),
-        event(
-            "attempt_end", 4,
-            {{"generation", 1}, {"cause", cause}, {"detected", 4}, {"rank0", {{"phase", phase}}}}),
+        event("launch", 2, {{"attempt", 1}, {"nodes", {"n1"}}, {"ranks", 1}}),
+        event("attempt_end", 4,
+              {{"attempt", 1}, {"cause", cause}, {"detected", 4}, {"rank0", {{"phase", phase}}}}),
         event("over", 4)};
   };
   EXPECT_EQ(account_of(ended("refused", "start")).failures, 0);
@@ -54,10 +53,10 @@ TEST(Account, ARefusedStartIsNoFailure) {
 // the relaunch is at 46 s.
 std::vector<json> two_attempts() {
   return {event("begin", 0),
-          event("launch", 2, {{"generation", 1}, {"nodes", {"n1", "n2"}}, {"ranks", 4}}),
-          event("first_step", 9, {{"generation", 1}, {"after_launch", 6}}),
+          event("launch", 2, {{"attempt", 1}, {"nodes", {"n1", "n2"}}, {"ranks", 4}}),
+          event("first_step", 9, {{"attempt", 1}, {"after_launch", 6}}),
           event("attempt_end", 45.7,
-                {{"generation", 1},
+                {{"attempt", 1},
                  {"cause", "process_death"},
                  {"what", "rank 2"},
                  {"detected", 45.5},
@@ -67,10 +66,10 @@ std::vector<json> two_attempts() {
                    {"age", 2.3},
                    {"seen", 45.3},
                    {"spent", spent(2, 0, 30, 5, 3)}}}}),
-          event("launch", 46, {{"generation", 2}, {"nodes", {"n1", "n2"}}, {"ranks", 4}}),
-          event("first_step", 51, {{"generation", 2}, {"after_launch", 4}}),
+          event("launch", 46, {{"attempt", 2}, {"nodes", {"n1", "n2"}}, {"ranks", 4}}),
+          event("first_step", 51, {{"attempt", 2}, {"after_launch", 4}}),
           event("attempt_end", 100,
-                {{"generation", 2},
+                {{"attempt", 2},
                  {"cause", "finished"},
                  {"detected", 100},
                  {"rank0",
@@ -103,13 +102,12 @@ TEST(Account, SharesOutEverySecond) {
 // saved.
 TEST(Account, AKilledLaunchIsNamedAndItsStepsCompleted) {
   const std::vector<json> events = {
-      event("launch", 1, {{"generation", 1}, {"ranks", 2}}),
+      event("launch", 1, {{"attempt", 1}, {"ranks", 2}}),
       event("status", 9,
             {{"rank0", {{"begun_at", 0}, {"step", 173}, {"spent", spent(1, 0, 7, 0, 0)}}}}),
-      event("launch", 1, {{"generation", 1}, {"ranks", 2}}, "b", 1100),
-      event("first_step", 3, {{"generation", 1}, {"from", 300}, {"after_launch", 2}}, "b", 1100),
-      event("attempt_end", 5, {{"generation", 1}, {"cause", "finished"}, {"detected", 5}}, "b",
-            1100)};
+      event("launch", 1, {{"attempt", 1}, {"ranks", 2}}, "b", 1100),
+      event("first_step", 3, {{"attempt", 1}, {"from", 300}, {"after_launch", 2}}, "b", 1100),
+      event("attempt_end", 5, {{"attempt", 1}, {"cause", "finished"}, {"detected", 5}}, "b", 1100)};
   const Account account = account_of(events);
   ASSERT_EQ(account.attempts.size(), 2U);
   EXPECT_EQ(account.attempts[0].to_step, 300);
@@ -133,7 +131,7 @@ TEST(Account, TellsOfRecovery) {
 TEST(Account, BetweenLaunchesItIsIdle) {
   std::vector<json> events = two_attempts();
   events.push_back(event("begin", 0, json::object(), "b", 1201));
-  events.push_back(event("launch", 1, {{"generation", 1}}, "b", 1201));
+  events.push_back(event("launch", 1, {{"attempt", 1}}, "b", 1201));
   events.push_back(event("over", 6, {{"code", 75}}, "b", 1201));
   const Account account = account_of(events);
   EXPECT_EQ(account.launches, 2);
@@ -162,7 +160,7 @@ TEST(Account, ALaunchWithoutAnEndIsSharedOutByWhatWasLastSeen) {
 // A launch that is not running was killed, while one that is running has not failed.
 TEST(Account, AnAttemptAtWorkHasNotFailed) {
   const std::vector<json> events = {
-      event("begin", 0), event("launch", 2, {{"generation", 1}, {"ranks", 4}}),
+      event("begin", 0), event("launch", 2, {{"attempt", 1}, {"ranks", 4}}),
       event("status", 9,
             {{"rank0", {{"step", 3}, {"begun_at", 0}, {"spent", spent(1, 0, 5, 0, 0)}}}})};
   EXPECT_EQ(account_of(events).failures, 1);
@@ -175,9 +173,9 @@ TEST(Account, AnAttemptAtWorkHasNotFailed) {
 TEST(Account, TheFirstStepTellsWhereTheTimeWentBefore) {
   const json rank = {
       {"begun_at", 10}, {"step", 11}, {"age", 0}, {"seen", 9}, {"spent", spent(2, 3, 1, 0, 0)}};
-  const Account account = account_of(
-      {event("begin", 0), event("launch", 2, {{"generation", 1}, {"ranks", 1}}),
-       event("first_step", 9, {{"generation", 1}, {"after_launch", 7}, {"rank0", rank}})});
+  const Account account =
+      account_of({event("begin", 0), event("launch", 2, {{"attempt", 1}, {"ranks", 1}}),
+                  event("first_step", 9, {{"attempt", 1}, {"after_launch", 7}, {"rank0", rank}})});
   EXPECT_NEAR(account.wall, 9, 1e-9);
   EXPECT_NEAR(account.sum(), 9, 1e-9);
   EXPECT_NEAR(at(account, TimeCause::load), 3, 1e-9);
@@ -218,7 +216,7 @@ TEST(Journal, ALineWithImpossibleNumbersIsDamaged) {
   const std::vector<json> damage = {
       {{"clock", 1e300}},
       {{"time", -1e300}},
-      {{"generation", 1e300}},
+      {{"attempt", 1e300}},
       {{"ranks", -5}},
       {{"after_launch", 1e300}},
       {{"detected", -1e300}},

@@ -134,10 +134,10 @@ TEST_F(FleetTest, ReportsAndOrdersReachTheirNode) {
   EXPECT_TRUE(news.report->settled);
   EXPECT_EQ(news.report->oom_kills, 5);
   fleet_->order("nowhere", {.kind = Kind::bye});
-  fleet_->order("n2", {.kind = Kind::clear, .generation = 4});
+  fleet_->order("n2", {.kind = Kind::clear, .attempt = 4});
   const Order order = next_order(second);
   EXPECT_EQ(order.kind, Kind::clear);
-  EXPECT_EQ(order.generation, 4);
+  EXPECT_EQ(order.attempt, 4);
   fleet_->ping_all();
   EXPECT_EQ(next_order(first).kind, Kind::ping);
   EXPECT_EQ(next_order(second).kind, Kind::ping);
@@ -207,7 +207,7 @@ TEST_F(FleetTest, ADroppedAgentIsToldToGoAndForgotten) {
   fleet_->drop("n1");
   const Order order = next_order(connection);
   EXPECT_EQ(order.kind, Kind::bye);
-  EXPECT_EQ(order.generation, 0);  // the launch goes on
+  EXPECT_EQ(order.attempt, 0);  // the launch goes on
   fleet_->drop("n1");
   fleet_->drop("nowhere");
   EXPECT_FALSE(join({.role = "agent", .node = "n1"}).has_value());
@@ -254,7 +254,7 @@ TEST_F(FleetTest, ADeputyThatIsGoneIsMissed) {
   EXPECT_FALSE(fleet_->has_deputy());
 }
 
-// Generation 1 tells an agent that the launch is over.
+// Attempt 1 tells an agent that the launch is over.
 TEST_F(FleetTest, AtTheEndAllAreDismissed) {
   start_agent("n1");
   start_agent("n2");
@@ -264,7 +264,7 @@ TEST_F(FleetTest, AtTheEndAllAreDismissed) {
   for (Connection* connection : {&first, &second}) {
     const Order order = next_order(*connection);
     EXPECT_EQ(order.kind, Kind::bye);
-    EXPECT_EQ(order.generation, 1);
+    EXPECT_EQ(order.attempt, 1);
   }
   { const Connection closed = std::move(first); }
   EXPECT_EQ(dismissed.wait_for(std::chrono::seconds(0)), std::future_status::timeout);

@@ -60,7 +60,7 @@ class Play {
         RankState rank;
         rank.page.pid = 100 + number;
         rank.page.rank = number++;
-        rank.page.generation = course_.generation();
+        rank.page.attempt = course_.attempt();
         rank.page.phase = ProgressPhase::train;
         rank.page.deadline_seconds = 30;
         rank.state = 'S';
@@ -75,7 +75,7 @@ class Play {
   void ends(std::optional<int> code, bool done = false, std::int64_t durable_step = -1) {
     feed(LauncherEnded{code, reason, done, saved(durable_step)});
     for (const std::string& node : alive) {
-      cleared[node] = course_.generation() + 1;
+      cleared[node] = course_.attempt() + 1;
     }
     for (const std::string& node : std::vector<std::string>(alive)) {
       report(node);
@@ -126,7 +126,7 @@ class Play {
 
  private:
   SavedStep saved(std::int64_t step) const {
-    return step < 0 ? SavedStep{} : SavedStep{course_.generation(), step};
+    return step < 0 ? SavedStep{} : SavedStep{course_.attempt(), step};
   }
   static std::vector<NodeSpec> specs(int count) {
     std::vector<NodeSpec> nodes;

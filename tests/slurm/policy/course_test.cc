@@ -79,7 +79,7 @@ TEST(Course, ADeadRankIsRelaunchedOnTheSameNodes) {
   play.ends(137);
   EXPECT_EQ(play.last_cause(), "process_death");
   ASSERT_EQ(play.all<LaunchRanks>().size(), 2U);
-  EXPECT_EQ(play.all<LaunchRanks>()[1].generation, 2);
+  EXPECT_EQ(play.all<LaunchRanks>()[1].attempt, 2);
   EXPECT_EQ(play.last_nodes(), (Names{"n1", "n2"}));
 }
 

@@ -22,10 +22,10 @@ std::vector<pid_t> pids_of(const std::vector<OwnProcess>& processes) {
   return pids;
 }
 
-std::map<pid_t, std::int64_t> generations_of(const std::string& launch) {
+std::map<pid_t, std::int64_t> attempts_of(const std::string& launch) {
   std::map<pid_t, std::int64_t> found;
   for (const MarkedProcess& marked : marked_processes(launch)) {
-    found[marked.process.pid()] = marked.generation;
+    found[marked.process.pid()] = marked.attempt;
   }
   return found;
 }
@@ -76,7 +76,7 @@ TEST(Proc, FindsWhatALauncherHasLeft) {
       {.argv = {"sleep", "60"}, .environment = {{"OMPI_MCA_trireme_launch", "ad-test.5"}}});
   const Child other(
       {.argv = {"sleep", "60"}, .environment = {{"OMPI_MCA_trireme_launch", "ad-test2.5"}}});
-  EXPECT_EQ(generations_of("ad-test"),
+  EXPECT_EQ(attempts_of("ad-test"),
             (std::map<pid_t, std::int64_t>{{plain.pid(), 3}, {quoted.pid(), 4}, {quiet.pid(), 5}}));
 }
 
@@ -84,7 +84,7 @@ TEST(Proc, FindsWhatALauncherHasLeft) {
 TEST(Proc, ACommandLineAloneProvesNothing) {
   const Child plain({.argv = waiting_shell("sh", "ad-test.0")});
   const Child line({.argv = {"sh", "-c", "sleep 60; : -mca trireme_launch 'ad-test.0' x"}});
-  EXPECT_TRUE(generations_of("ad-test").empty());
+  EXPECT_TRUE(attempts_of("ad-test").empty());
 }
 
 TEST(Proc, WhatAnotherUserHasStartedIsNoPartOfALaunch) {
@@ -95,7 +95,7 @@ TEST(Proc, WhatAnotherUserHasStartedIsNoPartOfALaunch) {
     const Child stranger = start_as_nobody(ids);
     EXPECT_EQ(variable_of(stranger.pid(), "TRIREME_NODE"), "n1") << ids;
     EXPECT_TRUE(processes_of_launch("0123-test", "n1").empty()) << ids;
-    EXPECT_TRUE(generations_of("0123-test").empty()) << ids;
+    EXPECT_TRUE(attempts_of("0123-test").empty()) << ids;
     EXPECT_FALSE(OwnProcess::open(stranger.pid())) << ids;
   }
 }

@@ -18,7 +18,7 @@ AgentReport a_report() {
   RankState rank;
   rank.page.pid = 4711;
   rank.page.rank = 3;
-  rank.page.generation = 4;
+  rank.page.attempt = 4;
   rank.page.step = 31;
   rank.page.begun_at = 20;
   rank.page.phase = ProgressPhase::checkpoint;
@@ -50,7 +50,7 @@ TEST(Messages, ReportsComeBack) {
 
 TEST(Messages, OrdersAndGreetingsComeBack) {
   const Order order = parse_order(to_json(Order{.kind = Order::Kind::partner,
-                                                .generation = 3,
+                                                .attempt = 3,
                                                 .node = "n2",
                                                 .port = 4000,
                                                 .addresses = {"10.0.0.1", "127.0.0.1"}}));
