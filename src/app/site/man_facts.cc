@@ -114,7 +114,9 @@ const std::vector<ManEntry>& exit_statuses() {
       status(ExitCode::refused, "Refused by permissions or policy."),
       status(ExitCode::hang, "The run hung or lost a rank; start it again."),
       status(ExitCode::no_progress, "No progress in 3 relaunches; do not requeue."),
-      {"128+N", "A second signal N ended the run at once, without a save."},
+      {"128+N",
+       "A second signal N ended the run at once, without a save: under trireme launch any signal "
+       "that stops it, under trireme train only SIGINT (130)."},
   };
   return all;
 }
