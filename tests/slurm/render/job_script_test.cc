@@ -1,5 +1,6 @@
 #include "slurm/render/job_script.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 
@@ -15,6 +16,7 @@
 namespace trireme {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -87,6 +89,40 @@ TEST(JobScript, Supervised) {
   expect_clean(script);
   EXPECT_THAT(script, HasSubstr("#SBATCH --nodes=3\n"));
   EXPECT_THAT(script, HasSubstr("#SBATCH --no-kill\n"));
+}
+
+// Runs a supervised script outside Slurm, with a program that only ends with this code. Every
+// attempt to requeue the job fails.
+CommandResult run_supervised_job(int program_code) {
+  const TempFolder folder;
+  const auto put = [&](const char* name, const std::string& text) {
+    const std::filesystem::path path = folder.path() / name;
+    write_file_durably(path, text);
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path.string();
+  };
+  put("scontrol", "#!/bin/sh\nexit 1\n");
+  put("sleep", "#!/bin/sh\n");
+  SiteProfile profile = site("cpu");
+  profile.environment.modules.clear();
+  profile.environment.program = put("program", fmt::format("#!/bin/sh\nexit {}\n", program_code));
+  profile.node.scratch.clear();
+  JobRequest request = a_run();
+  request.spares = 1;
+  request.folder = folder.path();
+  const std::string script = put("job.sh", render_job(profile, request));
+  return run_command({"env", "PATH=" + folder.path().string() + ":/usr/bin:/bin", "SLURM_JOB_ID=1",
+                      "SLURM_JOB_NODELIST=n1", "bash", script},
+                     std::chrono::seconds(60));
+}
+
+TEST(JobScript, ASecondSignalEndsASupervisedJobAndAKillDoesNot) {
+  const CommandResult stopped = run_supervised_job(128 + SIGUSR2);
+  EXPECT_EQ(stopped.code, 128 + SIGUSR2);
+  EXPECT_THAT(stopped.errors, AllOf(HasSubstr("a second signal"), Not(HasSubstr("requeue"))));
+  const CommandResult killed = run_supervised_job(128 + SIGKILL);
+  EXPECT_EQ(killed.code, 128 + SIGKILL);
+  EXPECT_THAT(killed.errors, HasSubstr("could not be requeued"));
 }
 
 TEST(JobScript, Arrays) {
