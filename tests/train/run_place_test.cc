@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Retention would remove the second run together with the checkpoint.
+// Retention would remove such a run together with the checkpoint.
 TEST(RunPlace, LiesInNoCheckpointOrDataset) {
   const TempFolder folder;
   const fs::path run = folder.path() / "run";
@@ -32,17 +32,31 @@ TEST(RunPlace, LiesInNoCheckpointOrDataset) {
       {step, "is a checkpoint"},
       {step / "a/b", "is a checkpoint"},
       {folder.path() / "link/a", "is a checkpoint"},
-      {checkpoints / "other", "is a folder of checkpoints"},
+      {checkpoints / "step-00000020", "is a checkpoint"},
       {data, "is a dataset"},
       {data / "shards/a", "is a dataset"}};
   for (const auto& [path, words] : cases) {
     EXPECT_THAT(message_of<ConfigError>([&] { check_place_of_run(path); }),
                 AllOf(HasSubstr(path.string()), HasSubstr(words)));
   }
-  // The checkpoints of a run may lie in its own folder, and other runs beside it.
+  // A run's folder may contain its checkpoint folder, be the same folder or lie in it, and other
+  // runs may lie beside or below it. Only steps are ever removed from a checkpoint folder.
   EXPECT_NO_THROW(check_place_of_run(checkpoints));
+  EXPECT_NO_THROW(check_place_of_run(checkpoints / "run"));
   EXPECT_NO_THROW(check_place_of_run(run / "second"));
-  EXPECT_NO_THROW(check_place_of_run("new"));
+}
+
+TEST(RunPlace, RelativePathsAreChecked) {
+  const TempFolder folder;
+  const fs::path data = folder.path() / "data";
+  fs::create_directories(data / "shards");
+  write_file_durably(data / "manifest.json", "{}");
+  const fs::path before = fs::current_path();
+  EXPECT_NO_THROW(check_place_of_run("no-such-folder"));
+  fs::current_path(data);
+  EXPECT_THAT(message_of<ConfigError>([] { check_place_of_run("no-such-folder/run"); }),
+              HasSubstr("is a dataset"));
+  fs::current_path(before);
 }
 
 }  // namespace

@@ -9,28 +9,26 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-// Returns what a folder above a run's is, if it must not be there.
+// Returns what a folder is if other runs or commands remove it or only read it, otherwise "".
 std::string_view use_of(const fs::path& folder) {
   std::error_code none;
-  if (fs::exists(folder / "manifest.json", none)) {
-    if (parse_step_folder_name(folder.filename().string())) {
-      return "a checkpoint";
-    }
-    if (fs::exists(folder / "shards", none)) {
-      return "a dataset";
-    }
+  const bool has_manifest = fs::exists(folder / kManifestName, none);
+  // A name of a step is reserved even before the step is saved.
+  if (parse_step_folder_name(folder.filename().string()) &&
+      (has_manifest || fs::exists(folder.parent_path() / kGenerationName, none))) {
+    return "a checkpoint";
   }
-  return fs::exists(folder / kGenerationName, none) ? "a folder of checkpoints" : "";
+  return has_manifest && fs::exists(folder / "shards", none) ? "a dataset" : "";
 }
 
 }  // namespace
 
 void check_place_of_run(const fs::path& run_dir) {
   std::error_code none;
-  const fs::path place = fs::weakly_canonical(run_dir, none);
+  const fs::path place = fs::weakly_canonical(fs::absolute(run_dir, none), none);
   for (fs::path at = place; at.has_relative_path(); at = at.parent_path()) {
     const std::string_view use = use_of(at);
-    if (!use.empty() && !(at == place && fs::exists(at / kGenerationName, none))) {
+    if (!use.empty()) {
       throw ConfigError(fmt::format(
           "run.dir: {} lies in {}, which is {} and may be removed with everything in it: choose "
           "another path",

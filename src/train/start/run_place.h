@@ -5,8 +5,8 @@
 
 namespace trireme {
 
-// Throws ConfigError if the folder `run_dir` lies in a checkpoint, a dataset or, unless it is one
-// itself, a folder of checkpoints: other runs and commands remove these with everything in them.
+// Throws ConfigError if the folder `run_dir` is or lies in a checkpoint or a dataset: retention and
+// commands remove these with everything in them.
 void check_place_of_run(const std::filesystem::path& run_dir);
 
 }  // namespace trireme
