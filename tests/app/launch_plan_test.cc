@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "tests/support/environment_variables.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
@@ -179,6 +180,14 @@ TEST_F(LaunchPlanTest, ThePortsMustBeEnoughForThisHost) {
   EXPECT_THAT(complaint(), HasSubstr("has 1 port, but this host needs 2"));
   options_.hosts = host_file("n1\nn2\n");  // their agents are on other hosts
   EXPECT_EQ(plan().setting.ports.first, 47000);
+}
+
+// A rank would refuse it as well, but only after the launch has written its files there.
+TEST_F(LaunchPlanTest, ARunWithinADatasetIsRefused) {
+  fs::create_directories(folder_.path() / "shards");
+  write_file_durably(folder_.path() / "manifest.json", "{}");
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("run.dir"), HasSubstr("is a dataset")));
+  EXPECT_FALSE(fs::exists(folder_.path() / "run"));
 }
 
 TEST_F(LaunchPlanTest, NodesGetTheSameNumberOfRanks) {

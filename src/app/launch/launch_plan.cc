@@ -19,6 +19,7 @@
 #include "src/base/units.h"
 #include "src/train/run/layout.h"
 #include "src/train/run/run_config.h"
+#include "src/train/start/run_place.h"
 
 namespace trireme {
 namespace {
@@ -219,6 +220,7 @@ CoursePlan course_of(const LaunchOptions& options, const Ground& place, const Ru
 
 LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   const RunConfig config = run_config_of(options.run, environment);
+  check_place_of_run(config.run_dir);  // before the launch writes its lock and journal there
   check_user(options);
   const Ground place = place_of(options);
   const int ranks_per_node =
