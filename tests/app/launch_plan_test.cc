@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "slurm/policy/site_list.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "tests/support/environment_variables.h"
@@ -162,6 +163,10 @@ TEST_F(LaunchPlanTest, MoreCoresThanThisHostHasAreRefused) {
   options_.ranks_per_node = 2;
   EXPECT_THAT(complaint(), AllOf(HasSubstr("--cpus-per-rank 4096: 2 ranks on this host would need"),
                                  HasSubstr("8192 cores, but it has ")));
+  options_.local = 3;
+  options_.spares = 2;  // no ranks run on them
+  EXPECT_THAT(complaint(), HasSubstr("2 ranks on this host would need"));
+  options_.local = options_.spares = 0;
   options_.launcher_arguments = {"--bind-to", "core:overload-allowed"};
   EXPECT_EQ(plan().setting.cpus_per_rank, 4096);
   options_.launcher_arguments.clear();
@@ -175,7 +180,13 @@ TEST_F(LaunchPlanTest, ThePortsMustBeEnoughForThisHost) {
   EXPECT_THAT(complaint(), HasSubstr("--ports 47000-47002 has 3 ports, but this host needs 4"));
   options_.ports = "47000-47003";
   EXPECT_EQ(plan().setting.ports.last, 47003);
-  options_.local = 0;
+  options_.ports = "47000-47002";
+  options_.spares = 1;
+  options_.site_list = folder_.path() / "bad_nodes";
+  ASSERT_TRUE(append_to_site_list(options_.site_list, "local1", "broken"));
+  EXPECT_EQ(plan().setting.ports.last, 47002);
+  options_.site_list.clear();
+  options_.local = options_.spares = 0;
   options_.ports = "47000";
   EXPECT_THAT(complaint(), HasSubstr("has 1 port, but this host needs 2"));
   options_.hosts = host_file("n1\nn2\n");  // their agents are on other hosts

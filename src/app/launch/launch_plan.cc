@@ -13,6 +13,7 @@
 #include "slurm/doctor/node_checks.h"
 #include "slurm/job/job_environment.h"
 #include "slurm/job/topology.h"
+#include "slurm/policy/site_list.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
@@ -144,7 +145,7 @@ void check_cores(const LaunchOptions& options, const Ground& place, int ranks_pe
   };
   const bool is_known = place.reach == Reach::local && options.launcher == "mpirun" &&
                         !allows("hwthread") && !allows("overload");
-  const auto ranks = std::ssize(place.nodes) * ranks_per_node;
+  const auto ranks = (std::ssize(place.nodes) - options.spares) * ranks_per_node;
   const std::int64_t wanted = ranks * options.cpus_per_rank;
   const int cores = host_shape().cores;
   if (is_known && wanted > cores) {
@@ -154,13 +155,16 @@ void check_cores(const LaunchOptions& options, const Ground& place, int ranks_pe
   }
 }
 
-// Refuses a range without a port for the supervisor and each agent of this host.
-void check_ports(const PortRange& ports, const Ground& place) {
+// Refuses a range without a port for the supervisor and each agent of this host. Nodes of the site
+// list get no agent.
+void check_ports(const PortRange& ports, const Ground& place, const std::string& site_list) {
   const std::string own = place.batch_node.empty() ? host_name() : place.batch_node;
-  const auto agents = place.reach == Reach::local
-                          ? std::ssize(place.nodes)
-                          : std::count_if(place.nodes.begin(), place.nodes.end(),
-                                          [&](const NodeSpec& node) { return node.name == own; });
+  const std::map<std::string, std::string> excluded =
+      site_list.empty() ? std::map<std::string, std::string>() : read_site_list(site_list);
+  const auto agents =
+      std::count_if(place.nodes.begin(), place.nodes.end(), [&](const NodeSpec& node) {
+        return (place.reach == Reach::local || node.name == own) && !excluded.contains(node.name);
+      });
   const int given = ports.last - ports.first + 1;
   if (ports.first > 0 && given < agents + 1) {
     throw ConfigError(fmt::format(
@@ -237,7 +241,7 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   plan.setting.ranks_per_node = ranks_per_node;
   plan.setting.cpus_per_rank = options.cpus_per_rank;
   plan.setting.ports = parse_port_range(options.ports);
-  check_ports(plan.setting.ports, place);
+  check_ports(plan.setting.ports, place, options.site_list);
   plan.setting.launcher_arguments = options.launcher_arguments;
   plan.setting.run = options.run;
   if (place.reach != Reach::local) {
