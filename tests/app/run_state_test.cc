@@ -164,6 +164,35 @@ TEST_F(RunStateTest, TheStepOfTheNewestCheckpointCounts) {
   EXPECT_EQ(state().step, 106);
 }
 
+// The working directory of the caller has a checkpoint folder of the same name, of another run.
+TEST_F(RunStateTest, ARelativeCheckpointFolderIsThatOfTheRun) {
+  const auto save = [&](const std::string& checkpoints) {
+    make_directories(run_ / checkpoints);
+    write(checkpoints + "/manifest.json", "{\"generation\": 0}");
+  };
+  const auto step_if_run_dir_is = [&](const std::string& run_dir) {
+    write("a/runs/first/config.yaml",
+          "model: {preset: tiny-gpt2}\n"
+          "data: {train: /nowhere}\n"
+          "train: {steps: 100, global_batch: 8}\n"
+          "checkpoint: {dir: saved}\n"
+          "run: {dir: " +
+              run_dir + "}\n");
+    return state_of_run("../a/runs/first").step;
+  };
+  make_directories(run_ / "a/runs/first");
+  save("a/saved/step-00000040");
+  save("b/saved/step-00000060");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(run_ / "b");
+  EXPECT_EQ(step_if_run_dir_is("runs/first"), 40);
+  EXPECT_EQ(step_if_run_dir_is("./runs//first/"), 40);
+  EXPECT_EQ(step_if_run_dir_is("runs/second"), 0);  // the folder was renamed
+  EXPECT_EQ(step_if_run_dir_is("../runs/first"), 0);
+  EXPECT_EQ(step_if_run_dir_is((run_ / "a/runs/first").string()), 0);
+  std::filesystem::current_path(before);
+}
+
 TEST_F(RunStateTest, AFolderThatIsMissingOrClosedIsSaid) {
   const std::filesystem::path missing = run_ / "missing";
   EXPECT_THAT(message_of<NotFound>([&] { (void)state_of_run(missing); }),

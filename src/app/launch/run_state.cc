@@ -93,7 +93,31 @@ std::string text_of(const json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Sets the number of steps of the run, and returns its checkpoint folder.
+// Returns the checkpoint folder of the run, or "" if it is unknown. A relative checkpoint.dir
+// starts at the folder in which the run was started. That is known if the run's path ends with a
+// relative run.dir.
+fs::path checkpoints_of(const fs::path& run, const RunConfig& config) {
+  const fs::path& checkpoints = config.checkpoint.dir;
+  if (checkpoints.empty()) {
+    return run / "checkpoints";
+  }
+  if (checkpoints.is_absolute()) {
+    return checkpoints;
+  }
+  std::error_code none;
+  fs::path base = fs::canonical(run, none);
+  for (fs::path rest = config.run_dir.lexically_normal(); !rest.empty();
+       rest = rest.parent_path()) {
+    const fs::path name = rest.filename();
+    if (rest.is_absolute() || (name != base.filename() && name != "." && !name.empty())) {
+      return "";
+    }
+    base = name == base.filename() ? base.parent_path() : base;
+  }
+  return base / checkpoints;
+}
+
+// Sets the number of steps of the run, and returns its checkpoint folder, or "" if it is unknown.
 fs::path add_config(const fs::path& run, RunState& state) {
   const std::array<const char*, 1> no_environment = {nullptr};
   try {
@@ -103,7 +127,7 @@ fs::path add_config(const fs::path& run, RunState& state) {
                                               .site = {}})
                                  .config;
     state.steps = config.train.steps;
-    return config.checkpoint_dir();
+    return checkpoints_of(run, config);
   } catch (const Error&) {
     return run / "checkpoints";  // written by another version, or without its data
   }

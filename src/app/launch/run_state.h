@@ -1,5 +1,6 @@
-// RunState describes the state of a run, from the files in its folder only. It asks none of the
-// run's processes, so it works on any host that sees the folder, and it changes nothing.
+// RunState describes the state of a run, from the files in its folder and in its checkpoint folder
+// only. It asks none of the run's processes, so it works on any host that sees the folders, and it
+// changes nothing.
 #pragma once
 
 #include <cstdint>

@@ -23,10 +23,10 @@ void add_status_command(CommandLine& app) {
   command.footer(
       "Example:\n"
       "  trireme status runs/first\n"
-      "Reads only the files of the folder, so it works on any host that can read them. States:\n"
-      "running, starting, finished, stopped (saved; start it again), failed, interrupted (ended\n"
-      "without a save, by a second signal or for no stated reason). The exit code is 0 in every\n"
-      "state.");
+      "Reads only files in the run's folder and in its checkpoint folder, so it works on any host\n"
+      "that sees them. States: running, starting, finished, stopped (saved; start it again),\n"
+      "failed, interrupted (ended without a save, by a second signal or for no stated reason).\n"
+      "The exit code is 0 in every state.");
   command.callback([options] {
     const RunState state = state_of_run(options->run);
     if (options->json) {
