@@ -87,7 +87,7 @@ nlohmann::ordered_json to_json(const Account& account) {
                         {"recovery_seconds", known(a.recovery)},
                         {"detect_seconds", a.detect}});
   }
-  return {{"schema", "trireme-launch-report-1"},
+  return {{"schema", "trireme-launch-report-2"},
           {"wall_seconds", account.wall},
           {"accounted_seconds", account.sum()},
           {"seconds", seconds},

@@ -81,7 +81,7 @@ void show_as_json(const LoadedConfig& loaded) {
                     {"doc", key.doc},
                     {"allowed", key.allowed}});
   }
-  print_json({{"schema", 1}, {"keys", keys}});
+  print_json({{"schema", 2}, {"keys", keys}});
 }
 
 void show(const ShowOptions& options) {

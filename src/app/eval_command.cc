@@ -94,7 +94,7 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   }
   const double bits = result.loss / std::numbers::ln2;
   if (options.json) {
-    const nlohmann::ordered_json json = {{"schema", 1},
+    const nlohmann::ordered_json json = {{"schema", 2},
                                          {"step", loaded.step},
                                          {"loss", result.loss},
                                          {"bits_per_token", bits},

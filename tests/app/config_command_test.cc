@@ -49,6 +49,7 @@ class ConfigCommand : public testing::Test {
     words.emplace_back("--json");
     std::map<std::string, json> found;
     const json shown = json::parse(show(words).out);
+    EXPECT_EQ(shown.at("schema"), 2);
     for (const json& each : shown.at("keys")) {
       found[each.at("key")] = each;
     }

@@ -48,7 +48,7 @@ TEST_F(ReportCommand, AccountsForTheTimeOfTheJournal) {
   EXPECT_THAT(text.out,
               AllOf(HasSubstr("1 launch, 2 attempts, 2 failures"), HasSubstr("rank 3\\x1b[2J\n")));
   const auto json = nlohmann::json::parse(report({"--json"}).out);
-  EXPECT_EQ(json["schema"], "trireme-launch-report-1");
+  EXPECT_EQ(json["schema"], "trireme-launch-report-2");
   EXPECT_EQ(json["wall_seconds"], 60.0);
   EXPECT_EQ(json["failures"], 2);
   ASSERT_EQ(json["attempts"].size(), 2U);

@@ -315,7 +315,7 @@ TEST(RunStateText, JsonHasEveryFieldAndNullForTheUnknown) {
   state.step = 12;
   state.loss = std::nan("");
   nlohmann::json json = to_json(state, "/r");
-  EXPECT_EQ(json["schema"], "trireme-status-1");
+  EXPECT_EQ(json["schema"], "trireme-status-2");
   EXPECT_EQ(json["run"], "/r");
   EXPECT_EQ(json["step"], 12);
   for (const char* name :

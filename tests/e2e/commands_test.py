@@ -158,6 +158,7 @@ class Commands(unittest.TestCase):
             "eval", "--checkpoint", self.checkpoints, "--data", self.datasets[1], "--samples", 8,
             "--micro-batch", 1, "--json", ranks=2)).stdout
         evaluation = strict_json(out)
+        self.assertEqual(evaluation["schema"], 2)
         self.assertEqual(evaluation["loss"], harness.metrics(self.config)[-1]["val_loss"])
         self.assertEqual(evaluation["samples"], 8)
 

@@ -300,7 +300,7 @@ nlohmann::ordered_json to_json(const RunState& state, const fs::path& run) {
              {"cause", state.last_fault->cause},
              {"what", state.last_fault->what}};
   }
-  return {{"schema", "trireme-status-1"},
+  return {{"schema", "trireme-status-2"},
           {"run", run.string()},
           {"state", state.state},
           {"code", state.code},
