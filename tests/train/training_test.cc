@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/checkpoint/disk_target.h"
+#include "io/checkpoint/writer.h"
 #include "src/base/fault.h"
 #include "tests/support/message_of.h"
 #include "tests/train/thread_run.h"
@@ -116,6 +118,38 @@ TEST(Training, TooManySkippedStepsEndItWithoutThem) {
                   HasSubstr("checkpoint.resume=STEP")));
   EXPECT_THAT(run.saved(), ElementsAre(2)) << "step 4 is due, but not worth saving";
   EXPECT_EQ(RunDirectory(run.dir()).done_step(), std::nullopt);
+}
+
+// Writes the newest step again, with NaN in every tensor.
+void fill_newest_step_with_nan(const ThreadRun& run) {
+  std::vector<std::string> skipped;
+  const Manifest manifest = *find_step(run.checkpoints(), skipped).manifest;
+  std::vector<std::vector<std::byte>> buffers;
+  std::vector<TensorBlock> blocks;
+  for (const StoredTensor& tensor : manifest.tensors) {
+    buffers.emplace_back(static_cast<std::size_t>(tensor.bytes()), std::byte{0xFF});
+    blocks.push_back({tensor.name,
+                      tensor.shape,
+                      Extent::whole(tensor.shape),
+                      {buffers.back().data(), tensor.shape.elements(), tensor.dtype}});
+  }
+  ThreadWorld(1).run([&](Communicator& comm) {
+    DiskTarget target(comm, {.folder = run.checkpoints()});
+    CheckpointWriter writer(comm, target);
+    writer.save(manifest.meta, blocks);
+    EXPECT_TRUE(writer.finish()->durable);
+  });
+}
+
+TEST(Training, ACheckpointWithNanIsSkippedLikeADamagedOne) {
+  ThreadRun run;
+  run.train({"checkpoint.every=4"});
+  EXPECT_THAT(run.saved(), ElementsAre(4, 6));
+  const std::string digest = run.digest();
+  fill_newest_step_with_nan(run);
+  EXPECT_TRUE(run.train({"checkpoint.every=4"}).finished);
+  EXPECT_THAT(run.log(), HasSubstr("contains NaN (the run had diverged"));
+  EXPECT_EQ(run.digest(), digest);
 }
 
 TEST(Training, EvaluatesAtIntervalsAndAtTheEnd) {

@@ -124,6 +124,9 @@ std::optional<Resumed> resume(Communicator& comm, const fs::path& folder,
     std::string reason = loader.missing();
     if (reason.empty()) {
       reason = loader.load(blocks);
+      if (reason.empty() && options.fault_of_loaded) {
+        reason = options.fault_of_loaded();
+      }
       is_damaged = is_damaged || !reason.empty();
     }
     if (reason.empty()) {

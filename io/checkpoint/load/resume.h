@@ -26,6 +26,9 @@ struct ResumeOptions {
   // them), and DataError if the manifest contradicts itself: then no older step is tried either.
   // Called on all ranks alike.
   std::function<void(const Manifest&)> accept = {};
+  // Called on all ranks when the blocks of a step are loaded. Returns on all ranks alike "", or why
+  // the step is of no use; then it is skipped like a damaged one.
+  std::function<std::string()> fault_of_loaded = {};
   // Called on all ranks, with the reasons, if every step found was of no use and the run starts
   // anew.
   std::function<void(const std::vector<std::string>&)> nothing_whole = {};

@@ -72,18 +72,16 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   for (const auto& chunk : parts_.engine.chunks()) {
     add_blocks(chunk->parameters, chunk->state.pieces_to_load(), blocks);
   }
+  ResumeOptions options = resume_options(only);
+  options.fault_of_loaded = [&] {
+    const std::string fault = gather_faults(
+        parts_.world, fault_of_numbers(parts_.engine.context(), blocks, FiniteCheck::all));
+    return fault.empty() ? "" : fault + " (the run had diverged, or the checkpoint was changed)";
+  };
   const std::optional<Resumed> resumed =
-      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), blocks, resume_options(only));
+      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), blocks, options);
   if (!resumed) {
     return std::nullopt;
-  }
-  const std::string fault = gather_faults(
-      parts_.world, fault_of_numbers(parts_.engine.context(), blocks, FiniteCheck::all));
-  if (!fault.empty()) {
-    throw DataError(
-        fmt::format("{}: {}: the run had diverged, or the checkpoint was changed; "
-                    "start from an earlier step (checkpoint.resume=STEP)",
-                    resumed->source(), fault));
   }
   parts_.engine.masters_changed();
   const CheckpointMeta& meta = resumed->manifest.meta;

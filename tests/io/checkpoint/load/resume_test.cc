@@ -37,6 +37,23 @@ TEST(Resume, TakesTheWantedStepOrNone) {
   EXPECT_THROW(load_state(folder.path(), small_state(1), cut_flat, 2, options), DataError);
 }
 
+TEST(Resume, AStepThatTheRunCannotUseIsSkippedLikeADamagedOne) {
+  TempFolder folder;
+  ASSERT_TRUE(save_state(folder.path(), small_state(1), 1).durable);
+  ASSERT_TRUE(save_state(folder.path(), small_state(2), 2).durable);
+  ResumeOptions options;
+  int loads = 0;
+  options.fault_of_loaded = [&] { return std::string(++loads == 1 ? "contains NaN" : ""); };
+  const LoadedState loaded = load_state(folder.path(), small_state(1), cut_nothing, 1, options);
+  EXPECT_TRUE(loaded.equal);
+  ASSERT_TRUE(loaded.resumed);
+  EXPECT_EQ(loaded.resumed->manifest.meta.step, 1);
+  EXPECT_THAT(loaded.resumed->skipped,
+              ElementsAre(AllOf(HasSubstr("step-00000002"), HasSubstr("contains NaN"))));
+  options.fault_of_loaded = [] { return std::string("contains NaN"); };
+  EXPECT_THROW(load_state(folder.path(), small_state(1), cut_nothing, 1, options), DataError);
+}
+
 // Returns how many ranks threw an E, and expects `text` in each message.
 template <class E>
 int ranks_that_throw(const std::function<void(Communicator&)>& work, const std::string& text) {
