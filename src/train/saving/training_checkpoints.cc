@@ -158,12 +158,13 @@ void TrainingCheckpoints::save_if_due(const TrainingCounters& counters, bool any
   const bool on_disk = (anyway || disk_due(step)) && !policy_.disk_has(step);
   const bool in_memory =
       memory_ != nullptr && (on_disk || policy_.memory_due(step)) && !policy_.memory_has(step);
-  if (on_disk || in_memory) {
+  if ((on_disk || in_memory) && step != refused_step_) {
     const Stopwatch stall;
     refused_ = gather_faults(
         parts_.world,
         fault_of_numbers(parts_.engine.context(), blocks_to_save(), FiniteCheck::weights));
     if (!refused_.empty()) {
+      refused_step_ = step;
       report_.warning(fmt::format("step {} is not saved, because the weights have diverged: {}",
                                   step, refused_));
       since_save_ = Stopwatch();

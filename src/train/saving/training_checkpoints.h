@@ -99,6 +99,7 @@ class TrainingCheckpoints {
   std::unique_ptr<Memory> memory_;  // null if checkpoints go to disk only
   std::int64_t durable_step_ = -1;  // the newest step known to be on disk
   std::string refused_;  // which weights were not finite at the last step that was due; or empty
+  std::int64_t refused_step_ = -1;  // the last step that was not saved for this reason
   double longest_save_seconds_ = 0;
   double disk_stall_ = 0;  // stall of the latest save on disk, including the copy
   Stopwatch since_save_;   // time since the latest call here ended, that is, of a training step
