@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -92,7 +93,7 @@ class Bookkeeper {
 
   void begin_attempt(const json& line) {
     AttemptAccount attempt;
-    attempt.number = static_cast<std::int64_t>(number(line, "attempt"));
+    attempt.number = static_cast<std::int64_t>(number(line, attempt_key(line)));
     attempt.launch = launch_;
     attempt.launch_number = account.launches;
     attempt.ranks = static_cast<std::int64_t>(number(line, "ranks"));
@@ -107,15 +108,14 @@ class Bookkeeper {
     account.attempts.push_back(std::move(attempt));
   }
 
-  // The journal of a killed launch ends up to half a minute early. If the next attempt resumes at a
-  // later step than that launch was seen at, the steps between were done by it.
+  // The journal of a killed launch ends up to half a minute early. If the next attempt that is not
+  // refused resumes at a later step than that launch was seen at, the steps between were done by
+  // it.
   void correct_last_step(double from) {
-    if (account.attempts.size() >= 2) {
-      AttemptAccount& last = account.attempts[account.attempts.size() - 2];
-      if (last.cause.empty() && last.to_step >= 0) {
-        last.to_step = std::max(last.to_step, static_cast<std::int64_t>(from));
-        reached_ = std::max(reached_, last.to_step);
-      }
+    if (killed_) {
+      AttemptAccount& last = account.attempts[*killed_];
+      last.to_step = std::max(last.to_step, static_cast<std::int64_t>(from));
+      reached_ = std::max(reached_, last.to_step);
     }
   }
 
@@ -132,12 +132,18 @@ class Bookkeeper {
     attempt.what = what;
     attempt.seconds = std::max(0.0, detected - launched_);
     good_end_ = is_good_end(cause);
-    account.failures += good_end_ || std::exchange(is_refused_, false) ? 0 : 1;
+    const bool is_refused = std::exchange(is_refused_, false);
+    account.failures += good_end_ || is_refused ? 0 : 1;
     const TimeCause begin = fresh_ ? TimeCause::start : TimeCause::relaunch;
     if (rank.is_object()) {
       share(attempt, rank, detected, begin);
     } else {
       add(begin, attempt.seconds);
+    }
+    if (cause.empty() && attempt.to_step >= 0) {
+      killed_ = account.attempts.size() - 1;
+    } else if (!is_refused) {
+      killed_.reset();
     }
     cursor_ = launched_ + attempt.seconds;
     open_ = false;
@@ -199,6 +205,8 @@ class Bookkeeper {
   double time_ = 0;  // wall-clock time of the latest event
   json first_rank_;
   std::int64_t reached_ = -1;
+  // The latest attempt that was not refused, if its launch was killed after its first step.
+  std::optional<std::size_t> killed_;
 };
 
 }  // namespace
@@ -216,6 +224,10 @@ double Account::effective_ratio() const {
 double Account::mean_hours_between_failures() const {
   const double working = wall - seconds[static_cast<std::size_t>(TimeCause::idle)];
   return failures > 0 ? working / 3600 / static_cast<double>(failures) : 0;
+}
+
+const char* attempt_key(const json& event) {
+  return event.contains("attempt") ? "attempt" : "generation";
 }
 
 bool is_refused_start(const json& attempt_end) {

@@ -67,6 +67,9 @@ struct Account {
   double mean_hours_between_failures() const;
 };
 
+// Returns the key of the attempt's number in an event. Journals of earlier versions call it
+// "generation".
+const char* attempt_key(const nlohmann::json& event);
 // Returns whether an event "attempt_end" only says that the ranks were refused before they loaded
 // or computed anything, because of a wrong configuration or another run in the folder. That is no
 // fault of the run.

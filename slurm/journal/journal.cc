@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "slurm/journal/account.h"
 #include "src/base/append_file.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
@@ -86,7 +87,7 @@ void check_numbers(const nlohmann::json& object, std::initializer_list<const cha
 }
 
 void check_numbers(const nlohmann::json& event) {
-  check_numbers(event, {"time", "clock", "attempt", "ranks", "after_launch", "detected"});
+  check_numbers(event, {"time", "clock", attempt_key(event), "ranks", "after_launch", "detected"});
   const auto rank = event.find("rank0");
   if (rank == event.end() || !rank->is_object()) {
     return;

@@ -219,6 +219,12 @@ TEST_F(RunStateTest, ARefusedStartIsNoFault) {
   EXPECT_TRUE(state().last_fault.has_value());
 }
 
+TEST_F(RunStateTest, AnOlderJournalCallsAnAttemptAGeneration) {
+  write("journal.jsonl", R"({"event":"attempt_end","generation":3,"cause":"hang","time":9})");
+  ASSERT_TRUE(state().last_fault.has_value());
+  EXPECT_EQ(state().last_fault->attempt, 3);
+}
+
 TEST_F(RunStateTest, TheLossesAreThoseOfTheNewestLine) {
   write("metrics.jsonl",
         "{\"step\":1,\"loss\":5,\"time\":90}\n"

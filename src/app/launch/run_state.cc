@@ -164,8 +164,9 @@ void add_journal(const std::vector<json>& events, RunState& state) {
       state.job = text_of(event, "slurm_job");
     } else if (name == "attempt_end" && cause != "finished" && cause != "stopped" &&
                !is_refused_start(event)) {
-      state.last_fault = RunState::Fault{time_of(event).value_or(0), whole(event, "attempt"), cause,
-                                         text_of(event, "what")};
+      state.last_fault =
+          RunState::Fault{time_of(event).value_or(0), whole(event, attempt_key(event)), cause,
+                          text_of(event, "what")};
     } else if (name == "status" && event.contains("rank0") && event["rank0"].is_object()) {
       state.step = std::max(state.step, whole(event["rank0"], "step"));
     }

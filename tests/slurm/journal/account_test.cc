@@ -118,6 +118,24 @@ TEST(Account, AKilledLaunchIsNamedAndItsStepsCompleted) {
   EXPECT_NE(text.find("end: unknown: the launcher was killed"), std::string::npos) << text;
 }
 
+// The second launch is refused, for example because old ranks are still at work.
+TEST(Account, StepsOfAKilledLaunchAreCompletedAcrossARefusedStart) {
+  const auto third = [](const char* cause) {
+    const std::vector<json> events = {
+        event("launch", 1, {{"generation", 7}, {"ranks", 2}}),  // as in journals of older versions
+        event("status", 9,
+              {{"rank0", {{"begun_at", 0}, {"step", 173}, {"spent", spent(1, 0, 7, 0, 0)}}}}),
+        event("launch", 1, {{"attempt", 1}, {"ranks", 2}}, "b", 1100),
+        event("attempt_end", 5, {{"attempt", 1}, {"cause", cause}, {"detected", 5}}, "b", 1100),
+        event("launch", 1, {{"attempt", 1}, {"ranks", 2}}, "c", 1200),
+        event("first_step", 3, {{"attempt", 1}, {"from", 300}}, "c", 1200)};
+    return account_of(events);
+  };
+  EXPECT_EQ(third("refused").attempts.at(0).to_step, 300);
+  EXPECT_EQ(third("refused").attempts.at(0).number, 7);
+  EXPECT_EQ(third("hang").attempts.at(0).to_step, 173);
+}
+
 TEST(Account, TellsOfRecovery) {
   const Account account = account_of(two_attempts());
   ASSERT_EQ(account.attempts.size(), 2U);
@@ -217,6 +235,7 @@ TEST(Journal, ALineWithImpossibleNumbersIsDamaged) {
       {{"clock", 1e300}},
       {{"time", -1e300}},
       {{"attempt", 1e300}},
+      {{"generation", 1e300}},
       {{"ranks", -5}},
       {{"after_launch", 1e300}},
       {{"detected", -1e300}},
