@@ -24,13 +24,13 @@ std::string causes_table(const Account& account) {
 }
 
 std::string attempts_table(const Account& account) {
-  std::string text = fmt::format("{:>5} {:>5} {:>12} {:>8} {:>7} {:>8} {:>6} {:>8} {:>8} {:>6}\n",
+  std::string text = fmt::format("{:>5} {:>5} {:>10} {:>8} {:>7} {:>8} {:>6} {:>8} {:>8} {:>6}\n",
                                  "no.", "ranks", "steps", "seconds", "exclude", "ranks up", "load",
                                  "1st step", "recovery", "detect");
   for (const AttemptAccount& a : account.attempts) {
     const std::string steps = a.to_step < 0 ? "-" : fmt::format("{}..{}", a.from_step, a.to_step);
     text += fmt::format(
-        "{:>5} {:>5} {:>12} {:>8.1f} {:>7.1f} {:>8.1f} {:>6.1f} {:>8} {:>8} {:>6.1f}\n"
+        "{:>5} {:>5} {:>10} {:>8.1f} {:>7.1f} {:>8.1f} {:>6.1f} {:>8} {:>8} {:>6.1f}\n"
         "    end: {}{}{}\n",
         fmt::format("{}.{}", a.launch_number, a.number), a.ranks, steps, a.seconds, a.exclude,
         a.ranks_up, a.load, seconds_or_dash(a.first_step), seconds_or_dash(a.recovery), a.detect,
@@ -45,7 +45,7 @@ std::string attempts_table(const Account& account) {
 std::string to_text(const Account& account) {
   std::string text = causes_table(account);
   text += fmt::format(
-      "\neffective training time {:.1f} % of {}; {}, {}, {}{}\n", 100 * account.effective_ratio(),
+      "\neffective training time {:.1f} % of {}\n{}, {}, {}{}\n", 100 * account.effective_ratio(),
       format_seconds(account.wall), counted(account.launches, "launch"),
       counted(std::ssize(account.attempts), "attempt"), counted(account.failures, "failure"),
       account.failures == 0
@@ -53,10 +53,10 @@ std::string to_text(const Account& account) {
           : fmt::format(", one every {}",
                         format_seconds(3600 * account.mean_hours_between_failures())));
   text +=
-      "\nThe attempts, as LAUNCH.ATTEMPT, with times in seconds. exclude: from the detection of "
-      "the previous\n"
-      "attempt's end to the start of this one; ranks up, 1st step: from that start; recovery:\n"
-      "from the detection to the end of the first step; detect: to detect this attempt's end.\n";
+      "\nThe attempts, as LAUNCH.ATTEMPT, with times in seconds. exclude: from the\n"
+      "detection of the previous attempt's end to the start of this one; ranks up, 1st\n"
+      "step: from that start; recovery: from the detection to the end of the first\n"
+      "step; detect: to detect this attempt's end.\n";
   return text + attempts_table(account);
 }
 

@@ -1,5 +1,6 @@
 #include "slurm/journal/account.h"
 
+#include <sstream>
 #include <thread>
 
 #include <fcntl.h>
@@ -113,7 +114,7 @@ TEST(Account, AKilledLaunchIsNamedAndItsStepsCompleted) {
   EXPECT_EQ(account.attempts[0].to_step, 300);
   EXPECT_EQ(account.attempts[1].launch_number, 2);
   const std::string text = to_text(account);
-  EXPECT_NE(text.find("\n  1.1     2       0..300"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  1.1     2     0..300"), std::string::npos) << text;
   EXPECT_NE(text.find("\n  2.1     2"), std::string::npos) << text;
   EXPECT_NE(text.find("end: unknown: the launcher was killed"), std::string::npos) << text;
 }
@@ -295,6 +296,10 @@ TEST(Report, NamesCausesAndAttempts) {
   const std::string text = to_text(account);
   for (const char* word : {"redone", "wall time", "process_death", "rank 2", "20..60", "58.4 %"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
+  }
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 80U) << line;
   }
   EXPECT_NE(text.find("1 launch, 2 attempts, 1 failure, one every 1m41s\n"), std::string::npos)
       << text;
