@@ -45,7 +45,7 @@ class Commands(unittest.TestCase):
 
     def test_version(self):
         version = strict_json(harness.must(harness.run("--version", "--json")).stdout)
-        self.assertEqual(version["program"], "trireme")
+        self.assertEqual((version["schema"], version["program"]), (1, "trireme"))
         self.assertIn("trireme", harness.must(harness.run("--version")).stdout)
 
     def test_metrics(self):

@@ -31,7 +31,9 @@ void add_version_flags(CommandLine& app, int& exit_code) {
                "With --version: print as JSON, with the libraries it was built with");
   app.callback([version, json, &app, &exit_code] {
     if (*version && *json) {
-      print_json(version_json());
+      nlohmann::ordered_json shown = {{"schema", 1}};
+      shown.update(version_json());
+      print_json(shown);
     } else if (*version) {
       fmt::print("trireme {} ({})\n", TRIREME_VERSION, TRIREME_COMMIT);
     } else if (!app.command_given()) {
