@@ -80,10 +80,9 @@ void check_no_other_ranks(const fs::path& run) {
   const auto end = std::chrono::steady_clock::now() + kOldRanksEnd;
   while (is_locked(run / ".lock")) {
     if (std::chrono::steady_clock::now() > end) {
-      throw PolicyError(
-          fmt::format("another run is using {}: wait for it, end its processes, or choose another "
-                      "run.dir",
-                      run.string()));
+      throw PolicyError(fmt::format(
+          "another run is using {}{}. Wait for it, end its processes, or choose another run.dir",
+          run.string(), lock_holder_text(run / ".lock")));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -12,7 +13,9 @@
 
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/lock_mark.h"
 #include "src/base/log.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -23,14 +26,18 @@ void become(const char* job, const char* restart) {
   ::setenv("SLURM_RESTART_COUNT", restart, 1);
 }
 
-// The lock is never released, as if a file server kept it for a dead host.
 // The ranks of a killed launch may need a moment to end.
 TEST(RunFiles, RanksOfAnotherStartAreWaitedForThenRefused) {
   const TempFolder folder;
   UniqueHandle<FileDescriptorTraits> ranks(
       ::open((folder.path() / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_EQ(::flock(ranks.get(), LOCK_EX | LOCK_NB), 0);
-  EXPECT_THROW(RunFiles(folder.path(), folder.path() / "checkpoints").take(), PolicyError);
+  const std::string mark = own_lock_mark();
+  ASSERT_EQ(::write(ranks.get(), mark.data(), mark.size()), std::ssize(mark));
+  EXPECT_THAT(
+      message_of<PolicyError>(
+          [&] { RunFiles(folder.path(), folder.path() / "checkpoints").take(); }),
+      testing::HasSubstr(fmt::format(": host {}, process {} (since ", host_name(), ::getpid())));
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     ranks.reset();
@@ -39,6 +46,7 @@ TEST(RunFiles, RanksOfAnotherStartAreWaitedForThenRefused) {
   later.join();
 }
 
+// The lock is never released, as if a file server kept it for a dead host.
 TEST(RunFiles, ALaterStartOfTheSameJobTakesTheLock) {
   TempFolder run;
   become("7", "0");
