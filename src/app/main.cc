@@ -4,6 +4,7 @@
 #include <exception>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 #include <sys/prctl.h>
@@ -84,9 +85,12 @@ void leave_if_stopped(AppContext& context) {
 
 [[noreturn]] void end_with_system_error(AppContext& context, const std::system_error& error) {
   const std::string reason = error.code().message();
-  if (std::ferror(stdout) != 0) {  // fmt::print() throws if its stream accepts less than it got
-    end_with(context, ExitCode::io, "io",
-             fmt::format("cannot write to standard output: {}", reason));
+  // fmt::print() throws if its stream accepts less than it got.
+  for (const auto& [stream, name] : {std::pair(stdout, "output"), std::pair(stderr, "error")}) {
+    if (std::ferror(stream) != 0) {
+      end_with(context, ExitCode::io, "io",
+               fmt::format("cannot write to standard {}: {}", name, reason));
+    }
   }
   if (error.code() == std::errc::resource_unavailable_try_again) {  // from std::thread
     end_with(context, ExitCode::device, "internal",
@@ -106,7 +110,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
     leave_if_stopped(context);
     return context.exit_code;
   } catch (const UsageError& error) {
-    fmt::print(stderr, "{}\n", printable_lines(error.what()));
+    std::fputs(fmt::format("{}\n", printable_lines(error.what())).c_str(), stderr);
     return static_cast<int>(error.exit_code());
   } catch (const RankFault& fault) {
     end_with(context, fault.exit_code(), fault.kind(), fault.what(), fault.rank);

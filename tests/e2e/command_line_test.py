@@ -31,6 +31,17 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(result.returncode, 74, result.stderr)
                 self.assertIn("cannot write to standard output", result.stderr)
 
+    def test_messages_that_cannot_be_written(self):
+        run = self.folder / "damaged"
+        run.mkdir()
+        (run / "journal.jsonl").write_text("torn {\n")
+        for code, words in [(74, ["launch", "report", run]), (2, ["trian"])]:
+            with self.subTest(words), open("/dev/full", "w", encoding="utf-8") as full:
+                result = subprocess.run(harness.command(words), env=harness.ENVIRONMENT,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=full, timeout=60, check=False)
+                self.assertEqual(result.returncode, code)
+
     def test_closed_output(self):
         words = harness.command(["config", "show", DEMO])
         result = subprocess.run(["bash", "-c", '"$@" >&-', "bash", *words], check=False,
