@@ -4,6 +4,8 @@
 
 #include <fmt/ranges.h>
 
+#include "src/base/error.h"
+
 namespace trireme {
 namespace {
 

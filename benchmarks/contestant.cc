@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "src/base/error.h"
+
 namespace trireme {
 namespace {
 

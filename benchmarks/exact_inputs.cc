@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 
+#include "src/base/error.h"
 #include "src/base/philox.h"
 
 namespace trireme {

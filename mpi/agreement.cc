@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "src/base/error.h"
 #include "src/base/file.h"
 
 namespace trireme {

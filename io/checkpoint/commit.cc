@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "io/checkpoint/names.h"
+#include "src/base/error.h"
 #include "src/base/fault.h"
 #include "src/base/file.h"
 

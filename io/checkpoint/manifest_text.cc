@@ -4,6 +4,7 @@
 
 #include "io/checkpoint/manifest.h"
 #include "src/base/digest.h"
+#include "src/base/error.h"
 #include "src/base/sealed_json.h"
 
 namespace trireme {

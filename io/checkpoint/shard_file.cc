@@ -8,6 +8,7 @@
 #include "io/checkpoint/staging.h"
 #include "io/checkpoint/workers.h"
 #include "src/base/digest.h"
+#include "src/base/error.h"
 #include "src/base/fault.h"
 #include "src/base/units.h"
 

@@ -5,6 +5,7 @@
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/checkpoint/tiling.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/workers.h"
+#include "src/base/error.h"
 #include "src/base/units.h"
 
 namespace trireme {

@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "src/base/error.h"
+
 namespace trireme {
 
 bool is_whole(const Extent& extent, const Shape& shape) {

@@ -8,6 +8,7 @@
 #include "io/checkpoint/safetensors.h"
 #include "io/checkpoint/shard_plan.h"
 #include "io/checkpoint/tiling.h"
+#include "src/base/error.h"
 #include "src/base/units.h"
 
 namespace trireme {

@@ -5,6 +5,7 @@
 
 #include "mpi/agreement.h"
 #include "src/base/clock.h"
+#include "src/base/error.h"
 #include "src/base/units.h"
 
 namespace trireme {

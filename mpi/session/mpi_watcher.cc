@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "mpi/session/mpi_check.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {

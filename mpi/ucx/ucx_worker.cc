@@ -3,6 +3,7 @@
 #include "mpi/ucx/ucx_check.h"
 #include "mpi/ucx/ucx_devices.h"
 #include "src/base/check.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {

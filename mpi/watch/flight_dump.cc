@@ -15,6 +15,7 @@
 
 #include "mpi/watch/flight_recorder.h"
 #include "src/base/digest.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
 
 namespace trireme {

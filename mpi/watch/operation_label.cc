@@ -1,5 +1,6 @@
 #include "mpi/watch/operation_label.h"
 
+#include "src/base/error.h"
 #include "src/base/units.h"
 
 namespace trireme {

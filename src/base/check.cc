@@ -1,5 +1,9 @@
 #include "src/base/check.h"
 
+#include <fmt/core.h>
+
+#include "src/base/error.h"
+
 namespace trireme {
 
 void invariant_broken(const char* what, const char* file, int line) {

@@ -1,10 +1,6 @@
 // check() states an invariant of the program, in every build. It is never used for a user's
-// mistakes.
+// mistakes. Sources for CUDA devices include this header, so it must not include fmt.
 #pragma once
-
-#include <string>
-
-#include "src/base/error.h"
 
 namespace trireme {
 

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "src/base/check.h"
+#include "src/base/error.h"
 #include "src/base/units.h"
 
 namespace trireme {

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "src/base/check.h"
+#include "src/base/error.h"
 
 namespace trireme {
 

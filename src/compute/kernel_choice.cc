@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "src/base/error.h"
 #include "src/kernels/cpu/product.h"
 #include "src/kernels/cuda_kernels.h"
 #include "src/kernels/no_kernels.h"

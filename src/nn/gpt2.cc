@@ -1,6 +1,7 @@
 // GPT-2 (Radford et al., 2019): LayerNorm, learned positions, GELU, biases. The matrices of the
 // transformer blocks are stored [in,out], as in Hugging Face's Conv1D; a tensor-parallel rank holds
 // columns of the first matrix of a branch and rows of the second.
+#include "src/base/error.h"
 #include "src/nn/attention.h"
 #include "src/nn/mlp.h"
 #include "src/nn/model_parts.h"

@@ -2,6 +2,7 @@
 // Matrices are stored [out,in], as in torch.nn.Linear; a tensor-parallel rank holds rows of the
 // first matrices of a branch and columns of the last. Queries, keys and values are separate
 // parameters, joined in the store so that one product computes all three.
+#include "src/base/error.h"
 #include "src/nn/attention.h"
 #include "src/nn/mlp.h"
 #include "src/nn/model_parts.h"

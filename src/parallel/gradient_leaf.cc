@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "src/base/error.h"
+
 namespace trireme {
 
 GradientLeaf::GradientLeaf(const ZeroLayout& layout, GradientMemory& memory,

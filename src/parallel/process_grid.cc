@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "src/base/check.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {

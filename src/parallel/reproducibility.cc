@@ -4,6 +4,7 @@
 #include <string>
 
 #include "src/base/check.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {

@@ -1,3 +1,4 @@
+#include "src/base/error.h"
 #include "src/base/lock_mark.h"
 
 #include <gtest/gtest.h>

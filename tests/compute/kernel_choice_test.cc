@@ -1,4 +1,5 @@
 // Tests how the environment, the device and the processor determine the kernel table.
+#include "src/base/error.h"
 #include "src/compute/kernel_choice.h"
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+#include "src/base/error.h"
 #include "src/device/device.h"
 
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 
 #include "io/checkpoint/safetensors.h"
 #include "src/base/check.h"
+#include "src/base/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const std::string_view file(reinterpret_cast<const char*>(data), bytes);

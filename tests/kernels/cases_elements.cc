@@ -1,3 +1,4 @@
+#include "src/base/error.h"
 #include "tests/kernels/cases.h"
 
 namespace trireme::testing {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/error.h"
 #include "src/base/philox.h"
 #include "src/compute/kernel_choice.h"
 #include "tests/kernels/array.h"

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/error.h"
 #include "src/compute/kernel_choice.h"
 #include "tests/kernels/array.h"
 

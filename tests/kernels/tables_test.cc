@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/base/error.h"
 #include "tests/kernels/cases.h"
 
 namespace trireme::testing {

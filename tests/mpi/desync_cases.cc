@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "mpi/watch/operation_label.h"
+#include "src/base/error.h"
 #include "tests/mpi/collective_cases.h"
 
 namespace trireme {

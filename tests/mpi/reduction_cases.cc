@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/error.h"
 #include "tests/mpi/collective_cases.h"
 
 namespace trireme {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/error.h"
 #include "src/base/philox.h"
 #include "src/compute/kernel_choice.h"
 #include "src/nn/master_weights.h"

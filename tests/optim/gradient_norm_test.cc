@@ -1,3 +1,4 @@
+#include "src/base/error.h"
 #include "src/optim/gradient_norm.h"
 
 #include <cmath>

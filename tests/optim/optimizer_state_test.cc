@@ -1,3 +1,4 @@
+#include "src/base/error.h"
 #include "src/optim/optimizer_state.h"
 
 #include <gtest/gtest.h>

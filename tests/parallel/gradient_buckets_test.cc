@@ -1,3 +1,4 @@
+#include "src/base/error.h"
 #include "src/parallel/gradient_buckets.h"
 
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "src/base/error.h"
 #include "src/parallel/zero_layout.h"
 
 namespace trireme {

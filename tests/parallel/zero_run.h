@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/error.h"
 #include "src/base/philox.h"
 #include "src/optim/gradient_norm.h"
 #include "src/parallel/zero_state.h"

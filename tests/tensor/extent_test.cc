@@ -1,3 +1,4 @@
+#include "src/base/error.h"
 #include "src/tensor/extent.h"
 
 #include <gtest/gtest.h>

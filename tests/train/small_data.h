@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/data/packer.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
 

@@ -11,6 +11,7 @@
 #include "mpi/agreement.h"
 #include "mpi/self_communicator.h"
 #include "src/base/digest.h"
+#include "src/base/error.h"
 #include "src/base/fault.h"
 #include "src/base/stopwatch.h"
 

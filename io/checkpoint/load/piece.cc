@@ -5,6 +5,7 @@
 #include <map>
 
 #include "io/checkpoint/tiling.h"
+#include "src/base/error.h"
 #include "src/base/fault.h"
 
 namespace trireme {

@@ -6,6 +6,7 @@
 
 #include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
+#include "src/base/error.h"
 #include "src/base/fault.h"
 #include "src/base/units.h"
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/base/error.h"
+
 namespace trireme {
 namespace {
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "io/checkpoint/names.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/units.h"
 

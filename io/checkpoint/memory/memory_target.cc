@@ -10,6 +10,7 @@
 #include "io/checkpoint/shard_file.h"
 #include "io/checkpoint/shard_plan.h"
 #include "mpi/agreement.h"
+#include "src/base/error.h"
 #include "src/base/fault.h"
 
 namespace trireme {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "io/checkpoint/names.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
 
 namespace trireme {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "src/base/check.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {

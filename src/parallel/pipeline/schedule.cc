@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "src/base/check.h"
+#include "src/base/error.h"
 #include "src/parallel/pipeline/simulation.h"
 
 namespace trireme {

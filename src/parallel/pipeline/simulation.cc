@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "src/base/check.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "io/checkpoint/memory/node_memory.h"
 #include "mpi/agreement.h"
+#include "src/base/error.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/available_memory.h"
 #include "src/train/memory/memory_advice.h"

@@ -3,6 +3,7 @@
 // outlive it.
 #pragma once
 
+#include "src/base/error.h"
 #include "src/base/json_value.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/run_config.h"

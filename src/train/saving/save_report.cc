@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/error.h"
 #include "src/base/units.h"
 
 namespace trireme {

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "mpi/agreement.h"
+#include "src/base/error.h"
 #include "src/base/fault.h"
 #include "src/base/log.h"
 #include "src/train/start/tokenizer_identity.h"

@@ -8,6 +8,7 @@
 #include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
 #include "src/base/config_tree.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/same_kernels.h"
 #include "src/base/units.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/trace/trace_summary.h"
 #include "src/train/run/run_directory.h"

@@ -1,4 +1,5 @@
 // Which checkpoints a run continues from, and what it says about the others.
+#include "src/base/error.h"
 #include "src/train/saving/resume_check.h"
 
 #include <functional>
