@@ -13,8 +13,13 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)/[^"/]+"', re.MULTILINE)
 # These libraries have several folders, or another folder than that of their CMakeLists.txt.
 FOLDERS = {"app": ["src/app", "src/app/site", "src/app/launch"],
            "kernels": ["src/kernels", "src/kernels/cpu", "src/kernels/reference"]}
-# These libraries replace another one, whose headers they implement.
-STAND_INS = {"ucx_absent"}
+# These libraries replace another one, whose headers they implement, or parts of CUDA.
+STAND_INS = {"ucx_absent", "cuda_device_absent", "cuda_kernels_absent", "nccl_absent", "sim"}
+# The back end of CUDA implements these headers. A library that includes one links the library that
+# throws instead, whose place the objects of a back end take in programs that have one.
+REPLACED = {"src/device/cuda_device.h": "cuda_device_absent",
+            "src/kernels/cuda_kernels.h": "cuda_kernels_absent",
+            "mpi/nccl/nccl_world.h": "nccl_absent"}
 
 
 def libraries_of(top):
@@ -41,6 +46,7 @@ def expected_links(top, folders, owner):
             if suffix in used:
                 text = (top / folder / entry).read_text(encoding="utf-8")
                 used[suffix] |= {owner[f] for f in INCLUDE.findall(text) if f in owner}
+                used[".cc"] |= {lib for h, lib in REPLACED.items() if f'#include "{h}"' in text}
     own = {owner[folder] for folder in folders}
     return used[".h"] - own, used[".cc"] - used[".h"] - own
 

@@ -42,7 +42,8 @@ ROOMS = {
     "mpi/shm": TRANSPORT,
     "mpi/ucx": TRANSPORT,
     "mpi/hierarchy": TRANSPORT + ["mpi/shm"],
-    "mpi/session": TRANSPORT + ["mpi/shm", "mpi/ucx", "mpi/hierarchy"],
+    "mpi/nccl": MPI + ["mpi/watch"],
+    "mpi/session": TRANSPORT + ["mpi/shm", "mpi/ucx", "mpi/hierarchy", "mpi/nccl"],
     "src/nn": NN,
     "src/optim": NN + ["src/nn"],
     "io/h5": ["src/base"],
@@ -72,11 +73,12 @@ ROOMS = {
     "src/train/watch": WATCHED,
     "src/train/saving": SAVING,
     "src/train": TRAIN,
-    "src/app/command": RUN + ["src/train/run"],
+    "src/app/command": RUN + ["mpi/nccl", "src/train/run"],
     "benchmarks": TRAIN + ["src/train", "src/app/command"],
     "benchmarks/kernels": NN,
     "src/app": TRAIN + SITE + ["src/train", "src/app/command", "benchmarks"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
+                                         "mpi/nccl",
                                          "src/train", "src/app", "src/app/command", "benchmarks"],
 }
 
@@ -84,8 +86,10 @@ ROOMS = {
 FOREIGN = {
     r"mpi\.h": r"mpi/session/[^/]*\.cc",
     r"hdf5\w*\.h|H5\w*\.h": r"io/h5/.*",
-    r"cuda.*|cublas.*|cudnn.*": r"src/device/.*|src/kernels/cuda/.*|mpi/nccl.*",
-    r"nccl.*": r"mpi/nccl.*",
+    r"cuda.*|cublas.*|cudnn.*":
+        r"src/device/.*|src/kernels/cuda/.*|mpi/nccl.*|tests/device/sim/.*|"
+        r"tests/kernels/on_device/mirror\.cc",
+    r"nccl.*": r"mpi/nccl.*|src/device/sim/.*|tests/device/sim/.*",
     r"uc[pst]/.*": r"mpi/ucx/.*",
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",
     r"yaml-cpp/.*": r"src/base/.*",

@@ -1,0 +1,56 @@
+#include "src/device/sim/call.h"
+
+#include <utility>
+
+#include "src/device/sim/fault.h"
+#include "src/device/sim/machine.h"
+
+namespace sim {
+namespace {
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+}  // namespace
+
+bool is_survivable(cudaError_t error) {
+  switch (error) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorHardwareStackError:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorUnknown:
+      return false;
+    default:
+      return true;
+  }
+}
+
+cudaError_t begin_call(const char* name) {
+  if (const Fault fault = take_fault(name); fault.error != 0) {
+    const auto error = static_cast<cudaError_t>(fault.error);
+    if (fault.later) {
+      next_failure() = error;
+      return cudaSuccess;
+    }
+    if (!is_survivable(error)) {
+      machine().fail(error);
+    }
+    return end_call(error);
+  }
+  return end_call(machine().devices() == 0 ? cudaErrorNoDevice : machine().error());
+}
+
+cudaError_t end_call(cudaError_t error) {
+  if (error != cudaSuccess && error != cudaErrorNotReady) {
+    last_error = error;
+  }
+  return error;
+}
+
+cudaError_t take_last_error() { return std::exchange(last_error, machine().error()); }
+cudaError_t peek_last_error() { return last_error; }
+
+}  // namespace sim

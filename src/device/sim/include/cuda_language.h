@@ -1,0 +1,66 @@
+// The language of kernels, for the simulated device: what CUDA has no words for, and launches. See
+// src/device/cuda/language/cuda_language.h, which has the same names for nvcc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include "src/device/cuda/language/launch_error.h"
+#include "src/device/sim/matrix_words.h"
+
+namespace trireme::cuda {
+
+template <class T>
+T* dynamic_shared() {
+  return static_cast<T*>(sim::dynamic_shared_memory());
+}
+
+inline void mma(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  sim::multiply_fragments(d, a, b);
+}
+
+inline void ldmatrix(std::uint32_t (&r)[4], const void* row) { sim::load_tiles(r, row, false); }
+inline void ldmatrix_transposed(std::uint32_t (&r)[4], const void* row) {
+  sim::load_tiles(r, row, true);
+}
+
+inline void copy_async_16(void* shared, const void* global) {
+  sim::check_aligned(static_cast<const uint4*>(shared));
+  sim::check_aligned(static_cast<const uint4*>(global));
+  sim::issue_copy(shared, global, 16);
+}
+inline void commit_copies() { sim::commit_copies(); }
+template <int kPending>
+void wait_copies() {
+  sim::wait_copies(kPending);
+}
+
+template <class... Parameters>
+void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
+  const cudaError_t error = cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  if (error != cudaSuccess) {
+    throw_launch_error(error);
+  }
+}
+
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+            cudaStream_t stream, Arguments&&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  const cudaError_t error =
+      cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+  if (error != cudaSuccess) {
+    throw_launch_error(error);
+  }
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,356 @@
+#include "src/device/sim/machine.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "src/device/sim/block.h"
+#include "src/device/sim/capture.h"
+#include "src/device/sim/crash_report.h"
+#include "src/device/sim/environment.h"
+
+namespace sim {
+namespace {
+
+constexpr std::chrono::microseconds kPollInterval{30};
+constexpr int kEagerRounds = 50;              // polls without a pause
+constexpr std::uint64_t kLongestDelay = 300;  // microseconds
+
+}  // namespace
+
+Machine& machine() {
+  static Machine& made = *new Machine;  // outlives all other static objects
+  return made;
+}
+
+int& current_device() {
+  static thread_local int device = 0;
+  return device;
+}
+
+cudaError_t& next_failure() {
+  static thread_local cudaError_t failure = cudaSuccess;
+  return failure;
+}
+
+std::byte* accessible(const void* address) {
+  const DeviceMemory* memory = machine().memory_of(address);
+  return memory == nullptr ? static_cast<std::byte*>(const_cast<void*>(address))
+                           : memory->alias(address);
+}
+
+Machine::Machine() : seed_(environment().seed), random_(seed_) {
+  for (int device = 0; device < environment().devices; ++device) {
+    memories_.push_back(std::make_unique<DeviceMemory>(environment().memory_bytes));
+    streams_.push_back(std::make_unique<CUstream_st>(CUstream_st{device}));
+  }
+  report_crashes();
+  worker_ = std::thread([this] { run_worker(); });
+  std::atexit([] { machine().stop(); });
+}
+
+void Machine::stop() {
+  if (std::this_thread::get_id() == worker_.get_id()) {
+    return;  // a function on the worker has ended the process
+  }
+  {
+    const std::lock_guard lock(mutex);
+    stops_ = true;
+    if (error_ == cudaSuccess) {
+      error_ = cudaErrorCudartUnloading;
+    }
+  }
+  changed_.notify_all();
+  finished_.notify_all();
+  worker_.join();
+  if (environment().report_leaks) {
+    report_leaks();
+  }
+}
+
+void Machine::report_leaks() {
+  for (int device = 0; device < devices(); ++device) {
+    if (const std::size_t count = memory(device).allocations(); count > 0) {
+      std::fprintf(stderr, "simulated device %d: %zu allocations were never freed\n", device,
+                   count);
+    }
+  }
+  if (!pinned.empty()) {
+    std::fprintf(stderr, "simulated device: %zu pinned pieces of memory were never freed\n",
+                 pinned.size());
+  }
+}
+
+DeviceMemory* Machine::memory_of(const void* address, int* device) {
+  for (std::size_t at = 0; at < memories_.size(); ++at) {
+    if (memories_[at]->contains(address)) {
+      if (device != nullptr) {
+        *device = static_cast<int>(at);
+      }
+      return memories_[at].get();
+    }
+  }
+  return nullptr;
+}
+
+CUstream_st* Machine::resolve(cudaStream_t stream) {
+  if (stream == nullptr) {
+    return streams_[static_cast<std::size_t>(current_device())].get();
+  }
+  const auto found = std::find_if(streams_.begin(), streams_.end(),
+                                  [=](const auto& one) { return one.get() == stream; });
+  return found == streams_.end() || stream->destroyed ? nullptr : stream;
+}
+
+void Machine::end_capture(const std::shared_ptr<Capture>& capture) {
+  for (const auto& stream : streams_) {
+    if (stream->capture == capture) {
+      stream->capture = nullptr;
+      stream->tail.clear();
+    }
+  }
+  capture->has_ended = true;
+  std::erase_if(captures, [&](const auto& one) { return one.lock() == capture; });
+}
+
+bool Machine::is_capturing(cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  const CUstream_st* from = resolve(stream);
+  return from != nullptr && from->capture != nullptr;
+}
+
+CUstream_st* Machine::make_stream(int device) {
+  const std::lock_guard lock(mutex);
+  streams_.push_back(std::make_unique<CUstream_st>(CUstream_st{device}));
+  return streams_.back().get();
+}
+
+cudaError_t Machine::destroy(cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  CUstream_st* found = stream == nullptr ? nullptr : resolve(stream);
+  if (found == nullptr) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  found->destroyed = true;
+  changed_.notify_all();
+  return cudaSuccess;
+}
+
+cudaError_t Machine::enqueue(cudaStream_t stream, Work work) {
+  Operation operation;
+  operation.work = std::move(work);
+  return enqueue(stream, std::move(operation));
+}
+
+cudaError_t Machine::enqueue(cudaStream_t stream, Operation operation) {
+  const std::lock_guard lock(mutex);
+  CUstream_st* to = resolve(stream);
+  if (to == nullptr) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  if (to->capture != nullptr) {
+    capture_work(*to, std::move(operation.work));
+    return cudaSuccess;
+  }
+  if (error_ != cudaSuccess) {
+    return error_;
+  }
+  operation.sequence = ++sequence_;
+  operation.fails_with = std::exchange(next_failure(), cudaSuccess);
+  to->queue.push_back(std::move(operation));
+  ++to->enqueued;
+  changed_.notify_one();
+  return cudaSuccess;
+}
+
+cudaError_t Machine::synchronize(cudaStream_t stream) {
+  std::unique_lock lock(mutex);
+  const CUstream_st* from = resolve(stream);
+  if (from == nullptr) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  if (from->capture != nullptr) {
+    from->capture->is_valid = false;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  const std::uint64_t last = from->enqueued;
+  finished_.wait(lock, [&] { return from->finished >= last || error_ != cudaSuccess; });
+  return error_;
+}
+
+cudaError_t Machine::synchronize_device(int device) {
+  std::unique_lock lock(mutex);
+  const std::uint64_t last = sequence_;
+  finished_.wait(lock, [&] {
+    return error_ != cudaSuccess ||
+           std::all_of(streams_.begin(), streams_.end(), [=](const auto& stream) {
+             return stream->device != device || stream->queue.empty() ||
+                    stream->queue.front().sequence > last;
+           });
+  });
+  return error_;
+}
+
+cudaError_t Machine::synchronize(const std::shared_ptr<EventState>& event) {
+  std::unique_lock lock(mutex);
+  const std::uint64_t last = event->recorded;
+  finished_.wait(lock, [&] { return event->reached >= last || error_ != cudaSuccess; });
+  return error_;
+}
+
+cudaError_t Machine::query(cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  const CUstream_st* from = resolve(stream);
+  if (from == nullptr) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  if (from->capture != nullptr) {
+    from->capture->is_valid = false;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  if (error_ != cudaSuccess) {
+    return error_;
+  }
+  return from->queue.empty() ? cudaSuccess : cudaErrorNotReady;
+}
+
+void Machine::fail(cudaError_t error) {
+  const std::lock_guard lock(mutex);
+  if (error_ == cudaSuccess) {
+    error_ = error;
+  }
+  finished_.notify_all();
+  changed_.notify_all();
+}
+
+cudaError_t Machine::error() {
+  const std::lock_guard lock(mutex);
+  return error_;
+}
+
+void Machine::open_memory() {
+  for (const auto& one : memories_) {
+    one->allow_access(true);
+  }
+}
+
+void Machine::close_memory() {
+  for (const auto& one : memories_) {
+    one->allow_access(false);
+  }
+}
+
+void Machine::set_seed(std::uint64_t seed) {
+  const std::lock_guard lock(mutex);
+  seed_ = seed;
+  random_ = Random(seed);
+}
+
+std::size_t Machine::random_below(std::size_t count) {
+  const std::lock_guard lock(mutex);
+  return seed_ == 0 ? 0 : random_.below(count);
+}
+
+int Machine::kernel_shared_bytes(const void* kernel) {
+  const std::lock_guard lock(mutex);
+  const auto found = allowed_shared.find(kernel);
+  return std::max(static_cast<int>(kDefaultSharedBytes),
+                  found == allowed_shared.end() ? 0 : found->second);
+}
+
+void Machine::run_worker() {
+  use_signal_stack();
+  std::unique_lock lock(mutex);
+  while (!stops_) {
+    if (CUstream_st* stream = choose_ready(); stream != nullptr) {
+      perform(*stream, lock);
+    } else {
+      wait_for_work(lock);
+    }
+  }
+  close_memory();
+}
+
+// Returns a stream whose first operation can be tried, or nullptr. Removes streams that are no
+// longer needed.
+CUstream_st* Machine::choose_ready() {
+  std::erase_if(streams_,
+                [](const auto& stream) { return stream->destroyed && stream->queue.empty(); });
+  CUstream_st* chosen = nullptr;
+  std::size_t candidates = 0;
+  for (const auto& stream : streams_) {
+    if (stream->queue.empty() || stream->stalled) {
+      continue;
+    }
+    const Operation& first = stream->queue.front();
+    if (first.kind == Operation::Kind::wait && first.event->reached < first.number &&
+        error_ == cudaSuccess) {
+      continue;
+    }
+    ++candidates;
+    if (seed_ == 0) {
+      if (chosen == nullptr || first.sequence < chosen->queue.front().sequence) {
+        chosen = stream.get();
+      }
+    } else if (random_.below(candidates) == 0) {
+      chosen = stream.get();
+    }
+  }
+  return chosen;
+}
+
+void Machine::perform(CUstream_st& stream, std::unique_lock<std::mutex>& lock) {
+  Operation& operation = stream.queue.front();  // stays in place when others are appended
+  bool done = true;
+  if (operation.fails_with != cudaSuccess && error_ == cudaSuccess) {
+    error_ = operation.fails_with;
+  }
+  if (operation.work != nullptr && error_ == cudaSuccess) {
+    const std::uint64_t delay = environment().delays ? random_.below(kLongestDelay) : 0;
+    lock.unlock();
+    if (delay > 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(delay));
+    }
+    done = operation.work();
+    if (done) {
+      operation.work = nullptr;  // without the mutex, which what it holds may lock at its end
+    }
+    lock.lock();
+  }
+  if (!done) {
+    stream.stalled = true;
+    return;
+  }
+  if (operation.kind == Operation::Kind::record) {
+    operation.event->reached = std::max(operation.event->reached, operation.number);
+    operation.event->time = std::chrono::steady_clock::now();
+  }
+  stream.queue.pop_front();
+  ++stream.finished;
+  fruitless_ = 0;
+  for (const auto& one : streams_) {
+    one->stalled = false;
+  }
+  finished_.notify_all();
+}
+
+void Machine::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  close_memory();
+  bool polls = false;
+  for (const auto& stream : streams_) {
+    polls = polls || stream->stalled;
+    stream->stalled = false;
+  }
+  if (!polls) {
+    changed_.wait(lock);
+  } else if (++fruitless_ <= kEagerRounds) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  } else {
+    changed_.wait_for(lock, kPollInterval);
+  }
+}
+
+}  // namespace sim

@@ -1,0 +1,245 @@
+#include "src/device/sim/matrix_product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "src/device/sim/kernel_thread.h"
+#include "src/device/sim/machine.h"
+#include "src/device/sim/product.h"
+
+namespace sim {
+namespace {
+
+constexpr std::int64_t kAuxAlignment = 8;  // elements of its leading dimension
+constexpr std::uintptr_t kPointerAlignment = 16;
+
+bool is_aligned(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % kPointerAlignment == 0;
+}
+
+bool is_known_type(cudaDataType type) {
+  return type == CUDA_R_32F || type == CUDA_R_16F || type == CUDA_R_16BF;
+}
+
+bool is_known_epilogue(int epilogue) {
+  switch (epilogue) {
+    case CUBLASLT_EPILOGUE_DEFAULT:
+    case CUBLASLT_EPILOGUE_BIAS:
+    case CUBLASLT_EPILOGUE_GELU:
+    case CUBLASLT_EPILOGUE_GELU_BIAS:
+    case CUBLASLT_EPILOGUE_GELU_AUX:
+    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+    case CUBLASLT_EPILOGUE_DGELU:
+    case CUBLASLT_EPILOGUE_DGELU_BGRAD:
+    case CUBLASLT_EPILOGUE_BGRADA:
+    case CUBLASLT_EPILOGUE_BGRADB:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool uses_bias(const MatrixProduct& product) {
+  return product.has(kAddBias) || product.has(kBiasGradient) ||
+         product.epilogue == CUBLASLT_EPILOGUE_BGRADA ||
+         product.epilogue == CUBLASLT_EPILOGUE_BGRADB;
+}
+
+// GELU in its form with tanh (Hendrycks and Gimpel, arXiv:1606.08415), as cuBLASLt has it.
+constexpr float kGeluScale = 0.7978845608F;  // sqrt(2 / pi)
+constexpr float kGeluCubic = 0.044715F;
+
+float gelu_tanh(float x) { return std::tanh(kGeluScale * (x + kGeluCubic * x * x * x)); }
+float gelu(float x) { return 0.5F * x * (1 + gelu_tanh(x)); }
+float gelu_derivative(float x) {
+  const float t = gelu_tanh(x);
+  const float inner = kGeluScale * (1 + 3 * kGeluCubic * x * x);
+  return 0.5F * (1 + t) + 0.5F * x * (1 - t * t) * inner;
+}
+
+void check_operand(const char* name, const void* data, std::size_t bytes) {
+  const std::lock_guard lock(machine().mutex);
+  const DeviceMemory* memory = machine().memory_of(data);
+  if (memory == nullptr || !memory->holds(data, bytes)) {
+    char text[160];
+    std::snprintf(
+        text, sizeof text,
+        "cublasLtMatmul: the %zu bytes of %s do not lie within an allocation of the device", bytes,
+        name);
+    die(text);
+  }
+}
+
+std::size_t bytes_of(std::int64_t rows, std::int64_t columns, std::int64_t leading_dimension,
+                     cudaDataType type) {
+  return static_cast<std::size_t>((columns - 1) * leading_dimension + rows) * element_bytes(type);
+}
+std::size_t bytes_of(const MatrixLayout& layout) {
+  return bytes_of(layout.rows, layout.columns, layout.leading_dimension, layout.type);
+}
+
+// Computes a product panel by panel. The buffers are kept for the next product; only the machine's
+// worker uses them.
+class Computation {
+ public:
+  void run(const MatrixProduct& product);
+
+ private:
+  void finish(std::int64_t row, std::int64_t column, std::int64_t count, float* v);
+  void write_bias_gradient();
+  void sum_stripes(const std::vector<float>& packed, std::int64_t width);
+
+  const MatrixProduct* product_ = nullptr;
+  std::vector<float> a_;
+  std::vector<float> b_;
+  std::vector<float> bias_gradient_;
+};
+
+void Computation::run(const MatrixProduct& product) {
+  product_ = &product;
+  const std::int64_t k = product.k();
+  pack_stripes<kPanelRows>(accessible(product.a_data), product.a, product.transposes_a, a_);
+  // The columns of b are the rows of its transpose.
+  pack_stripes<kPanelColumns>(accessible(product.b_data), product.b, !product.transposes_b, b_);
+  bias_gradient_.assign(static_cast<std::size_t>(std::max(product.d.rows, product.d.columns)), 0);
+  for (std::int64_t column = 0; column < product.d.columns; column += kPanelColumns) {
+    const std::int64_t columns = std::min(kPanelColumns, product.d.columns - column);
+    for (std::int64_t row = 0; row < product.d.rows; row += kPanelRows) {
+      float sums[kPanelColumns * kPanelRows];
+      multiply_panels(a_.data() + row * k, b_.data() + column * k, k, sums);
+      for (std::int64_t j = 0; j < columns; ++j) {
+        finish(row, column + j, std::min(kPanelRows, product.d.rows - row), sums + j * kPanelRows);
+      }
+    }
+  }
+  write_bias_gradient();
+}
+
+// Applies the epilogue to `count` sums of one column and writes the results.
+void Computation::finish(std::int64_t row, std::int64_t column, std::int64_t count, float* v) {
+  const MatrixProduct& p = *product_;
+  float other[kPanelRows];
+  for (std::int64_t i = 0; i < count; ++i) {
+    v[i] *= p.alpha;
+  }
+  if (p.beta != 0) {
+    read_elements(accessible(p.c_data), p.c.type, column * p.c.leading_dimension + row, count,
+                  other);
+    for (std::int64_t i = 0; i < count; ++i) {
+      v[i] += p.beta * other[i];
+    }
+  }
+  if (p.has(kAddBias)) {
+    read_elements(accessible(p.bias), p.bias_type, row, count, other);
+    for (std::int64_t i = 0; i < count; ++i) {
+      v[i] += other[i];
+    }
+  }
+  const std::int64_t aux_at = column * p.aux_leading_dimension + row;
+  if (p.has(kApplyGelu)) {
+    if (p.has(kUseAux)) {
+      write_elements(accessible(p.aux), p.aux_type, aux_at, count, v);
+    }
+    std::transform(v, v + count, v, gelu);
+  }
+  if (p.has(kGeluGradient)) {
+    read_elements(accessible(p.aux), p.aux_type, aux_at, count, other);
+    for (std::int64_t i = 0; i < count; ++i) {
+      v[i] *= gelu_derivative(other[i]);
+    }
+  }
+  if (p.has(kBiasGradient)) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      bias_gradient_[static_cast<std::size_t>(row + i)] += v[i];
+    }
+  }
+  write_elements(accessible(p.d_data), p.d.type, column * p.d.leading_dimension + row, count, v);
+}
+
+// Adds the elements of each packed row along k.
+void Computation::sum_stripes(const std::vector<float>& packed, std::int64_t width) {
+  const std::int64_t k = product_->k();
+  for (std::size_t row = 0; row < bias_gradient_.size(); ++row) {
+    const auto at = static_cast<std::int64_t>(row);
+    const std::int64_t start = at / width * width * k + at % width;
+    for (std::int64_t l = 0; l < k && start < static_cast<std::int64_t>(packed.size()); ++l) {
+      bias_gradient_[row] += packed[static_cast<std::size_t>(start + l * width)];
+    }
+  }
+}
+
+void Computation::write_bias_gradient() {
+  const MatrixProduct& p = *product_;
+  std::int64_t count = p.d.rows;
+  if (p.epilogue == CUBLASLT_EPILOGUE_BGRADA) {
+    sum_stripes(a_, kPanelRows);
+  } else if (p.epilogue == CUBLASLT_EPILOGUE_BGRADB) {
+    sum_stripes(b_, kPanelColumns);
+    count = p.d.columns;
+  } else if (!p.has(kBiasGradient)) {
+    return;
+  }
+  write_elements(accessible(p.bias), p.bias_type, 0, count, bias_gradient_.data());
+}
+
+}  // namespace
+
+cublasStatus_t check_product(const MatrixProduct& p) {
+  const std::int64_t k_of_b = p.transposes_b ? p.b.columns : p.b.rows;
+  const std::int64_t rows = p.transposes_a ? p.a.columns : p.a.rows;
+  const std::int64_t columns = p.transposes_b ? p.b.rows : p.b.columns;
+  for (const MatrixLayout& one : {p.a, p.b, p.c, p.d}) {
+    if (one.rows < 1 || one.columns < 1 || one.leading_dimension < one.rows) {
+      return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (!is_known_type(one.type)) {
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+  }
+  if (k_of_b != p.k() || rows != p.d.rows || columns != p.d.columns || p.c.rows != p.d.rows ||
+      p.c.columns != p.d.columns) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (p.a.type != p.b.type || p.c.type != p.d.type ||
+      (p.d.type != p.a.type && p.d.type != CUDA_R_32F) || !is_known_epilogue(p.epilogue)) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  if (uses_bias(p) && (p.bias == nullptr || !is_known_type(p.bias_type))) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (p.has(kUseAux)) {
+    if (p.aux == nullptr || p.aux_leading_dimension < p.d.rows) {
+      return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (p.aux_leading_dimension % kAuxAlignment != 0 || !is_aligned(p.aux)) {
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+void check_operands(const MatrixProduct& p) {
+  check_operand("a", p.a_data, bytes_of(p.a));
+  check_operand("b", p.b_data, bytes_of(p.b));
+  check_operand("d", p.d_data, bytes_of(p.d));
+  if (p.beta != 0) {
+    check_operand("c", p.c_data, bytes_of(p.c));
+  }
+  if (uses_bias(p)) {
+    const bool along_columns = p.epilogue == CUBLASLT_EPILOGUE_BGRADB;
+    const std::int64_t count = along_columns ? p.d.columns : p.d.rows;
+    check_operand("the bias", p.bias, bytes_of(count, 1, count, p.bias_type));
+  }
+  if (p.has(kUseAux)) {
+    check_operand("aux", p.aux,
+                  bytes_of(p.d.rows, p.d.columns, p.aux_leading_dimension, p.aux_type));
+  }
+}
+
+void compute_product(const MatrixProduct& product) {
+  static Computation& kept = *new Computation;
+  kept.run(product);
+}
+
+}  // namespace sim

@@ -1,0 +1,51 @@
+// One product of cuBLASLt: d = epilogue(alpha a b + beta c). All matrices are column-major. Sums
+// and epilogues are in fp32; a sum's order does not depend on the shape.
+#pragma once
+
+#include <cublasLt.h>
+
+#include "src/device/sim/matrix.h"
+
+namespace sim {
+
+struct MatrixProduct {
+  MatrixLayout a;
+  MatrixLayout b;
+  MatrixLayout c;
+  MatrixLayout d;
+  bool transposes_a = false;
+  bool transposes_b = false;
+  int epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  float alpha = 1;
+  float beta = 0;
+  // Addresses of the device.
+  const void* a_data = nullptr;
+  const void* b_data = nullptr;
+  const void* c_data = nullptr;
+  void* d_data = nullptr;
+  void* bias = nullptr;  // read, or written by the epilogues that compute a bias's gradient
+  cudaDataType bias_type = CUDA_R_32F;
+  void* aux = nullptr;  // [rows of d, columns of d]: what GELU was applied to
+  cudaDataType aux_type = CUDA_R_32F;
+  std::int64_t aux_leading_dimension = 0;
+
+  std::int64_t k() const { return transposes_a ? a.rows : a.columns; }
+  bool has(int part) const { return (epilogue & part) != 0; }
+};
+
+// The bits of an epilogue.
+constexpr int kAddBias = 4;
+constexpr int kApplyGelu = 32;
+constexpr int kGeluGradient = 64;
+constexpr int kUseAux = 128;
+constexpr int kBiasGradient = 16;
+static_assert(CUBLASLT_EPILOGUE_GELU_AUX_BIAS == (kAddBias | kApplyGelu | kUseAux));
+static_assert(CUBLASLT_EPILOGUE_DGELU_BGRAD == (kGeluGradient | kUseAux | kBiasGradient));
+
+// Returns what cuBLASLt would, before anything is computed.
+cublasStatus_t check_product(const MatrixProduct& product);
+// Ends the program if an operand does not lie within one allocation of the device.
+void check_operands(const MatrixProduct& product);
+void compute_product(const MatrixProduct& product);
+
+}  // namespace sim

@@ -1,0 +1,315 @@
+// NCCL's interface over simulated devices. Operations of one communicator run in the order of their
+// calls. A rank that does not come makes the others wait for ever, as with NCCL, while other
+// streams go on.
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <nccl.h>
+#include <sys/random.h>
+
+#include "src/device/sim/fault.h"
+#include "src/device/sim/machine.h"
+#include "src/device/sim/nccl_operation.h"
+#include "src/device/sim/nccl_reduction.h"
+
+struct ncclComm {
+  std::shared_ptr<sim::Communicator> own;
+};
+
+namespace {
+
+using sim::CommunicationKind;
+using sim::Communicator;
+
+// The operations of one communicator within a group, which proceed side by side.
+struct GroupWork {
+  std::shared_ptr<Communicator> communicator;
+  std::vector<sim::Communication> operations;
+  std::optional<std::uint64_t> number;  // captured groups get theirs when they start
+
+  bool operator()() {
+    if (!number.has_value()) {
+      number = communicator->numbered++;
+    }
+    if (communicator->aborted) {
+      return true;
+    }
+    const sim::RankFault fault = sim::rank_fault(communicator->rank(), *number);
+    if (fault == sim::RankFault::error) {
+      communicator->meeting().error = ncclRemoteError;
+    }
+    if (fault != sim::RankFault::none || communicator->finished != *number ||
+        !communicator->is_complete()) {
+      return false;
+    }
+    bool done = true;
+    for (sim::Communication& operation : operations) {
+      done = operation.advance(*communicator) && done;
+    }
+    if (done) {
+      ++communicator->finished;
+    }
+    return done;
+  }
+};
+
+struct GroupEntry {
+  sim::Communication::Arguments arguments;
+  ncclComm_t communicator;
+  cudaStream_t stream;
+};
+
+struct Group {
+  int depth = 0;
+  std::vector<GroupEntry> entries;
+  std::vector<std::shared_ptr<Communicator>> opened;  // to wait for
+};
+thread_local Group group;
+
+ncclResult_t submit(std::vector<GroupEntry> entries) {
+  const ncclComm_t handle = entries.front().communicator;
+  const cudaStream_t stream = entries.front().stream;
+  GroupWork work{handle->own, {}, std::nullopt};
+  for (const GroupEntry& entry : entries) {
+    if (entry.stream != stream) {
+      return ncclInvalidUsage;  // NCCL would couple the streams; this program does not need it
+    }
+    work.operations.emplace_back(entry.arguments);
+  }
+  if (!sim::machine().is_capturing(stream)) {
+    work.number = handle->own->numbered++;
+  }
+  const cudaError_t error = sim::machine().enqueue(stream, std::move(work));
+  return error == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+ncclResult_t submit_group(std::vector<GroupEntry> entries) {
+  while (!entries.empty()) {
+    const ncclComm_t first = entries.front().communicator;
+    const auto others =
+        std::stable_partition(entries.begin(), entries.end(),
+                              [=](const GroupEntry& entry) { return entry.communicator == first; });
+    std::vector<GroupEntry> own(entries.begin(), others);
+    entries.erase(entries.begin(), others);
+    if (const ncclResult_t error = submit(std::move(own)); error != ncclSuccess) {
+      return error;
+    }
+  }
+  return ncclSuccess;
+}
+
+bool is_usable(const void* memory, std::size_t bytes) {
+  const std::lock_guard lock(sim::machine().mutex);
+  const sim::DeviceMemory* device = sim::machine().memory_of(memory);
+  return bytes == 0 || (device != nullptr && device->holds(memory, bytes));
+}
+
+// `arguments.bytes` holds a number of elements here.
+ncclResult_t start(const char* call, sim::Communication::Arguments arguments, ncclComm_t handle,
+                   cudaStream_t stream) {
+  if (const int error = sim::take_fault(call).error; error != 0) {
+    return static_cast<ncclResult_t>(error);
+  }
+  if (handle == nullptr || arguments.peer < 0 || arguments.peer >= handle->own->ranks()) {
+    return ncclInvalidArgument;
+  }
+  if (!handle->own->is_complete()) {
+    return ncclInvalidUsage;
+  }
+  if (arguments.kind == CommunicationKind::broadcast && arguments.peer != handle->own->rank()) {
+    arguments.from = nullptr;
+  }
+  arguments.bytes *= sim::bytes_of(arguments.type);
+  const auto ranks = static_cast<std::size_t>(handle->own->ranks());
+  const bool scatters = arguments.kind == CommunicationKind::reduce_scatter;
+  const bool gathers = arguments.kind == CommunicationKind::all_gather;
+  const bool reads = arguments.from != nullptr;
+  const bool writes = arguments.to != nullptr;
+  if ((reads && !is_usable(arguments.from, arguments.bytes * (scatters ? ranks : 1))) ||
+      (writes && !is_usable(arguments.to, arguments.bytes * (gathers ? ranks : 1)))) {
+    return ncclInvalidArgument;
+  }
+  GroupEntry entry{arguments, handle, stream};
+  if (group.depth > 0) {
+    group.entries.push_back(entry);
+    return ncclSuccess;
+  }
+  return submit({entry});
+}
+
+ncclResult_t finish_opening(std::shared_ptr<Communicator> opened, ncclComm_t* handle) {
+  if (opened == nullptr) {
+    return ncclSystemError;
+  }
+  *handle = new ncclComm{opened};
+  if (!opened->is_blocking()) {
+    return ncclInProgress;
+  }
+  if (group.depth > 0) {
+    group.opened.push_back(opened);
+  } else {
+    opened->wait_until_complete();
+  }
+  return ncclSuccess;
+}
+
+bool blocks(const ncclConfig_t* config, bool otherwise) {
+  return config == nullptr || config->blocking == NCCL_CONFIG_UNDEF_INT ? otherwise
+                                                                        : config->blocking != 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* version) {
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+const char* ncclGetLastError(ncclComm_t) { return "(the simulated device keeps no details)"; }
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  unsigned long long random[2];
+  if (::getrandom(random, sizeof random, 0) != sizeof random) {
+    return ncclSystemError;
+  }
+  *id = {};
+  std::snprintf(id->internal, sizeof id->internal, "/nccl-sim-%016llx%016llx", random[0],
+                random[1]);
+  return ncclSuccess;
+}
+ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank) {
+  return ncclCommInitRankConfig(communicator, ranks, id, rank, nullptr);
+}
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  *communicator = nullptr;
+  if (const int error = sim::take_fault("ncclCommInitRankConfig").error; error != 0) {
+    return static_cast<ncclResult_t>(error);
+  }
+  if (ranks < 1 || ranks > sim::kMaxRanks || rank < 0 || rank >= ranks) {
+    return ncclInvalidArgument;
+  }
+  return finish_opening(Communicator::open(id.internal, ranks, rank, blocks(config, true)),
+                        communicator);
+}
+ncclResult_t ncclCommSplit(ncclComm_t communicator, int color, int key, ncclComm_t* split,
+                           ncclConfig_t* config) {
+  *split = nullptr;
+  if (const int error = sim::take_fault("ncclCommSplit").error; error != 0) {
+    return static_cast<ncclResult_t>(error);
+  }
+  auto opened =
+      communicator->own->split(color, key, blocks(config, communicator->own->is_blocking()));
+  return color < 0 ? ncclSuccess : finish_opening(std::move(opened), split);
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error) {
+  if (const int injected = sim::take_fault("ncclCommGetAsyncError").error; injected != 0) {
+    *error = static_cast<ncclResult_t>(injected);
+    return ncclSuccess;
+  }
+  const int seen = communicator->own->meeting().error.load();
+  *error = seen != 0                          ? static_cast<ncclResult_t>(seen)
+           : communicator->own->is_complete() ? ncclSuccess
+                                              : ncclInProgress;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommCount(const ncclComm_t communicator, int* ranks) {
+  *ranks = communicator->own->ranks();
+  return ncclSuccess;
+}
+ncclResult_t ncclCommUserRank(const ncclComm_t communicator, int* rank) {
+  *rank = communicator->own->rank();
+  return ncclSuccess;
+}
+ncclResult_t ncclCommCuDevice(const ncclComm_t communicator, int* device) {
+  *device = communicator->own->device();
+  return ncclSuccess;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
+ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  if (communicator == nullptr) {
+    return ncclSuccess;
+  }
+  if (communicator->own->finished != communicator->own->numbered) {
+    return ncclInvalidUsage;  // operations are under way
+  }
+  delete communicator;
+  return ncclSuccess;
+}
+// Operations that wait finish at once, without results.
+ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+  if (communicator != nullptr) {
+    communicator->own->aborted = true;
+    delete communicator;
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t ncclMemAlloc(void** memory, std::size_t bytes) {
+  return cudaMalloc(memory, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+ncclResult_t ncclMemFree(void* memory) {
+  return cudaFree(memory) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+ncclResult_t ncclCommRegister(const ncclComm_t, void* memory, std::size_t bytes, void** handle) {
+  *handle = memory;
+  return is_usable(memory, bytes) ? ncclSuccess : ncclInvalidArgument;
+}
+ncclResult_t ncclCommDeregister(const ncclComm_t, void*) { return ncclSuccess; }
+
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                           ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {
+  return start("ncclAllReduce",
+               {CommunicationKind::all_reduce, from, to, count, type, operation, 0}, communicator,
+               stream);
+}
+ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t received_count,
+                               ncclDataType_t type, ncclRedOp_t operation, ncclComm_t communicator,
+                               cudaStream_t stream) {
+  return start("ncclReduceScatter",
+               {CommunicationKind::reduce_scatter, from, to, received_count, type, operation, 0},
+               communicator, stream);
+}
+ncclResult_t ncclAllGather(const void* from, void* to, std::size_t sent_count, ncclDataType_t type,
+                           ncclComm_t communicator, cudaStream_t stream) {
+  return start("ncclAllGather",
+               {CommunicationKind::all_gather, from, to, sent_count, type, ncclSum, 0},
+               communicator, stream);
+}
+ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                           int root, ncclComm_t communicator, cudaStream_t stream) {
+  return start("ncclBroadcast",
+               {CommunicationKind::broadcast, from, to, count, type, ncclSum, root}, communicator,
+               stream);
+}
+ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t communicator, cudaStream_t stream) {
+  return start("ncclSend", {CommunicationKind::send, from, nullptr, count, type, ncclSum, peer},
+               communicator, stream);
+}
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t communicator, cudaStream_t stream) {
+  return start("ncclRecv", {CommunicationKind::receive, nullptr, to, count, type, ncclSum, peer},
+               communicator, stream);
+}
+ncclResult_t ncclGroupStart() {
+  ++group.depth;
+  return ncclSuccess;
+}
+ncclResult_t ncclGroupEnd() {
+  if (group.depth == 0) {
+    return ncclInvalidUsage;
+  }
+  if (--group.depth > 0) {
+    return ncclSuccess;
+  }
+  for (const auto& opened : std::exchange(group.opened, {})) {
+    opened->wait_until_complete();
+  }
+  return submit_group(std::exchange(group.entries, {}));
+}
+}

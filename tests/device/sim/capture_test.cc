@@ -1,0 +1,105 @@
+// Graphs.
+#include "src/device/sim/capture.h"
+
+#include "tests/device/sim/device_array.h"
+
+namespace trireme {
+namespace {
+
+using cuda::launch;
+
+__global__ void scale_by(float* x, float factor) { x[threadIdx.x] *= factor; }
+__global__ void add_all(float* x, const float* y) { x[threadIdx.x] += y[threadIdx.x]; }
+
+class SimGraph : public testing::Test {
+ protected:
+  SimGraph() {
+    expect_success(cudaStreamCreateWithFlags(&a_, cudaStreamNonBlocking));
+    expect_success(cudaStreamCreateWithFlags(&b_, cudaStreamNonBlocking));
+    expect_success(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming));
+    expect_success(cudaEventCreateWithFlags(&join_, cudaEventDisableTiming));
+  }
+  ~SimGraph() override {
+    cudaStreamDestroy(a_);
+    cudaStreamDestroy(b_);
+    cudaEventDestroy(fork_);
+    cudaEventDestroy(join_);
+  }
+
+  // x += 3 y, then x *= 2, with y on the second stream.
+  void enqueue(float* x, float* y, bool joins) {
+    cudaEventRecord(fork_, a_);
+    cudaStreamWaitEvent(b_, fork_);
+    launch(scale_by, 1, 1, 0, b_, y, 3.0F);
+    cudaEventRecord(join_, b_);
+    if (joins) {
+      cudaStreamWaitEvent(a_, join_);
+    }
+    launch(add_all, 1, 1, 0, a_, x, y);
+    launch(scale_by, 1, 1, 0, a_, x, 2.0F);
+  }
+
+  cudaStream_t a_ = nullptr;
+  cudaStream_t b_ = nullptr;
+  cudaEvent_t fork_ = nullptr;
+  cudaEvent_t join_ = nullptr;
+};
+
+TEST_F(SimGraph, ALaunchRepeatsWhatWasCaptured) {
+  for (const std::uint64_t seed : {0, 1, 2, 3, 4, 5}) {
+    const SeedScope scope(seed);
+    DeviceArray<float> x(std::vector<float>{0});
+    DeviceArray<float> y(std::vector<float>{1});
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    expect_success(cudaStreamBeginCapture(a_, cudaStreamCaptureModeThreadLocal));
+    enqueue(x.data(), y.data(), true);
+    expect_success(cudaStreamEndCapture(a_, &graph));
+    expect_success(cudaGraphInstantiate(&executable, graph));
+    expect_success(cudaGraphDestroy(graph));
+    EXPECT_EQ(x.read()[0], 0);  // nothing ran
+    for (int round = 0; round < 3; ++round) {
+      expect_success(cudaGraphLaunch(executable, a_));
+    }
+    expect_success(cudaStreamSynchronize(a_));
+    EXPECT_EQ(y.read()[0], 27);
+    EXPECT_EQ(x.read()[0], 2 * (27 + 2 * (9 + 2 * 3)));
+    expect_success(cudaGraphExecDestroy(executable));
+  }
+}
+
+TEST_F(SimGraph, RefusesWhatADeviceCannotCapture) {
+  DeviceArray<float> x(std::vector<float>{0});
+  cudaGraph_t graph = nullptr;
+  expect_success(cudaStreamBeginCapture(a_, cudaStreamCaptureModeThreadLocal));
+  void* memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, 64), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(cudaStreamEndCapture(a_, &graph), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(graph, nullptr);
+
+  expect_success(cudaStreamBeginCapture(a_, cudaStreamCaptureModeRelaxed));
+  expect_success(cudaMalloc(&memory, 64));
+  expect_success(cudaFree(memory));
+  EXPECT_EQ(cudaStreamSynchronize(a_), cudaErrorStreamCaptureUnsupported);
+  cudaStreamCaptureStatus status;
+  expect_success(cudaStreamIsCapturing(a_, &status));
+  EXPECT_EQ(status, cudaStreamCaptureStatusInvalidated);
+  EXPECT_EQ(cudaStreamEndCapture(a_, &graph), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(cudaStreamEndCapture(a_, &graph), cudaErrorStreamCaptureUnmatched);
+}
+
+TEST_F(SimGraph, RefusesStreamsThatAreNotJoined) {
+  DeviceArray<float> x(std::vector<float>{0});
+  DeviceArray<float> y(std::vector<float>{1});
+  cudaGraph_t graph = nullptr;
+  expect_success(cudaStreamBeginCapture(a_, cudaStreamCaptureModeThreadLocal));
+  enqueue(x.data(), y.data(), false);
+  EXPECT_EQ(cudaStreamEndCapture(a_, &graph), cudaErrorStreamCaptureUnjoined);
+  expect_success(cudaEventRecord(fork_, b_));  // outside of a capture
+  expect_success(cudaStreamBeginCapture(a_, cudaStreamCaptureModeThreadLocal));
+  EXPECT_EQ(cudaStreamWaitEvent(a_, fork_), cudaErrorStreamCaptureIsolation);
+  EXPECT_EQ(cudaStreamEndCapture(a_, &graph), cudaErrorStreamCaptureInvalidated);
+}
+
+}  // namespace
+}  // namespace trireme
