@@ -1,15 +1,22 @@
 #include "src/compute/device_context.h"
 
 #include "src/compute/kernel_choice.h"
+#include "src/device/cuda_device.h"
 
 namespace trireme {
+namespace {
 
-Device default_device() { return {DeviceKind::cpu, 0}; }
+// Returns null for devices whose work runs at once.
+std::shared_ptr<StreamQueue> queue_of(Device device) {
+  return device.kind == DeviceKind::cuda ? cuda::make_queue(device.index) : nullptr;
+}
+
+}  // namespace
 
 DeviceContext::DeviceContext(Device device, const Kernels& kernels, int threads,
                              MemorySource& exchange)
     : kernels_(kernels),
-      stream_(device, threads),
+      stream_(device, threads, queue_of(device)),
       activations_(device),
       exchange_(device, exchange),
       state_(device),

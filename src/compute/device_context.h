@@ -18,9 +18,6 @@
 
 namespace trireme {
 
-// Returns the device on which this program computes. No other code chooses one.
-Device default_device();
-
 class DeviceContext {
  public:
   // threads: how many a kernel uses on the CPU. exchange: the memory that other ranks read without

@@ -6,6 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/base/units.h"
+#include "src/device/cuda_device.h"
 
 namespace trireme {
 namespace {
@@ -58,9 +59,9 @@ MemorySource& memory_of(Device device) {
     case DeviceKind::counting:
       return counting;
     case DeviceKind::cuda:
-      break;
+      return cuda::device_memory(device.index);
   }
-  throw DeviceError("this program was built without CUDA: configure with the preset 'cuda'");
+  throw InternalError("unknown kind of device");
 }
 
 }  // namespace trireme

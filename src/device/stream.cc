@@ -107,21 +107,39 @@ class WorkerQueue : public StreamQueue {
 
 std::shared_ptr<StreamQueue> make_worker_queue() { return std::make_shared<WorkerQueue>(); }
 
+void StreamQueue::copy(const View& to, const ConstView& from) {
+  check(to.device.is_host() && from.device.is_host(), "this queue copies within the host");
+  run([to, from] { std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes())); });
+}
+
+void StreamQueue::clear(const View& view) {
+  check(view.device.is_host(), "this queue writes to the host's memory");
+  run([view] { std::memset(view.data, 0, static_cast<std::size_t>(view.bytes())); });
+}
+
 void Stream::copy(const View& to, const ConstView& from) {
   check(to.dtype == from.dtype && to.count == from.count, "a copy is as large as its source");
   if (device_.kind == DeviceKind::counting || to.count == 0) {
     return;
   }
+  if (queue_ != nullptr) {
+    queue_->copy(to, from);
+    return;
+  }
   check(to.device.is_host() && from.device.is_host(), "this device copies within the host");
-  run([to, from] { std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes())); });
+  std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes()));
 }
 
 void Stream::clear(const View& view) {
   if (device_.kind == DeviceKind::counting || view.count == 0) {
     return;
   }
+  if (queue_ != nullptr) {
+    queue_->clear(view);
+    return;
+  }
   check(view.device.is_host(), "this device writes to the host's memory");
-  run([view] { std::memset(view.data, 0, static_cast<std::size_t>(view.bytes())); });
+  std::memset(view.data, 0, static_cast<std::size_t>(view.bytes()));
 }
 
 }  // namespace trireme

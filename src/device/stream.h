@@ -1,7 +1,7 @@
 // Stream is ordered work on one device, and StreamEvent is a point in that order. On the CPU, a
 // stream runs its work either at once on the caller's thread, as kernels do, or on a worker thread
-// of its own. Owned by a DeviceContext or a test. Only one thread at a time may use a stream; any
-// thread may use an event.
+// of its own; on a CUDA device, work is queued there. Owned by a DeviceContext or a test. Only one
+// thread at a time may use a stream; any thread may use an event.
 #pragma once
 
 #include <functional>
@@ -26,6 +26,8 @@ class StreamEvent {
   StreamEvent() = default;
   explicit StreamEvent(std::shared_ptr<Point> point) : point_(std::move(point)) {}
 
+  // Returns the point, which a queue may know as its own; null if the event has been reached.
+  Point* point() const { return point_.get(); }
   bool reached() const { return point_ == nullptr || point_->reached(); }
   void wait() const {
     if (point_ != nullptr) {
@@ -41,6 +43,7 @@ class StreamEvent {
 class StreamQueue {
  public:
   virtual ~StreamQueue() = default;
+  // Runs work of the host, which must not use the queue itself.
   virtual void run(std::function<void()> work) = 0;
   // Returns the point after all work so far.
   virtual StreamEvent record() = 0;
@@ -48,6 +51,9 @@ class StreamQueue {
   virtual void wait(const StreamEvent& event) {
     run([event] { event.wait(); });
   }
+  // These do what Stream's functions of the same names say.
+  virtual void copy(const View& to, const ConstView& from);
+  virtual void clear(const View& view);
 };
 
 // Runs work on a thread of its own. After work that throws, later work is skipped, and waiting for
@@ -63,6 +69,7 @@ class Stream {
       : device_(device), threads_(threads), queue_(std::move(queue)) {}
   Device device() const { return device_; }
   int threads() const { return threads_; }
+  StreamQueue* queue() const { return queue_.get(); }
 
   // Runs work of the host in the stream's order.
   void run(std::function<void()> work) {
@@ -73,7 +80,9 @@ class Stream {
     }
   }
   // Copies elements in the stream's order; the views have equal types and counts and lie on the
-  // stream's device or the host, which must keep its memory unchanged until the copy has finished.
+  // stream's device or the host, which must keep its memory unchanged from the call until the copy
+  // has finished. Between a device and memory of the host that is not pinned, the copy has read its
+  // source on the host when the call returns.
   void copy(const View& to, const ConstView& from);
   // Sets all bytes to zero, in the stream's order.
   void clear(const View& view);

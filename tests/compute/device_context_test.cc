@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kTerabyte = std::int64_t{1} << 40;
 
 TEST(DeviceContext, WritesToTheDeviceAndReadsBack) {
-  DeviceContext context(default_device(), 2);
+  DeviceContext context(Device{}, 2);
   const Buffer buffer = context.activations().allocate(5 * sizeof(float));
   context.write<float>(buffer.view(DType::f32), [](float* x) { std::iota(x, x + 5, 1.5F); });
   EXPECT_EQ(context.read<float>(buffer.view(DType::f32)),
@@ -24,7 +24,7 @@ TEST(DeviceContext, WritesToTheDeviceAndReadsBack) {
 }
 
 TEST(DeviceContext, ReadsAfterTheWorkThatIsQueued) {
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   const Buffer buffer = context.state().allocate(3 * sizeof(float));
   const View view = buffer.view(DType::f32);
   context.kernels().fill(context.stream(), view, 7);
@@ -45,7 +45,7 @@ TEST(DeviceContext, TakesExchangedMemoryFromItsSource) {
     }
     int pieces = 0;
   } source;
-  DeviceContext context(default_device(), 1, source);
+  DeviceContext context(Device{}, 1, source);
   const Buffer own = context.activations().allocate(10);
   const Buffer state = context.state().allocate(10);
   EXPECT_EQ(source.pieces, 0);

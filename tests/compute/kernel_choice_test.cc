@@ -1,5 +1,4 @@
 // Tests how the environment, the device and the processor determine the kernel table.
-#include "src/base/error.h"
 #include "src/compute/kernel_choice.h"
 
 #include <cstdlib>
@@ -7,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/base/error.h"
 #include "src/kernels/cpu/product.h"
 #include "tests/support/message_of.h"
 

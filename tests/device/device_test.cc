@@ -1,7 +1,8 @@
-#include "src/base/error.h"
 #include "src/device/device.h"
 
 #include <gtest/gtest.h>
+
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {

@@ -1,0 +1,30 @@
+#include "src/device/cuda_device.h"
+
+#include "src/base/error.h"
+
+namespace trireme::cuda {
+namespace {
+
+constexpr const char* kAbsent =
+    "this program was built without CUDA: configure with the preset 'cuda', or set train.device to "
+    "cpu";
+
+}  // namespace
+
+BackEnd back_end() { return BackEnd::none; }
+
+std::string back_end_text() { return "no CUDA"; }
+
+int device_count(std::string* why) {
+  if (why != nullptr) {
+    *why = kAbsent;
+  }
+  return 0;
+}
+
+DeviceFacts device_facts(int) { throw DeviceError(kAbsent); }
+MemorySource& device_memory(int) { throw DeviceError(kAbsent); }
+MemorySource& pinned_memory() { throw DeviceError(kAbsent); }
+std::shared_ptr<StreamQueue> make_queue(int) { throw DeviceError(kAbsent); }
+
+}  // namespace trireme::cuda

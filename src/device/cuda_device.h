@@ -1,0 +1,44 @@
+// Declares what CUDA devices provide: memory, streams and facts. The program is linked with one of
+// three implementations: src/device/cuda over the CUDA runtime, the same over the simulated device
+// (src/device/sim), or src/device/cuda_absent, in which everything that needs a device throws
+// DeviceError. No header of CUDA is needed to use this one. Callable from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "src/device/memory_source.h"
+#include "src/device/stream.h"
+
+namespace trireme::cuda {
+
+enum class BackEnd : std::uint8_t { none, simulated, real };
+
+// Says which implementation is linked.
+BackEnd back_end();
+// Returns, for example, "CUDA 13.0", "simulated CUDA device" or "no CUDA".
+std::string back_end_text();
+// Returns the number of devices that this process can use; 0 without a back end, a driver or a
+// device. `why` then receives the reason, unless it is null.
+int device_count(std::string* why = nullptr);
+
+struct DeviceFacts {
+  std::string name;             // for example "NVIDIA H100 80GB HBM3"
+  std::string uuid;             // for example "GPU-5b2e..."
+  std::string bus;              // PCI address, for example "0000:1b:00.0"
+  std::int64_t bytes = 0;       // memory of the device
+  std::int64_t free_bytes = 0;  // of it, what is not in use by any process
+  int multiprocessors = 0;
+  int compute_capability = 0;  // 90 for 9.0
+};
+DeviceFacts device_facts(int index);
+
+// Returns the memory of a device, and memory of the host that devices copy from and to while the
+// host computes.
+MemorySource& device_memory(int index);
+MemorySource& pinned_memory();
+// Makes a stream of the device.
+std::shared_ptr<StreamQueue> make_queue(int index);
+
+}  // namespace trireme::cuda

@@ -1,0 +1,153 @@
+#include "src/device/cuda/cuda_queue.h"
+
+#include <atomic>
+#include <future>
+#include <numeric>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/device/cuda_device.h"
+
+namespace trireme {
+namespace {
+
+constexpr Device kDevice{DeviceKind::cuda, 0};
+constexpr std::int64_t kCount = 1000;
+
+Stream make_stream() { return {kDevice, 1, cuda::make_queue(0)}; }
+
+std::vector<float> counted_up() {
+  std::vector<float> numbers(kCount);
+  std::iota(numbers.begin(), numbers.end(), 0.5F);
+  return numbers;
+}
+
+View view_of(std::vector<float>& host) {
+  return {host.data(), static_cast<std::int64_t>(host.size()), DType::f32};
+}
+
+class CudaQueueTest : public testing::Test {
+ protected:
+  Pool pool_{kDevice};
+  Buffer buffer_ = pool_.allocate(kCount * 4);
+  View on_device_ = buffer_.view(DType::f32);
+};
+
+TEST_F(CudaQueueTest, CopiesOrdinaryAndPinnedMemory) {
+  Stream stream = make_stream();
+  std::vector<float> numbers = counted_up();
+  stream.copy(on_device_, view_of(numbers));
+  numbers.assign(kCount, 0);  // the copy has read its source
+  std::vector<float> back(kCount);
+  stream.copy(view_of(back), on_device_);
+  stream.synchronize();
+  EXPECT_EQ(back, counted_up());
+
+  Pool pinned(Device{}, cuda::pinned_memory());
+  const Buffer host = pinned.allocate(kCount * 4);
+  stream.copy(host.view(DType::f32), on_device_);
+  stream.clear(on_device_);
+  stream.copy(view_of(numbers), host.view(DType::f32));
+  stream.copy(view_of(back), on_device_);
+  stream.synchronize();
+  EXPECT_EQ(numbers, counted_up());
+  EXPECT_EQ(back, std::vector<float>(kCount, 0));
+}
+
+TEST_F(CudaQueueTest, HasDeviceMemoryThatTheHostCannotRead) {
+  EXPECT_THROW((void)as<float>(on_device_), InternalError);
+  EXPECT_EQ(buffer_.device(), kDevice);
+}
+
+TEST_F(CudaQueueTest, RunsWorkOfTheHostInOrder) {
+  Stream stream = make_stream();
+  std::promise<void> open;
+  std::atomic<int> ran = 0;
+  stream.run([&] {
+    open.get_future().wait();
+    ran = 1;
+  });
+  const StreamEvent event = stream.record();
+  EXPECT_FALSE(event.reached());
+  open.set_value();
+  event.wait();
+  EXPECT_EQ(ran, 1);
+}
+
+TEST_F(CudaQueueTest, WaitsForAnotherStream) {
+  Stream first = make_stream();
+  Stream second = make_stream();
+  std::promise<void> open;
+  std::vector<float> numbers = counted_up();
+  std::vector<float> back(kCount);
+  first.run([&] { open.get_future().wait(); });
+  first.copy(on_device_, view_of(numbers));
+  second.wait(first.record());
+  second.copy(view_of(back), on_device_);
+  open.set_value();
+  second.synchronize();
+  EXPECT_EQ(back, counted_up());
+}
+
+TEST_F(CudaQueueTest, WaitsForAStreamOfTheHost) {
+  Stream host(Device{}, 1, make_worker_queue());
+  Stream stream = make_stream();
+  std::promise<void> open;
+  std::atomic<bool> ran = false;
+  host.run([&] {
+    open.get_future().wait();
+    ran = true;
+  });
+  bool seen = false;
+  stream.wait(host.record());
+  stream.run([&] { seen = ran; });
+  open.set_value();
+  stream.synchronize();
+  EXPECT_TRUE(seen);
+}
+
+TEST_F(CudaQueueTest, ThrowsWhatWorkOfTheHostHasThrown) {
+  Stream stream = make_stream();
+  bool ran = false;
+  stream.synchronize();
+  stream.run([] { throw std::runtime_error("broken"); });
+  stream.run([&] { ran = true; });
+  EXPECT_THROW(stream.synchronize(), std::runtime_error);
+  EXPECT_FALSE(ran);
+}
+
+TEST_F(CudaQueueTest, ThrowsTheErrorOfAStreamThatItWaitedFor) {
+  Stream first = make_stream();
+  Stream second = make_stream();
+  first.run([] { throw std::runtime_error("broken"); });
+  second.wait(first.record());
+  EXPECT_THROW(second.synchronize(), std::runtime_error);
+}
+
+TEST_F(CudaQueueTest, NamesTheDeviceThatIsFull) {
+  try {
+    (void)cuda::device_memory(1).take(std::int64_t{1} << 40);
+    ADD_FAILURE() << "a terabyte was found";
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("out of memory on CUDA device 1"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("1 TiB more"));
+  }
+}
+
+TEST(CudaFacts, DescribeTheDevices) {
+  EXPECT_EQ(cuda::back_end(), cuda::BackEnd::simulated);
+  ASSERT_GE(cuda::device_count(), 2);
+  const cuda::DeviceFacts first = cuda::device_facts(0);
+  EXPECT_THAT(first.name, testing::HasSubstr("imulated"));
+  EXPECT_TRUE(first.uuid.starts_with("GPU-"));
+  EXPECT_EQ(first.uuid.size(), 40U);
+  EXPECT_GT(first.bytes, 0);
+  EXPECT_LE(first.free_bytes, first.bytes);
+  EXPECT_NE(first.uuid, cuda::device_facts(1).uuid);
+}
+
+}  // namespace
+}  // namespace trireme
