@@ -6,12 +6,22 @@
 
 #include <fmt/core.h>
 
+#include "src/kernels/cuda_kernels.h"
 #include "src/kernels/product_library.h"
 
 namespace trireme {
+namespace {
+
+constexpr std::string_view kCuda = "cuda";  // the table's name
+
+}  // namespace
+
 std::string instructions_of(std::string_view kernels) {
   if (kernels == "reference") {
     return "none";
+  }
+  if (kernels == kCuda) {
+    return cuda_instructions();
   }
   // This must agree with the choice in attention_bf16.cc.
   const bool pairs = kernels == "avx512" && __builtin_cpu_supports("avx512bf16") != 0;
@@ -56,8 +66,12 @@ bool is_set(const char* variable) {
 
 }  // namespace
 
+std::string products_of(std::string_view kernels) {
+  return kernels == kCuda ? cuda_product_library() : product_library();
+}
+
 std::string lesser_instructions(std::string_view kernels) {
-  if (kernels == "reference" || is_set("TRIREME_KERNELS")) {
+  if (kernels == "reference" || kernels == kCuda || is_set("TRIREME_KERNELS")) {
     return "";
   }
   const std::string used = product_instructions();

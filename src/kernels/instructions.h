@@ -9,9 +9,12 @@
 namespace trireme {
 
 // Returns "avx512_core_bf16, bf16_dot": the richest set that oneDNN uses, and "bf16_dot" if
-// attention uses dot products of bf16 pairs. Returns "none" for the reference. The first call fixes
-// oneDNN's set.
+// attention uses dot products of bf16 pairs. Returns "none" for the reference and, for example,
+// "sm_90" for cuda. The first call fixes oneDNN's set.
 std::string instructions_of(std::string_view kernels);
+
+// Returns the library that computes the products of a kernel table, for example "oneDNN 2.6.3".
+std::string products_of(std::string_view kernels);
 
 // Returns "avx2 instead of avx512_core_bf16 (ONEDNN_MAX_CPU_ISA=AVX2)" if the products use a lesser
 // set than the processor has. Returns "" otherwise, and if TRIREME_KERNELS has chosen the set.

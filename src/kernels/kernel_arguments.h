@@ -127,7 +127,7 @@ struct AttentionDropout {
   std::int64_t first_sample = 0;  // number of the call's first sample within the global batch
 
   // Returns the Philox seed of a head of this call.
-  std::uint64_t seed_of(std::int64_t head) const {
+  constexpr std::uint64_t seed_of(std::int64_t head) const {
     const auto number = static_cast<std::uint64_t>(first_head + head);
     return mix64(mix64(seed) ^ ((std::uint64_t{layer} + 1) << 32 | number));
   }

@@ -9,6 +9,8 @@
 // - Activations ("T" below) are f32 or bf16, with one type per call; sums are taken in f32 or
 //   better. Weights have the activations' type. Gradients of parameters are always f32 and are
 //   overwritten unless `accumulate` says otherwise.
+// - An id outside its vocabulary is a defect of the caller. Tables of the host throw InternalError;
+//   the CUDA table, which cannot, makes what depends on the id NaN.
 // - Results depend on the arguments and the instruction set, not on the number of threads.
 //
 // Shape letters: B batch, T time, C channels, H heads, D head dimension, V vocabulary,

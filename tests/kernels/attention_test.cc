@@ -1,8 +1,8 @@
 // Tests of attention that go beyond comparing every entry with reference: block edges, strides,
-// grouped heads, caches, and equal bits for any number of threads and for both ways to divide
-// backward.
+// grouped heads, caches, and equal bits in every schedule and for both ways to divide backward.
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +11,7 @@
 #include "src/base/error.h"
 #include "src/compute/kernel_choice.h"
 #include "tests/kernels/array.h"
+#include "tests/kernels/tables.h"
 
 namespace trireme {
 namespace {
@@ -58,8 +59,7 @@ struct Pass {
     p.dropout = {shape.dropout, 0x123456789ABCDEF, 7, 3, 5, 11};
     return p;
   }
-  void run(const Kernels& kernels, int threads) {
-    Stream stream(Device{}, threads);
+  void run(const Kernels& kernels, Stream& stream) {
     kernels.attention_forward(stream, forward());
     if (shape.time == shape.kv_time) {
       kernels.attention_backward(stream, {.forward = forward(),
@@ -96,25 +96,14 @@ double distance(const Array& a, const Array& b) {
   return apart / size;
 }
 
-std::vector<const Kernels*> attention_tables() {
-  std::vector<const Kernels*> all;
-  for (const char* name : {"baseline", "avx2", "avx512"}) {
-    try {
-      all.push_back(&kernels_named(name));
-    } catch (const ConfigError&) {
-      std::printf("skipped: this processor lacks %s\n", name);
-    }
-  }
-  return all;
-}
-
 void expect_near_reference(const AttentionCase& shape) {
+  Stream stream(Device{}, 2);
   Pass want(shape);
-  want.run(kernels_named("reference"), 1);
+  want.run(kernels_named("reference"), stream);
   const double room = shape.type == DType::bf16 ? 0.015 : 1e-5;
-  for (const Kernels* table : attention_tables()) {
+  for (const Kernels* table : testing::tables_under_test()) {
     Pass got(shape);
-    got.run(*table, 2);
+    got.run(*table, stream);
     const std::string where = std::string(table->name) + " " + shape.name();
     EXPECT_LT(distance(got.out, want.out), room) << where;
     EXPECT_LT(distance(got.lse, want.lse), room) << where;
@@ -164,22 +153,25 @@ TEST(Attention, ReadsACacheOfKeys) {
   }
 }
 
-TEST(Attention, BitsDoNotDependOnThreads) {
-  for (const Kernels* table : attention_tables()) {
+TEST(Attention, BitsDoNotDependOnTheSchedule) {
+  for (const Kernels* table : testing::tables_under_test()) {
     for (const DType type : {DType::f32, DType::bf16}) {
       const std::vector<AttentionCase> shapes = {{1, 300, 300, 3, 3, 64, type},
                                                  {2, 130, 130, 4, 2, 20, type},
                                                  {1, 3, 400, 4, 2, 32, type}};
       for (const AttentionCase& shape : shapes) {
-        Pass one(shape);
-        one.run(*table, 1);
-        for (const int threads : {2, 3, 4, 16}) {
-          Pass other(shape);
-          other.run(*table, threads);
-          EXPECT_TRUE(other.out.same_bits(one.out) && other.lse.same_bits(one.lse) &&
-                      other.dqkv.same_bits(one.dqkv))
-              << table->name << " " << shape.name() << " on " << threads << " threads";
-        }
+        std::unique_ptr<Pass> first;
+        testing::each_schedule([&](const std::string& schedule, Stream& stream) {
+          auto pass = std::make_unique<Pass>(shape);
+          pass->run(*table, stream);
+          if (first == nullptr) {
+            first = std::move(pass);
+            return;
+          }
+          EXPECT_TRUE(pass->out.same_bits(first->out) && pass->lse.same_bits(first->lse) &&
+                      pass->dqkv.same_bits(first->dqkv))
+              << table->name << " " << shape.name() << " with " << schedule;
+        });
       }
     }
   }
@@ -187,11 +179,12 @@ TEST(Attention, BitsDoNotDependOnThreads) {
 
 // A diverged run must remain visible.
 TEST(Attention, PassesNaNOn) {
-  for (const Kernels* table : attention_tables()) {
+  for (const Kernels* table : testing::tables_under_test()) {
     Pass pass({1, 70, 70, 1, 1, 16, DType::f32});
     const float nan = std::nanf("");
     std::memcpy(static_cast<float*>(pass.qkv.view().data) + 40 * pass.row, &nan, 4);
-    pass.run(*table, 1);
+    Stream stream(Device{}, 1);
+    pass.run(*table, stream);
     EXPECT_TRUE(std::isnan(pass.out[40 * 16])) << table->name;
     EXPECT_FALSE(std::isnan(pass.out[39 * 16])) << table->name;
     EXPECT_TRUE(std::isnan(pass.dqkv[16])) << table->name;

@@ -1,4 +1,4 @@
-// Compares the reference's backward kernels with finite differences of its forward kernels, in f32.
+// Compares each table's backward kernels with finite differences of its forward kernels, in f32.
 // With L = <w, y(x)>, the derivative of L along a direction d, (L(x + h d) - L(x - h d)) / 2h, must
 // be <dx, d>, where dx is what backward computes from dy = w.
 #include <cmath>
@@ -8,11 +8,14 @@
 
 #include "src/compute/kernel_choice.h"
 #include "tests/kernels/array.h"
+#include "tests/kernels/tables.h"
 
 namespace trireme::testing {
 namespace {
 
-const Kernels& reference() { return kernels_named("reference"); }
+// The table that the running test checks.
+const Kernels* tested = nullptr;
+const Kernels& kernels() { return *tested; }
 
 Array f32(std::int64_t count, std::uint32_t seed) { return Array::random(count, DType::f32, seed); }
 
@@ -53,12 +56,13 @@ void expect_gradient(const std::string& what, Array& x, const Array& dx,
   }
 }
 
-class Gradient : public ::testing::Test {
+class Gradient : public ::testing::TestWithParam<const Kernels*> {
  protected:
+  void SetUp() override { tested = GetParam(); }
   Stream stream_{Device{}, 1};
 };
 
-TEST_F(Gradient, MatmulAndItsBias) {
+TEST_P(Gradient, MatmulAndItsBias) {
   const std::int64_t m = 5;
   const std::int64_t n = 7;
   const std::int64_t k = 6;
@@ -68,24 +72,22 @@ TEST_F(Gradient, MatmulAndItsBias) {
   const Array w = f32(m * n, 4);
   const auto loss = [&] {
     Array c(m * n, DType::f32);
-    reference().matmul(stream_, {.m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .bias = bias});
+    kernels().matmul(stream_, {.m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .bias = bias});
     return dot(w, c);
   };
   Array da(m * k, DType::f32);
   Array db(k * n, DType::f32);
   Array dbias(n, DType::f32);
-  reference().matmul(stream_,
-                     {.m = m, .n = k, .k = n, .a = w, .b = b, .c = da, .transpose_b = true});
-  reference().matmul(stream_,
-                     {.m = k, .n = n, .k = m, .a = a, .b = w, .c = db, .transpose_a = true});
-  reference().column_sum(stream_, {.m = m, .n = n, .x = w, .sum = dbias});
+  kernels().matmul(stream_, {.m = m, .n = k, .k = n, .a = w, .b = b, .c = da, .transpose_b = true});
+  kernels().matmul(stream_, {.m = k, .n = n, .k = m, .a = a, .b = w, .c = db, .transpose_a = true});
+  kernels().column_sum(stream_, {.m = m, .n = n, .x = w, .sum = dbias});
   expect_gradient("a", a, da, loss);
   expect_gradient("b", b, db, loss);
   expect_gradient("bias", bias, dbias, loss);
 }
 
 // Checks the backward of y = gelu(x A) B through the two epilogues.
-TEST_F(Gradient, TheGeluEpilogues) {
+TEST_P(Gradient, TheGeluEpilogues) {
   const std::int64_t n = 6;
   Array x = f32(n * n, 1);
   const Array a = f32(n * n, 2);
@@ -95,30 +97,30 @@ TEST_F(Gradient, TheGeluEpilogues) {
   const auto loss = [&] {
     Array y(n * n, DType::f32);
     Array z(n * n, DType::f32);
-    reference().matmul(
+    kernels().matmul(
         stream_,
         {.m = n, .n = n, .k = n, .a = x, .b = a, .c = y, .aux = aux, .epilogue = Epilogue::gelu});
-    reference().matmul(stream_, {.m = n, .n = n, .k = n, .a = y, .b = b, .c = z});
+    kernels().matmul(stream_, {.m = n, .n = n, .k = n, .a = y, .b = b, .c = z});
     return dot(w, z);
   };
   loss();
   Array daux(n * n, DType::f32);
   Array dx(n * n, DType::f32);
-  reference().matmul(stream_, {.m = n,
-                               .n = n,
-                               .k = n,
-                               .a = w,
-                               .b = b,
-                               .c = daux,
-                               .aux = aux,
-                               .transpose_b = true,
-                               .epilogue = Epilogue::gelu_backward});
-  reference().matmul(stream_,
-                     {.m = n, .n = n, .k = n, .a = daux, .b = a, .c = dx, .transpose_b = true});
+  kernels().matmul(stream_, {.m = n,
+                             .n = n,
+                             .k = n,
+                             .a = w,
+                             .b = b,
+                             .c = daux,
+                             .aux = aux,
+                             .transpose_b = true,
+                             .epilogue = Epilogue::gelu_backward});
+  kernels().matmul(stream_,
+                   {.m = n, .n = n, .k = n, .a = daux, .b = a, .c = dx, .transpose_b = true});
   expect_gradient("x", x, dx, loss);
 }
 
-TEST_F(Gradient, Embedding) {
+TEST_P(Gradient, Embedding) {
   const std::int64_t channels = 5;
   const Array ids = Array::ids(2 * 4, 3, 1);
   Array token = f32(3 * channels, 2);
@@ -126,24 +128,24 @@ TEST_F(Gradient, Embedding) {
   const Array w = f32(2 * 4 * channels, 4);
   const auto loss = [&] {
     Array out(w.count(), DType::f32);
-    reference().embedding_forward(stream_, {.batch = 2,
-                                            .time = 4,
-                                            .channels = channels,
-                                            .out = out,
-                                            .ids = ids,
-                                            .token = token,
-                                            .position = position});
+    kernels().embedding_forward(stream_, {.batch = 2,
+                                          .time = 4,
+                                          .channels = channels,
+                                          .out = out,
+                                          .ids = ids,
+                                          .token = token,
+                                          .position = position});
     return dot(w, out);
   };
   Array dtoken(token.count(), DType::f32);
   Array dposition(position.count(), DType::f32);
-  reference().embedding_backward(stream_, {.batch = 2,
-                                           .time = 4,
-                                           .channels = channels,
-                                           .dout = w,
-                                           .ids = ids,
-                                           .dtoken = dtoken,
-                                           .dposition = dposition});
+  kernels().embedding_backward(stream_, {.batch = 2,
+                                         .time = 4,
+                                         .channels = channels,
+                                         .dout = w,
+                                         .ids = ids,
+                                         .dtoken = dtoken,
+                                         .dposition = dposition});
   expect_gradient("token", token, dtoken, loss);
   expect_gradient("position", position, dposition, loss);
 }
@@ -172,7 +174,7 @@ void check_norm(Stream& stream, bool centred) {
                         .y = y,
                         .mean = centred ? mean.view() : View{},
                         .rstd = rstd};
-    (centred ? reference().layer_norm_forward : reference().rms_norm_forward)(stream, p);
+    (centred ? kernels().layer_norm_forward : kernels().rms_norm_forward)(stream, p);
     return dot(w_y, y) + dot(w_sum, sum);
   };
   loss();
@@ -190,7 +192,7 @@ void check_norm(Stream& stream, bool centred) {
                        .dx = dx,
                        .dweight = dweight,
                        .dbias = centred ? dbias.view() : View{}};
-  (centred ? reference().layer_norm_backward : reference().rms_norm_backward)(stream, p);
+  (centred ? kernels().layer_norm_backward : kernels().rms_norm_backward)(stream, p);
   expect_gradient("x", x, dx, loss);
   expect_gradient("residual", residual, dx, loss);
   expect_gradient("weight", weight, dweight, loss);
@@ -199,10 +201,10 @@ void check_norm(Stream& stream, bool centred) {
   }
 }
 
-TEST_F(Gradient, LayerNormWithResidual) { check_norm(stream_, true); }
-TEST_F(Gradient, RmsNormWithResidual) { check_norm(stream_, false); }
+TEST_P(Gradient, LayerNormWithResidual) { check_norm(stream_, true); }
+TEST_P(Gradient, RmsNormWithResidual) { check_norm(stream_, false); }
 
-TEST_F(Gradient, Rope) {
+TEST_P(Gradient, Rope) {
   Array x = f32(2 * 3 * 20, 1);
   Array frequency(4, DType::f32);
   for (std::int64_t j = 0; j < 4; ++j) {
@@ -222,13 +224,13 @@ TEST_F(Gradient, Rope) {
     Array y = x;
     Rope forward = p;
     forward.x = y;
-    reference().rope(stream_, forward);
+    kernels().rope(stream_, forward);
     return dot(w, y);
   };
   Rope backward = p;
   backward.x = dx;
   backward.backward = true;
-  reference().rope(stream_, backward);
+  kernels().rope(stream_, backward);
   expect_gradient("x", x, dx, loss);
 }
 
@@ -256,60 +258,60 @@ void check_attention(Stream& stream, const AttentionDropout& dropout) {
                            .lse = lse,
                            .dropout = dropout};
   const auto loss = [&] {
-    reference().attention_forward(stream, p);
+    kernels().attention_forward(stream, p);
     return dot(w, out);
   };
   loss();
   Array dq(q.count(), DType::f32);
   Array dk(k.count(), DType::f32);
   Array dv(v.count(), DType::f32);
-  reference().attention_backward(stream, {.forward = p, .dout = w, .dq = dq, .dk = dk, .dv = dv});
+  kernels().attention_backward(stream, {.forward = p, .dout = w, .dq = dq, .dk = dk, .dv = dv});
   expect_gradient("q", q, dq, loss);
   expect_gradient("k", k, dk, loss);
   expect_gradient("v", v, dv, loss);
 }
 
-TEST_F(Gradient, AttentionWithGroupedQueries) { check_attention(stream_, {}); }
-TEST_F(Gradient, AttentionWithDropout) {
+TEST_P(Gradient, AttentionWithGroupedQueries) { check_attention(stream_, {}); }
+TEST_P(Gradient, AttentionWithDropout) {
   check_attention(stream_, {.probability = 0.4F, .seed = 3, .step = 4, .layer = 2});
 }
 
-TEST_F(Gradient, GeluAndSwiglu) {
+TEST_P(Gradient, GeluAndSwiglu) {
   Array x = f32(50, 1);
   Array up = f32(50, 2);
   const Array w = f32(50, 3);
   const auto gelu_loss = [&] {
     Array y(50, DType::f32);
-    reference().gelu_forward(stream_, y, x);
+    kernels().gelu_forward(stream_, y, x);
     return dot(w, y);
   };
   const auto swiglu_loss = [&] {
     Array y(50, DType::f32);
-    reference().swiglu_forward(stream_, y, x, up);
+    kernels().swiglu_forward(stream_, y, x, up);
     return dot(w, y);
   };
   Array dx(50, DType::f32);
   Array dup(50, DType::f32);
-  reference().gelu_backward(stream_, dx, w, x);
+  kernels().gelu_backward(stream_, dx, w, x);
   expect_gradient("gelu", x, dx, gelu_loss);
-  reference().swiglu_backward(stream_, dx, dup, w, x, up);
+  kernels().swiglu_backward(stream_, dx, dup, w, x, up);
   expect_gradient("gate", x, dx, swiglu_loss);
   expect_gradient("up", up, dup, swiglu_loss);
 }
 
-TEST_F(Gradient, DropoutIsItsOwnBackward) {
+TEST_P(Gradient, DropoutIsItsOwnBackward) {
   Array x = f32(60, 1);
   const Array w = f32(60, 2);
   Array dx(60, DType::f32);
   const auto drop = [&](View to, ConstView from) {
-    reference().dropout(stream_, {.batch = 2,
-                                  .elements_per_sample = 30,
-                                  .seed = 3,
-                                  .step = 4,
-                                  .site = 5,
-                                  .probability = 0.4F,
-                                  .x = from,
-                                  .y = to});
+    kernels().dropout(stream_, {.batch = 2,
+                                .elements_per_sample = 30,
+                                .seed = 3,
+                                .step = 4,
+                                .site = 5,
+                                .probability = 0.4F,
+                                .x = from,
+                                .y = to});
   };
   drop(dx, w);
   expect_gradient("x", x, dx, [&] {
@@ -326,14 +328,14 @@ void check_cross_entropy(Stream& stream, const LossTerms& terms) {
   const Array targets = Array::ids(rows, vocabulary, 2);
   const auto run = [&](View at, bool forward_only) {
     Array losses(rows, DType::f32);
-    reference().cross_entropy(stream, {.rows = rows,
-                                       .vocabulary = vocabulary,
-                                       .logits = at,
-                                       .targets = targets,
-                                       .losses = losses,
-                                       .scale = 0.25F,
-                                       .forward_only = forward_only,
-                                       .terms = terms});
+    kernels().cross_entropy(stream, {.rows = rows,
+                                     .vocabulary = vocabulary,
+                                     .logits = at,
+                                     .targets = targets,
+                                     .losses = losses,
+                                     .scale = 0.25F,
+                                     .forward_only = forward_only,
+                                     .terms = terms});
     return 0.25 * (losses[0] + losses[1] + losses[2] + losses[3]);
   };
   Array dlogits = logits;
@@ -341,10 +343,13 @@ void check_cross_entropy(Stream& stream, const LossTerms& terms) {
   expect_gradient("logits", logits, dlogits, [&] { return run(logits, true); });
 }
 
-TEST_F(Gradient, CrossEntropy) { check_cross_entropy(stream_, {}); }
-TEST_F(Gradient, CrossEntropyWithLabelSmoothing) { check_cross_entropy(stream_, {0.2F, 0}); }
-TEST_F(Gradient, CrossEntropyWithZLoss) { check_cross_entropy(stream_, {0, 0.1F}); }
-TEST_F(Gradient, CrossEntropyWithBothTerms) { check_cross_entropy(stream_, {0.2F, 0.1F}); }
+TEST_P(Gradient, CrossEntropy) { check_cross_entropy(stream_, {}); }
+TEST_P(Gradient, CrossEntropyWithLabelSmoothing) { check_cross_entropy(stream_, {0.2F, 0}); }
+TEST_P(Gradient, CrossEntropyWithZLoss) { check_cross_entropy(stream_, {0, 0.1F}); }
+TEST_P(Gradient, CrossEntropyWithBothTerms) { check_cross_entropy(stream_, {0.2F, 0.1F}); }
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Gradient, ::testing::ValuesIn(tables_and_reference()),
+                         [](const auto& test) { return test_name(*test.param); });
 
 }  // namespace
 }  // namespace trireme::testing

@@ -1,5 +1,7 @@
-// Compares every entry of every table that this processor can run with the reference, for several
-// numbers of threads.
+// Compares every entry of every table that this program tests with the reference, and with itself
+// in other schedules.
+#include "tests/kernels/tables.h"
+
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -10,18 +12,6 @@
 
 namespace trireme::testing {
 namespace {
-
-std::vector<const Kernels*> tables() {
-  std::vector<const Kernels*> all;
-  for (const char* name : {"baseline", "avx2", "avx512"}) {
-    try {
-      all.push_back(&kernels_named(name));
-    } catch (const ConfigError&) {
-      std::fprintf(stderr, "skipped: this processor lacks %s\n", name);
-    }
-  }
-  return all;
-}
 
 std::vector<Case> all_cases() {
   std::vector<Case> all = product_cases();
@@ -54,7 +44,7 @@ class EachCase : public ::testing::TestWithParam<Case> {};
 TEST_P(EachCase, AgreesWithTheReference) {
   Stream stream(Device{}, 2);
   const Results expected = GetParam().run(kernels_named("reference"), stream);
-  for (const Kernels* table : tables()) {
+  for (const Kernels* table : tables_under_test()) {
     const Results results = GetParam().run(*table, stream);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const auto& [what, array] = expected[i];
@@ -64,18 +54,17 @@ TEST_P(EachCase, AgreesWithTheReference) {
   }
 }
 
-TEST_P(EachCase, HasTheSameBitsForAnyNumberOfThreads) {
-  for (const Kernels* table : tables()) {
-    Stream one(Device{}, 1);
-    const Results expected = GetParam().run(*table, one);
-    for (const int threads : {2, 3, 4}) {
-      Stream stream(Device{}, threads);
+TEST_P(EachCase, HasTheSameBitsInEverySchedule) {
+  for (const Kernels* table : tables_under_test()) {
+    Results expected;
+    each_schedule([&](const std::string& schedule, Stream& stream) {
       const Results results = GetParam().run(*table, stream);
+      expected = expected.empty() ? results : expected;
       for (std::size_t i = 0; i < expected.size(); ++i) {
         EXPECT_TRUE(results[i].second.same_bits(expected[i].second))
-            << table->name << " " << expected[i].first << " on " << threads << " threads";
+            << table->name << " " << expected[i].first << " with " << schedule;
       }
-    }
+    });
   }
 }
 

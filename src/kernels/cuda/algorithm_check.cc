@@ -1,0 +1,137 @@
+#include "src/kernels/cuda/algorithm_check.h"
+
+#include <algorithm>
+
+#include "src/kernels/cuda/outcome.h"
+#include "src/kernels/cuda/product_kernels.h"
+
+namespace trireme::cuda {
+namespace {
+
+// GELU's slope is 1 here, to all bits.
+constexpr float kWhereGeluIsLinear = 20;
+// How many ones a sum ends with when only its end counts.
+constexpr std::int64_t kEnd = 64;
+
+// Takes a matrix or vector with as poor an alignment as the operand's.
+View take(TrialMemory& memory, std::int64_t count, DType dtype, int alignment, int device) {
+  char* const data = memory.take(count * size_of(dtype) + 256);
+  return {data + alignment % 256, count, dtype, {DeviceKind::cuda, device}};
+}
+
+// Trial is a product on operands of its own.
+class Trial {
+ public:
+  Trial(TrialMemory& memory, const ProductKind& kind)
+      : memory_(memory),
+        kind_(kind),
+        a_(take(memory, kind.m * kind.k, kind.type, kind.alignment_a, kind.device)),
+        b_(take(memory, kind.k * kind.n, kind.type, kind.alignment_b, kind.device)),
+        c_(take(memory, kind.m * kind.n, kind.c_type, kind.alignment_c, kind.device)),
+        bias_(take(memory, kind.n, kind.type, kind.alignment_bias, kind.device)),
+        aux_(take(memory, kind.m * kind.n, kind.type, kind.alignment_aux, kind.device)) {}
+
+  // Computes sums of which the terms from `first` on are 1, and the others 0.
+  AlgorithmVerdict run(const ProductRun& product, std::int64_t first) {
+    const bool backward = kind_.epilogue == Epilogue::gelu_backward;
+    fill_ones_from(memory_.stream(), a_, kind_.k, kind_.m, !kind_.transpose_a, 0);
+    fill_ones_from(memory_.stream(), b_, kind_.k, kind_.n, kind_.transpose_b, first);
+    fill_with(memory_.stream(), c_, 0);
+    fill_with(memory_.stream(), bias_, 0);
+    fill_with(memory_.stream(), aux_, backward ? kWhereGeluIsLinear : 0);
+    const cublasStatus_t status =
+        product(kind_, {.a = a_.data,
+                        .b = b_.data,
+                        .c = c_.data,
+                        .bias = kind_.bias ? bias_.data : nullptr,
+                        .aux = kind_.epilogue == Epilogue::none ? nullptr : aux_.data});
+    if (status != CUBLAS_STATUS_SUCCESS) {
+      return AlgorithmVerdict::unsupported;
+    }
+    const float sum = static_cast<float>(kind_.k - first);
+    return all_are(sum) ? AlgorithmVerdict::exact : AlgorithmVerdict::wrong;
+  }
+
+ private:
+  // Returns whether all sums have that value; with GELU, they are in aux.
+  bool all_are(float sum) {
+    const View result = kind_.epilogue == Epilogue::gelu ? aux_ : c_;
+    void* const copy = memory_.pinned(result.bytes());
+    require(cudaMemcpyAsync(copy, result.data, static_cast<std::size_t>(result.bytes()),
+                            cudaMemcpyDeviceToHost, memory_.stream()),
+            "cannot read a product");
+    require(cudaStreamSynchronize(memory_.stream()), "a product failed");
+    if (result.dtype == DType::bf16) {
+      const auto* const sums = static_cast<const bf16*>(copy);
+      return std::all_of(sums, sums + result.count,
+                         [&](bf16 x) { return x.bits == to_bf16(sum).bits; });
+    }
+    const auto* const sums = static_cast<const float*>(copy);
+    return std::all_of(sums, sums + result.count, [&](float x) { return x == sum; });
+  }
+
+  TrialMemory& memory_;
+  ProductKind kind_;
+  View a_;
+  View b_;
+  View c_;
+  View bias_;
+  View aux_;
+};
+
+AlgorithmVerdict check_kind(TrialMemory& memory, const ProductKind& kind,
+                            const ProductRun& product) {
+  memory.clear();
+  Trial trial(memory, kind);
+  const AlgorithmVerdict whole = trial.run(product, 0);
+  if (whole != AlgorithmVerdict::exact || kind.k <= kEnd) {
+    return whole;
+  }
+  return trial.run(product, kind.k - kEnd);
+}
+
+}  // namespace
+
+TrialMemory::TrialMemory() {
+  require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+          "cannot make a stream to check algorithms for products");
+}
+
+char* TrialMemory::take(std::int64_t bytes) {
+  constexpr std::int64_t kAlignment = 256;
+  constexpr std::int64_t kLeast = std::int64_t{4} << 20;
+  const std::int64_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (used_ + whole > bytes_) {
+    bytes_ = std::max({whole, 2 * bytes_, kLeast});
+    used_ = 0;
+    void* data = nullptr;
+    require(cudaMalloc(&data, static_cast<std::size_t>(bytes_)),
+            "cannot allocate memory to check an algorithm for products");
+    data_ = static_cast<char*>(data);
+  }
+  used_ += whole;
+  return data_ + used_ - whole;
+}
+
+void* TrialMemory::pinned(std::int64_t bytes) {
+  if (bytes > pinned_bytes_) {
+    require(cudaMallocHost(&pinned_, static_cast<std::size_t>(bytes)),
+            "cannot allocate memory to check an algorithm for products");
+    pinned_bytes_ = bytes;
+  }
+  return pinned_;
+}
+
+AlgorithmVerdict check_algorithm(TrialMemory& memory, const ProductKind& kind,
+                                 const ProductRun& product) {
+  ProductKind small = kind;
+  small.m = std::min(kind.m, kCheckedSide);
+  small.n = std::min(kind.n, kCheckedSide);
+  const AlgorithmVerdict verdict = check_kind(memory, small, product);
+  // The library may permit an algorithm for the whole product alone.
+  return verdict == AlgorithmVerdict::unsupported && small != kind
+             ? check_kind(memory, kind, product)
+             : verdict;
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,86 @@
+// The entries of attention, which choose between the kernels.
+#include <cmath>
+#include <initializer_list>
+
+#include "src/device/cuda/cuda_queue.h"
+#include "src/kernels/cuda/attention.h"
+#include "src/kernels/cuda/entries.h"
+#include "src/kernels/cuda/scratch.h"
+
+namespace trireme::cuda {
+namespace {
+
+int checked_int(std::int64_t value) {
+  check(value >= 0 && value < std::int64_t{1} << 31, "a size of attention fits into an int");
+  return static_cast<int>(value);
+}
+
+bool can_tile_views(const AttentionForward& p, std::initializer_list<const void*> others) {
+  const bool sizes = p.head_dim % 8 == 0 && p.q_stride % 8 == 0 && p.kv_stride % 8 == 0;
+  return p.q.dtype == DType::bf16 && sizes && aligned({p.q.data, p.k.data, p.v.data, p.out.data}) &&
+         aligned(others);
+}
+
+void check_attention(const AttentionForward& p) {
+  check(p.head_dim >= 1 && p.head_dim <= kMostHeadDim,
+        "CUDA's attention has head dimensions up to 256");
+  check(p.heads % p.kv_heads == 0, "key/value heads divide the heads");
+}
+
+}  // namespace
+
+AttentionSizes attention_sizes(const AttentionForward& p) {
+  return {.batch = checked_int(p.batch),
+          .time = checked_int(p.time),
+          .kv_time = checked_int(p.kv_time),
+          .heads = checked_int(p.heads),
+          .kv_heads = checked_int(p.kv_heads),
+          .head_dim = checked_int(p.head_dim),
+          .q_stride = p.q_stride,
+          .kv_stride = p.kv_stride,
+          .kv_batch_rows = p.kv_batch_rows,
+          .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(p.head_dim))),
+          .dropout = p.dropout};
+}
+
+bool can_tile(const AttentionForward& p) { return can_tile_views(p, {}); }
+
+bool can_tile(const AttentionBackward& p) {
+  return can_tile_views(p.forward, {p.dout.data, p.dq.data, p.dk.data, p.dv.data});
+}
+
+void attention_forward(Stream& stream, const AttentionForward& p) {
+  check_attention(p);
+  if (p.batch * p.time == 0) {
+    return;
+  }
+  if (can_tile(p)) {
+    tiled_attention_forward(cuda_stream(stream), p);
+  } else {
+    plain_attention_forward(cuda_stream(stream), p);
+  }
+}
+
+void attention_backward(Stream& stream, const AttentionBackward& p) {
+  const AttentionForward& forward = p.forward;
+  check_attention(forward);
+  check(forward.time == forward.kv_time && forward.kv_batch_rows == forward.time,
+        "attention's backward has no key-value cache");
+  if (forward.batch * forward.time == 0) {
+    return;
+  }
+  auto* const delta =
+      scratch_of<float>(cuda_stream(stream), forward.batch * forward.heads * forward.time);
+  by_type(forward.q.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    sum_deltas<T>(cuda_stream(stream), attention_sizes(forward), device_pointer<T>(forward.out),
+                  device_pointer<T>(p.dout), delta);
+  });
+  if (can_tile(p)) {
+    tiled_attention_backward(cuda_stream(stream), p, delta);
+  } else {
+    plain_attention_backward(cuda_stream(stream), p, delta);
+  }
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,62 @@
+// What the attention kernels share: their arguments, and the choice between kernels.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "src/base/philox.h"
+#include "src/kernels/cuda/elements.h"
+#include "src/kernels/kernel_arguments.h"
+
+namespace trireme::cuda {
+
+inline constexpr std::int64_t kMostHeadDim = 256;
+
+// AttentionSizes holds the shape of a call, with strides in elements.
+struct AttentionSizes {
+  int batch;
+  int time;
+  int kv_time;
+  int heads;
+  int kv_heads;
+  int head_dim;
+  std::int64_t q_stride;
+  std::int64_t kv_stride;
+  std::int64_t kv_batch_rows;
+  float scale;  // 1 / sqrt(head_dim)
+  AttentionDropout dropout;
+};
+
+AttentionSizes attention_sizes(const AttentionForward& p);
+
+// Returns dropout's factor for the weight of a key: 0, or 1 / (1 - probability).
+__device__ inline float dropout_factor(std::uint32_t word, float probability, float kept) {
+  return uniform_float(word) >= probability ? kept : 0.0F;
+}
+
+// Returns the random words of four adjacent keys from 4 * group on.
+__device__ inline PhiloxCounter dropout_words(const AttentionDropout& dropout, PhiloxKey key,
+                                              int query, int sample, int group) {
+  return philox({static_cast<std::uint32_t>(query), dropout.step,
+                 static_cast<std::uint32_t>(dropout.first_sample + sample),
+                 static_cast<std::uint32_t>(group)},
+                key);
+}
+
+// Enqueues delta[b, h, t] = sum over d of out[b, t, h, d] dout[b, t, h, d]; delta: f32
+// [B, heads, T], out and dout: T [B, T, heads * D].
+template <class T>
+void sum_deltas(cudaStream_t stream, const AttentionSizes& sizes, const T* out, const T* dout,
+                float* delta);
+
+// The plain kernels take any type, alignment, stride, and head dimension up to kMostHeadDim.
+void plain_attention_forward(cudaStream_t stream, const AttentionForward& p);
+void plain_attention_backward(cudaStream_t stream, const AttentionBackward& p, const float* delta);
+
+// The tiled kernels multiply 16x16 tiles of bf16 on the matrix units. They need head dimensions and
+// strides that are multiples of 8, and addresses that are multiples of 16 bytes.
+bool can_tile(const AttentionForward& p);
+bool can_tile(const AttentionBackward& p);
+void tiled_attention_forward(cudaStream_t stream, const AttentionForward& p);
+void tiled_attention_backward(cudaStream_t stream, const AttentionBackward& p, const float* delta);
+
+}  // namespace trireme::cuda

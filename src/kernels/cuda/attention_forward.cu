@@ -1,0 +1,209 @@
+// Flash attention, forward (Dao, 2023): a block takes 64 queries of one head, a warp 16 of them,
+// and the keys come in tiles, the next one being copied while one is in use.
+#include "src/kernels/cuda/attention_tiles.h"
+
+namespace trireme::cuda {
+namespace {
+
+constexpr int kThreads = kRowWarps * kWarp;
+
+struct Arguments {
+  AttentionSizes s;
+  const bf16* q;
+  const bf16* k;
+  const bf16* v;
+  bf16* out;
+  float* lse;  // or null
+};
+
+// The tiles of a block in shared memory.
+template <int kD, int kKeys>
+struct Tiles {
+  bf16* q;
+  bf16* k;  // two tiles, used in turn
+  bf16* v;
+  static constexpr int kElements = (kTileRows + 4 * kKeys) * kPitch<kD>;
+  __device__ explicit Tiles(bf16* memory)
+      : q(memory), k(q + kTileRows * kPitch<kD>), v(k + 2 * kKeys * kPitch<kD>) {}
+  __device__ bf16* keys(int tile) const { return k + tile % 2 * kKeys * kPitch<kD>; }
+  __device__ bf16* values(int tile) const { return v + tile % 2 * kKeys * kPitch<kD>; }
+};
+
+// Where the lane's two rows are, and their softmax so far; sums are of the lane's own columns.
+struct Rows {
+  int query[2];
+  int position[2];
+  float most[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {0, 0};
+};
+
+// Turns scores into weights, relative to the rows' new maxima, to which `out` is rescaled.
+template <int kKeys, int kD>
+__device__ void soften(float (&x)[kKeys / 8][4], float (&out)[kD / 8][4], Rows& rows, int first_key,
+                       bool masked, float scale_log2) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float most = rows.most[half];
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        float& score = x[n][2 * half + j];
+        const int key = first_key + n * 8 + lane_column() + j;
+        score = masked && key > rows.position[half] ? -INFINITY : score;
+        most = fmaxf(most, score);
+      }
+    }
+    most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 1));
+    most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 2));
+    const float base = most == -INFINITY ? 0.0F : most * scale_log2;
+    const float shrink = exp2f(rows.most[half] * scale_log2 - base);
+    rows.most[half] = most;
+    float sum = 0;
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        float& score = x[n][2 * half + j];
+        score = exp2f(score * scale_log2 - base);
+        sum += score;
+      }
+    }
+    rows.sum[half] = rows.sum[half] * shrink + sum;
+#pragma unroll
+    for (int n = 0; n < kD / 8; ++n) {
+      out[n][2 * half] *= shrink;
+      out[n][2 * half + 1] *= shrink;
+    }
+  }
+}
+
+// Applies dropout to weights; of the words of four keys, a lane uses two adjacent ones.
+template <int kKeys>
+__device__ void drop(float (&x)[kKeys / 8][4], const Rows& rows, const AttentionDropout& dropout,
+                     int head, int sample, int first_key) {
+  const PhiloxKey seed = philox_key(dropout.seed_of(head));
+  const float kept = 1 / (1 - dropout.probability);
+  const bool upper = lane_column() % 4 != 0;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n) {
+      const int group = (first_key + n * 8 + lane_column()) / 4;
+      const PhiloxCounter words = dropout_words(dropout, seed, rows.query[half], sample, group);
+      x[n][2 * half] *= dropout_factor(upper ? words[2] : words[0], dropout.probability, kept);
+      x[n][2 * half + 1] *= dropout_factor(upper ? words[3] : words[1], dropout.probability, kept);
+    }
+  }
+}
+
+// Stores the warp's rows of the output and their lse.
+template <int kD>
+__device__ void finish(const Arguments& p, const Rows& rows, const float (&out)[kD / 8][4],
+                       bf16* tile, int first, int head, int sample) {
+  const AttentionSizes& s = p.s;
+  float factor[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float sum = rows.sum[half];
+    sum += __shfl_xor_sync(kAllLanes, sum, 1);
+    sum += __shfl_xor_sync(kAllLanes, sum, 2);
+    factor[half] = 1.0F / sum;
+    if (p.lse != nullptr && rows.query[half] < s.time && threadIdx.x % 4 == 0) {
+      p.lse[(static_cast<std::int64_t>(sample) * s.heads + head) * s.time + rows.query[half]] =
+          rows.most[half] * s.scale + logf(sum);
+    }
+  }
+  const std::int64_t stride = static_cast<std::int64_t>(s.heads) * s.head_dim;
+  bf16* const to = p.out + (static_cast<std::int64_t>(sample) * s.time + first) * stride +
+                   static_cast<std::int64_t>(head) * s.head_dim;
+  store_rows<kD, kD>(to, stride, s.time - first, s.head_dim, tile, out, factor, 0);
+}
+
+template <int kD, int kKeys, bool kDropout>
+__global__ void __launch_bounds__(kThreads) forward_kernel(const Arguments p) {
+  const AttentionSizes& s = p.s;
+  const Tiles<kD, kKeys> tiles(dynamic_shared<bf16>());
+  // Blocks with the most keys start first.
+  const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kTileRows;
+  const int head = static_cast<int>(blockIdx.y);
+  const int sample = static_cast<int>(blockIdx.z);
+  const int own = first + static_cast<int>(threadIdx.x / kWarp) * 16;  // the warp's first query
+  const int past = s.kv_time - s.time;
+  const int keys = min(s.kv_time, past + first + kTileRows);
+  const int count = (keys + kKeys - 1) / kKeys;
+  const std::int64_t kv = sample * s.kv_batch_rows * s.kv_stride +
+                          static_cast<std::int64_t>(head / (s.heads / s.kv_heads)) * s.head_dim;
+  const auto start = [&](int tile) {
+    const int begin = tile * kKeys;
+    const std::int64_t at = kv + begin * s.kv_stride;
+    start_rows<kD, kKeys>(tiles.keys(tile), p.k + at, s.kv_stride, keys - begin, s.head_dim);
+    start_rows<kD, kKeys>(tiles.values(tile), p.v + at, s.kv_stride, keys - begin, s.head_dim);
+  };
+  start_rows<kD, kTileRows>(tiles.q,
+                            p.q +
+                                (static_cast<std::int64_t>(sample) * s.time + first) * s.q_stride +
+                                static_cast<std::int64_t>(head) * s.head_dim,
+                            s.q_stride, s.time - first, s.head_dim);
+  start(0);
+  commit_copies();
+  Rows rows;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    rows.query[half] = own + lane_row() + 8 * half;
+    rows.position[half] = past + rows.query[half];
+  }
+  bf16* const own_q = tiles.q + (own - first) * kPitch<kD>;
+  float out[kD / 8][4] = {};
+  for (int tile = 0; tile < count; ++tile) {
+    if (tile + 1 < count) {
+      start(tile + 1);
+    }
+    commit_copies();
+    wait_copies<1>();
+    __syncthreads();
+    float x[kKeys / 8][4] = {};
+    multiply_by_rows<kD, kKeys>(x, own_q, tiles.keys(tile));
+    const bool masked = (tile + 1) * kKeys > past + own;
+    soften<kKeys, kD>(x, out, rows, tile * kKeys, masked, s.scale * kLog2E);
+    if constexpr (kDropout) {
+      drop<kKeys>(x, rows, s.dropout, head, sample, tile * kKeys);
+    }
+    multiply_by_columns<kD, kKeys, kD>(out, x, tiles.values(tile));
+    __syncthreads();
+  }
+  wait_copies<0>();
+  finish<kD>(p, rows, out, own_q, own, head, sample);
+}
+
+template <int kD, bool kDropout>
+void enqueue(cudaStream_t stream, const Arguments& p) {
+  constexpr int kKeys = kD <= 128 ? 64 : 32;
+  constexpr std::size_t kShared = Tiles<kD, kKeys>::kElements * sizeof(bf16);
+  const auto kernel = forward_kernel<kD, kKeys, kDropout>;
+  permit_shared(kernel, kShared);
+  launch(kernel,
+         dim3(blocks_of(p.s.time, kTileRows), static_cast<unsigned>(p.s.heads),
+              static_cast<unsigned>(p.s.batch)),
+         dim3(kThreads), kShared, stream, p);
+}
+
+}  // namespace
+
+void tiled_attention_forward(cudaStream_t stream, const AttentionForward& p) {
+  const Arguments arguments{.s = attention_sizes(p),
+                            .q = device_pointer<bf16>(p.q),
+                            .k = device_pointer<bf16>(p.k),
+                            .v = device_pointer<bf16>(p.v),
+                            .out = device_pointer<bf16>(p.out),
+                            .lse = device_pointer<float>(p.lse)};
+  by_head_dim(p.head_dim, [&]<int kD>() {
+    if (p.dropout.probability > 0) {
+      enqueue<kD, true>(stream, arguments);
+    } else {
+      enqueue<kD, false>(stream, arguments);
+    }
+  });
+}
+
+}  // namespace trireme::cuda

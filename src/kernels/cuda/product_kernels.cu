@@ -1,0 +1,107 @@
+#include "src/kernels/cuda/elements.h"
+#include "src/kernels/cuda/product_kernels.h"
+
+namespace trireme::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class T, class B>
+struct Bias {
+  T* c;
+  const B* bias;
+  std::int64_t columns;
+};
+
+// Block (x, y) takes kThreads groups of columns of row y.
+template <class T, class B, bool kWide>
+__global__ void __launch_bounds__(kThreads) bias_kernel(const Bias<T, B> p) {
+  constexpr int kCount = kPerAccess<T>;
+  const std::int64_t row = blockIdx.x;
+  const std::int64_t column =
+      (static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x) * kCount;
+  if (column >= p.columns) {
+    return;
+  }
+  const std::int64_t left = p.columns - column;
+  T* const to = p.c + row * p.columns + column;
+  auto x = load<kCount, kWide>(to, left);
+  const auto shift = load<kCount, kWide>(p.bias + column, left);
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) {
+    x.x[j] += shift.x[j];
+  }
+  store<kWide>(to, x, left);
+}
+
+template <class T>
+struct Ones {
+  T* x;
+  std::int64_t count;
+  std::int64_t inner;
+  bool k_is_inner;
+  std::int64_t first;
+  float value;
+};
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) ones_kernel(const Ones<T> p) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < p.count) {
+    const std::int64_t k = p.k_is_inner ? i % p.inner : i / p.inner;
+    p.x[i] = narrow<T>(k >= p.first ? p.value : 0.0F);
+  }
+}
+
+template <class T>
+void enqueue_ones(cudaStream_t stream, const Ones<T>& p) {
+  launch(ones_kernel<T>, dim3(blocks_of(p.count, kThreads)), dim3(kThreads), 0, stream, p);
+}
+
+}  // namespace
+
+void add_bias(cudaStream_t stream, const View& c, const ConstView& bias, std::int64_t rows,
+              std::int64_t columns) {
+  by_type(c.dtype, [&](auto c_zero) {
+    by_type(bias.dtype, [&](auto bias_zero) {
+      using T = decltype(c_zero);
+      using B = decltype(bias_zero);
+      const bool wide = aligned_rows(columns * static_cast<std::int64_t>(sizeof(T)), {c.data}) &&
+                        aligned({bias.data});
+      by_bool(wide, [&](auto is_wide) {
+        launch(bias_kernel<T, B, decltype(is_wide)::value>,
+               dim3(blocks_of(rows, 1), blocks_of(columns, kThreads * kPerAccess<T>)),
+               dim3(kThreads), 0, stream,
+               Bias<T, B>{
+                   .c = device_pointer<T>(c), .bias = device_pointer<B>(bias), .columns = columns});
+      });
+    });
+  });
+}
+
+void fill_ones_from(cudaStream_t stream, const View& x, std::int64_t k, std::int64_t other,
+                    bool k_is_inner, std::int64_t first) {
+  by_type(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    enqueue_ones<T>(stream, {.x = device_pointer<T>(x),
+                             .count = k * other,
+                             .inner = k_is_inner ? k : other,
+                             .k_is_inner = k_is_inner,
+                             .first = first,
+                             .value = 1});
+  });
+}
+
+void fill_with(cudaStream_t stream, const View& x, float value) {
+  by_type(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    enqueue_ones<T>(stream, {.x = device_pointer<T>(x),
+                             .count = x.count,
+                             .inner = 1,
+                             .k_is_inner = false,
+                             .first = 0,
+                             .value = value});
+  });
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,46 @@
+#include "src/kernels/cuda/scratch.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "src/base/error.h"
+
+namespace trireme::cuda {
+namespace {
+
+constexpr std::int64_t kLeast = std::int64_t{1} << 20;  // bytes
+
+struct Area {
+  void* data = nullptr;
+  std::int64_t bytes = 0;
+};
+
+std::mutex areas_mutex;
+
+// Areas are never freed: at exit, the device may be gone before static objects are.
+std::map<cudaStream_t, Area>& areas() {
+  static auto* const all = new std::map<cudaStream_t, Area>;
+  return *all;
+}
+
+}  // namespace
+
+void* scratch(cudaStream_t stream, std::int64_t bytes) {
+  const std::lock_guard lock(areas_mutex);
+  Area& area = areas()[stream];
+  if (area.bytes < bytes) {
+    const std::int64_t wanted = std::max({bytes, 2 * area.bytes, kLeast});
+    void* data = nullptr;
+    const cudaError_t outcome = cudaMalloc(&data, static_cast<std::size_t>(wanted));
+    if (outcome != cudaSuccess) {
+      throw DeviceError(fmt::format("cannot allocate {} bytes of device memory for kernels: {}",
+                                    wanted, cudaGetErrorString(outcome)));
+    }
+    area = {data, wanted};
+  }
+  return area.data;
+}
+
+}  // namespace trireme::cuda

@@ -1,0 +1,284 @@
+// Tests of the CUDA kernels that have no counterpart on the CPU.
+#include <future>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/compute/kernel_choice.h"
+#include "src/device/cuda/cuda_queue.h"
+#include "src/device/sim/fault.h"
+#include "src/kernels/cuda/algorithm_check.h"
+#include "src/kernels/cuda/product_kernels.h"
+#include "src/kernels/cuda/scratch.h"
+#include "tests/kernels/cases.h"
+#include "tests/kernels/on_device/on_device.h"
+#include "tests/kernels/tables.h"
+
+namespace trireme::testing {
+namespace {
+
+std::int64_t digest_of(const Kernels& table, ConstView bytes) {
+  Stream stream(Device{}, 1);
+  std::int64_t digest = 0;
+  table.digest(stream, {&digest, 1, DType::i64}, bytes);
+  return digest;
+}
+
+// Ranks compare digests of arrays that need not lie alike in memory.
+TEST(Digest, DoesNotDependOnAlignment) {
+  for (const std::int64_t count : {1, 3, 4, 7, 8, 9, 1000, 300001}) {
+    const Array x = Array::random(count, DType::bf16, 1);
+    EXPECT_EQ(digest_of(on_device(Placement::aligned), x),
+              digest_of(on_device(Placement::as_on_host), x));
+  }
+}
+
+TEST(Digest, DependsOnTheOrderAndTheNumberOfBytes) {
+  const Kernels& table = on_device(Placement::aligned);
+  Array x = Array::random(64, DType::f32, 1);
+  const std::int64_t before = digest_of(table, x);
+  EXPECT_NE(digest_of(table, ConstView(x).slice(0, 63)), before);
+  const double first = x[0];
+  x.set(0, x[2]);
+  x.set(2, first);
+  EXPECT_NE(digest_of(table, x), before);
+  Array zeros(64, DType::f32);
+  EXPECT_NE(digest_of(table, zeros), digest_of(table, ConstView(zeros).slice(0, 62)));
+}
+
+// Many rows share an id, so that lists of rows are longer than what a warp searches in a step.
+TEST(Embedding, AddsTheRowsOfAnIdInOrder) {
+  constexpr std::int64_t kRows = 1500;
+  Stream stream(Device{}, 1);
+  Array ids = Array::ids(kRows, 3, 1);
+  as<std::int32_t>(ids.view())[0] = 7;
+  as<std::int32_t>(ids.view())[kRows - 1] = 7;
+  const Array dout = Array::random(kRows, DType::f32, 2);
+  Array dtoken = Array::random(8, DType::f32, 3);
+  std::vector<float> expected(as<float>(dtoken.view()), as<float>(dtoken.view()) + 8);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    expected[static_cast<std::size_t>(as<std::int32_t>(ids.view())[row])] +=
+        as<float>(dout.view())[row];
+  }
+  on_device(Placement::aligned)
+      .embedding_backward(
+          stream,
+          {.batch = 1, .time = kRows, .channels = 1, .dout = dout, .ids = ids, .dtoken = dtoken});
+  for (std::int64_t id = 0; id < 8; ++id) {
+    EXPECT_EQ(as<float>(dtoken.view())[id], expected[static_cast<std::size_t>(id)]) << id;
+  }
+}
+
+// A block takes several rows, the last one fewer.
+TEST(NormBackward, AddsManyRows) {
+  constexpr std::int64_t kRows = 1100;
+  constexpr std::int64_t kChannels = 6;
+  Stream stream(Device{}, 1);
+  const Array x = Array::random(kRows * kChannels, DType::f32, 1);
+  const Array dy = Array::random(kRows * kChannels, DType::f32, 2);
+  const Array weight = Array::random(kChannels, DType::f32, 3);
+  const Array mean = Array::random(kRows, DType::f32, 4, 0.1);
+  const Array rstd = Array::uniform(kRows, DType::f32, 5, 1);
+  const auto gradients = [&](const Kernels& kernels) {
+    Array dx(kRows * kChannels, DType::f32);
+    Array dweight(kChannels, DType::f32);
+    Array dbias(kChannels, DType::f32);
+    kernels.layer_norm_backward(stream, {.rows = kRows,
+                                         .channels = kChannels,
+                                         .dy = dy,
+                                         .x = x,
+                                         .weight = weight,
+                                         .mean = mean,
+                                         .rstd = rstd,
+                                         .dx = dx,
+                                         .dweight = dweight,
+                                         .dbias = dbias});
+    return std::pair(dweight, dbias);
+  };
+  const auto expected = gradients(kernels_named("reference"));
+  const auto result = gradients(on_device(Placement::aligned));
+  for (std::int64_t channel = 0; channel < kChannels; ++channel) {
+    EXPECT_NEAR(result.first[channel], expected.first[channel], 1e-4);
+    EXPECT_NEAR(result.second[channel], expected.second[channel], 1e-4);
+  }
+}
+
+// The sums of chunks of rows are added in a second pass.
+TEST(ColumnSum, AddsManyRows) {
+  constexpr std::int64_t kRows = 9000;
+  Stream stream(Device{}, 1);
+  const Array x = Array::random(kRows * 3, DType::f32, 1);
+  Array sum(3, DType::f32);
+  on_device(Placement::aligned).column_sum(stream, {.m = kRows, .n = 3, .x = x, .sum = sum});
+  for (std::int64_t column = 0; column < 3; ++column) {
+    double expected = 0;
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      expected += x[row * 3 + column];
+    }
+    EXPECT_NEAR(sum[column], expected, 1e-3);
+  }
+}
+
+// More elements than the tile that one thread adds while the others fetch the next.
+TEST(Sum, AddsManyElementsInOrder) {
+  const Array x = Array::random(9001, DType::f32, 1);
+  double expected = 0;
+  for (std::int64_t i = 0; i < x.count(); ++i) {
+    expected += x[i];
+  }
+  each_schedule([&](const std::string& schedule, Stream& stream) {
+    double total = -1;
+    on_device(Placement::aligned).sum(stream, {&total, 1, DType::f64}, x);
+    EXPECT_EQ(total, expected) << schedule;
+  });
+}
+
+cuda::ProductKind product_kind(DType c_type) {
+  return {.m = 5,
+          .n = 300,
+          .k = 1000,
+          .type = DType::bf16,
+          .c_type = c_type,
+          .alignment_a = 2,
+          .alignment_b = 256,
+          .alignment_c = 4};
+}
+
+View result_of(const cuda::ProductKind& kind, const cuda::ProductOperands& at) {
+  return {at.c, kind.m * kind.n, kind.c_type, {DeviceKind::cuda, 0}};
+}
+
+// An "algorithm" that sets all sums to what sums of ones would be does not read its operands.
+TEST(AlgorithmCheck, FindsLostEndsOfSums) {
+  cuda::TrialMemory memory;
+  for (const DType c_type : {DType::f32, DType::bf16}) {
+    const auto verdict =
+        cuda::check_algorithm(memory, product_kind(c_type),
+                              [&](const cuda::ProductKind& kind, const cuda::ProductOperands& at) {
+                                EXPECT_EQ(kind.n, cuda::kCheckedSide);
+                                cuda::fill_with(memory.stream(), result_of(kind, at), 1000);
+                                return CUBLAS_STATUS_SUCCESS;
+                              });
+    EXPECT_EQ(verdict, cuda::AlgorithmVerdict::wrong);
+  }
+}
+
+TEST(AlgorithmCheck, AcceptsExactSums) {
+  cuda::TrialMemory memory;
+  int calls = 0;
+  const auto verdict = cuda::check_algorithm(
+      memory, product_kind(DType::f32),
+      [&](const cuda::ProductKind& kind, const cuda::ProductOperands& at) {
+        cuda::fill_with(memory.stream(), result_of(kind, at), ++calls == 1 ? 1000 : 64);
+        return CUBLAS_STATUS_SUCCESS;
+      });
+  EXPECT_EQ(verdict, cuda::AlgorithmVerdict::exact);
+}
+
+// Work of the device may wait for another rank, which waits for the product behind this check.
+TEST(AlgorithmCheck, DoesNotWaitForOtherWork) {
+  std::promise<void> open;
+  Mirror::stream().run([&] { open.get_future().wait(); });
+  cuda::TrialMemory memory;
+  const auto verdict =
+      cuda::check_algorithm(memory, product_kind(DType::f32),
+                            [&](const cuda::ProductKind& kind, const cuda::ProductOperands& at) {
+                              cuda::fill_with(memory.stream(), result_of(kind, at), 1000);
+                              return CUBLAS_STATUS_SUCCESS;
+                            });
+  open.set_value();
+  Mirror::stream().synchronize();
+  EXPECT_EQ(verdict, cuda::AlgorithmVerdict::wrong);
+}
+
+// Faults fail the library's heuristic while they live.
+struct HeuristicFaults {
+  explicit HeuristicFaults(int calls) {
+    std::string faults;
+    for (int call = 1; call <= calls; ++call) {
+      faults += fmt::format("{}cublasLtMatmulAlgoGetHeuristic:{}:CUBLAS_STATUS_NOT_SUPPORTED",
+                            call == 1 ? "" : ",", call);
+    }
+    sim::set_faults(faults);
+  }
+  ~HeuristicFaults() { sim::set_faults(""); }
+  HeuristicFaults(const HeuristicFaults&) = delete;
+  HeuristicFaults& operator=(const HeuristicFaults&) = delete;
+};
+
+// Compares a product with a bias, whose shape no other test has, with the reference.
+void expect_product(std::int64_t n, DType dtype, Epilogue epilogue) {
+  constexpr std::int64_t kM = 6;
+  constexpr std::int64_t kK = 11;
+  const Array a = Array::random(kM * kK, dtype, 1);
+  const Array b = Array::random(kK * n, dtype, 2);
+  const Array bias = Array::random(n, dtype, 3);
+  const auto product = [&](const Kernels& kernels) {
+    Stream stream(Device{}, 1);
+    Array aux(kM * n, dtype);
+    Array c(kM * n, dtype);
+    kernels.matmul(stream, {.m = kM,
+                            .n = n,
+                            .k = kK,
+                            .a = a,
+                            .b = b,
+                            .c = c,
+                            .bias = bias,
+                            .aux = epilogue == Epilogue::none ? View{} : aux.view(),
+                            .epilogue = epilogue});
+    return c;
+  };
+  const Array expected = product(kernels_named("reference"));
+  const Array result = product(on_device(Placement::aligned));
+  for (std::int64_t i = 0; i < kM * n; ++i) {
+    EXPECT_NEAR(result[i], expected[i], dtype == DType::bf16 ? 0.1 : 1e-5);
+  }
+}
+
+// Kernels do what the library refuses: the bias, GELU with its bias, and GELU.
+TEST(Product, DoesWithoutEpilogues) {
+  for (const DType dtype : kActivations) {
+    const HeuristicFaults faults(1);
+    expect_product(40, dtype, Epilogue::none);
+  }
+  for (const int refused : {1, 2}) {
+    const HeuristicFaults faults(refused);
+    expect_product(40 + 8 * refused, DType::f32, Epilogue::gelu);
+  }
+}
+
+TEST(Product, FailsWithoutAnyAlgorithm) {
+  const HeuristicFaults faults(2);
+  EXPECT_THROW(expect_product(72, DType::f32, Epilogue::none), InternalError);
+}
+
+// Areas grow, and work in flight keeps the old one.
+TEST(Scratch, GrowsAndKeepsOldAreas) {
+  constexpr std::int64_t kBytes = std::int64_t{40} << 20;
+  const cudaStream_t stream = cuda::cuda_stream(Mirror::stream());
+  void* const before = cuda::scratch(stream, 1);
+  void* const after = cuda::scratch(stream, kBytes);
+  EXPECT_NE(after, before);
+  EXPECT_EQ(cuda::scratch(stream, 1), after);
+  cuda::fill_with(stream, {after, kBytes / 4, DType::f32, {DeviceKind::cuda, 0}}, 1);
+  cuda::fill_with(stream, {before, 1, DType::f32, {DeviceKind::cuda, 0}}, 1);
+  Mirror::stream().synchronize();
+}
+
+// The library may refuse a small product, but not the whole one.
+TEST(AlgorithmCheck, TriesTheWholeProductAfterTheSmallOne) {
+  cuda::TrialMemory memory;
+  std::vector<std::int64_t> columns;
+  const auto verdict = cuda::check_algorithm(memory, product_kind(DType::f32),
+                                             [&](const cuda::ProductKind& kind, const auto&) {
+                                               columns.push_back(kind.n);
+                                               return CUBLAS_STATUS_NOT_SUPPORTED;
+                                             });
+  EXPECT_EQ(verdict, cuda::AlgorithmVerdict::unsupported);
+  EXPECT_EQ(columns, (std::vector<std::int64_t>{256, 300}));
+}
+
+}  // namespace
+}  // namespace trireme::testing

@@ -1,0 +1,233 @@
+#include "tests/kernels/on_device/on_device.h"
+
+#include <initializer_list>
+#include <vector>
+
+#include "src/kernels/cuda_kernels.h"
+
+namespace trireme::testing {
+namespace {
+
+// These functions pass all views of an entry's arguments to the mirror.
+
+void mirror_views(Mirror& m, Matmul& p) {
+  m.add(p.a);
+  m.add(p.b);
+  m.add(p.c);
+  m.add(p.bias);
+  m.add(p.aux);
+}
+void mirror_views(Mirror& m, ColumnSum& p) {
+  m.add(p.x);
+  m.add(p.sum);
+}
+void mirror_views(Mirror& m, EmbeddingForward& p) {
+  m.add(p.out);
+  m.add(p.ids);
+  m.add(p.token);
+  m.add(p.position);
+}
+void mirror_views(Mirror& m, EmbeddingBackward& p) {
+  m.add(p.dout);
+  m.add(p.ids);
+  m.add(p.dtoken);
+  m.add(p.dposition);
+}
+void mirror_views(Mirror& m, NormForward& p) {
+  for (ConstView* view : {&p.x, &p.residual, &p.weight, &p.bias}) {
+    m.add(*view);
+  }
+  for (View* view : {&p.sum, &p.y, &p.mean, &p.rstd}) {
+    m.add(*view);
+  }
+}
+void mirror_views(Mirror& m, NormBackward& p) {
+  for (ConstView* view : {&p.dy, &p.x, &p.weight, &p.mean, &p.rstd, &p.dresidual}) {
+    m.add(*view);
+  }
+  for (View* view : {&p.dx, &p.dweight, &p.dbias}) {
+    m.add(*view);
+  }
+}
+void mirror_views(Mirror& m, Rope& p) {
+  m.add(p.x);
+  m.add(p.inverse_frequency);
+}
+void mirror_views(Mirror& m, AttentionForward& p) {
+  for (ConstView* view : {&p.q, &p.k, &p.v}) {
+    m.add(*view);
+  }
+  m.add(p.out);
+  m.add(p.lse);
+}
+void mirror_views(Mirror& m, AttentionBackward& p) {
+  mirror_views(m, p.forward);
+  m.add(p.dout);
+  for (View* view : {&p.dq, &p.dk, &p.dv}) {
+    m.add(*view);
+  }
+}
+void mirror_views(Mirror& m, Dropout& p) {
+  m.add(p.x);
+  m.add(p.y);
+}
+void mirror_views(Mirror& m, CrossEntropy& p) {
+  m.add(p.logits);
+  m.add(p.targets);
+  m.add(p.losses);
+}
+void mirror_views(Mirror& m, SoftmaxPart& p) {
+  m.add(p.logits);
+  m.add(p.targets);
+  m.add(p.statistics);
+}
+void mirror_views(Mirror& m, CrossEntropyOfParts& p) {
+  mirror_views(m, p.own);
+  m.add(p.statistics);
+}
+void mirror_views(Mirror& m, AdamW& p) {
+  for (View* view : {&p.value, &p.m, &p.v, &p.compute}) {
+    m.add(*view);
+  }
+  m.add(p.gradient);
+}
+void mirror_views(Mirror& m, Sgd& p) {
+  for (View* view : {&p.value, &p.buffer, &p.compute}) {
+    m.add(*view);
+  }
+  m.add(p.gradient);
+}
+void mirror_views(Mirror& m, MovingAverage& p) {
+  m.add(p.average);
+  m.add(p.value);
+}
+void mirror_views(Mirror& m, Combine& p) {
+  m.add(p.result);
+  m.add(p.x);
+  m.add(p.y);
+}
+
+// Entries that take a struct of arguments.
+template <Placement kPlacement, class Arguments,
+          void (*Kernels::*kEntry)(Stream&, const Arguments&)>
+void run_struct(Stream&, const Arguments& arguments) {
+  Arguments copy = arguments;
+  Mirror mirror(kPlacement);
+  mirror_views(mirror, copy);
+  mirror.upload();
+  (cuda_kernels().*kEntry)(Mirror::stream(), copy);
+  mirror.download();
+}
+
+// Entries that take views.
+template <Placement kPlacement, class... Views>
+void run_views(void (*Kernels::*entry)(Stream&, Views...), Views... views) {
+  Mirror mirror(kPlacement);
+  (mirror.add(views), ...);
+  mirror.upload();
+  (cuda_kernels().*entry)(Mirror::stream(), views...);
+  mirror.download();
+}
+
+template <Placement kPlacement>
+void run_add_chain(Stream&, View y, const ConstView* x, int n) {
+  std::vector<ConstView> copies(x, x + n);
+  Mirror mirror(kPlacement);
+  mirror.add(y);
+  for (ConstView& view : copies) {
+    mirror.add(view);
+  }
+  mirror.upload();
+  cuda_kernels().add_chain(Mirror::stream(), y, copies.data(), n);
+  mirror.download();
+}
+
+template <Placement kPlacement>
+void run_normalize(Stream&, View x, ConstView sums, float epsilon) {
+  Mirror mirror(kPlacement);
+  mirror.add(x);
+  mirror.add(sums);
+  mirror.upload();
+  cuda_kernels().normalize(Mirror::stream(), x, sums, epsilon);
+  mirror.download();
+}
+
+template <Placement kPlacement>
+void run_fill(Stream&, View y, float value) {
+  Mirror mirror(kPlacement);
+  mirror.add(y);
+  mirror.upload();
+  cuda_kernels().fill(Mirror::stream(), y, value);
+  mirror.download();
+}
+
+template <Placement kPlacement>
+void set_structs(Kernels& table) {
+  table.matmul = run_struct<kPlacement, Matmul, &Kernels::matmul>;
+  table.column_sum = run_struct<kPlacement, ColumnSum, &Kernels::column_sum>;
+  table.embedding_forward = run_struct<kPlacement, EmbeddingForward, &Kernels::embedding_forward>;
+  table.embedding_backward =
+      run_struct<kPlacement, EmbeddingBackward, &Kernels::embedding_backward>;
+  table.layer_norm_forward = run_struct<kPlacement, NormForward, &Kernels::layer_norm_forward>;
+  table.layer_norm_backward = run_struct<kPlacement, NormBackward, &Kernels::layer_norm_backward>;
+  table.rms_norm_forward = run_struct<kPlacement, NormForward, &Kernels::rms_norm_forward>;
+  table.rms_norm_backward = run_struct<kPlacement, NormBackward, &Kernels::rms_norm_backward>;
+  table.rope = run_struct<kPlacement, Rope, &Kernels::rope>;
+  table.attention_forward = run_struct<kPlacement, AttentionForward, &Kernels::attention_forward>;
+  table.attention_backward =
+      run_struct<kPlacement, AttentionBackward, &Kernels::attention_backward>;
+  table.dropout = run_struct<kPlacement, Dropout, &Kernels::dropout>;
+  table.cross_entropy = run_struct<kPlacement, CrossEntropy, &Kernels::cross_entropy>;
+  table.softmax_part = run_struct<kPlacement, SoftmaxPart, &Kernels::softmax_part>;
+  table.cross_entropy_of_parts =
+      run_struct<kPlacement, CrossEntropyOfParts, &Kernels::cross_entropy_of_parts>;
+  table.adamw = run_struct<kPlacement, AdamW, &Kernels::adamw>;
+  table.sgd = run_struct<kPlacement, Sgd, &Kernels::sgd>;
+  table.moving_average = run_struct<kPlacement, MovingAverage, &Kernels::moving_average>;
+  table.combine = run_struct<kPlacement, Combine, &Kernels::combine>;
+}
+
+template <Placement kPlacement>
+Kernels table_for(std::string_view name) {
+  Kernels table{};
+  table.name = name;
+  set_structs<kPlacement>(table);
+  table.gelu_forward = [](Stream&, View y, ConstView x) {
+    run_views<kPlacement>(&Kernels::gelu_forward, y, x);
+  };
+  table.gelu_backward = [](Stream&, View dx, ConstView dy, ConstView x) {
+    run_views<kPlacement>(&Kernels::gelu_backward, dx, dy, x);
+  };
+  table.swiglu_forward = [](Stream&, View y, ConstView gate, ConstView up) {
+    run_views<kPlacement>(&Kernels::swiglu_forward, y, gate, up);
+  };
+  table.swiglu_backward = [](Stream&, View dgate, View dup, ConstView dy, ConstView gate,
+                             ConstView up) {
+    run_views<kPlacement>(&Kernels::swiglu_backward, dgate, dup, dy, gate, up);
+  };
+  table.sums_of_squares = [](Stream&, View sums, ConstView x) {
+    run_views<kPlacement>(&Kernels::sums_of_squares, sums, x);
+  };
+  table.sum = [](Stream&, View total, ConstView x) {
+    run_views<kPlacement>(&Kernels::sum, total, x);
+  };
+  table.digest = [](Stream&, View digest, ConstView x) {
+    run_views<kPlacement>(&Kernels::digest, digest, x);
+  };
+  table.add = [](Stream&, View y, ConstView x) { run_views<kPlacement>(&Kernels::add, y, x); };
+  table.cast = [](Stream&, View y, ConstView x) { run_views<kPlacement>(&Kernels::cast, y, x); };
+  table.add_chain = run_add_chain<kPlacement>;
+  table.normalize = run_normalize<kPlacement>;
+  table.fill = run_fill<kPlacement>;
+  return table;
+}
+
+}  // namespace
+
+const Kernels& on_device(Placement placement) {
+  static const Kernels aligned = table_for<Placement::aligned>("cuda aligned");
+  static const Kernels as_on_host = table_for<Placement::as_on_host>("cuda as on host");
+  return placement == Placement::aligned ? aligned : as_on_host;
+}
+
+}  // namespace trireme::testing
