@@ -103,7 +103,7 @@ class Communicator {
                                    View recv, std::span<const std::int64_t> recv_counts,
                                    Stream* after = nullptr);
   [[nodiscard]] Pending broadcast(View data, int root, Stream* after = nullptr);
-  // `tag` lies in [0, kMaxUserTag].
+  // `tag` lies in [0, kMaxUserTag]. The group has been prepared with prepare_transfers().
   [[nodiscard]] Pending send(ConstView data, int to, int tag, Stream* after = nullptr);
   [[nodiscard]] Pending recv(View data, int from, int tag, Stream* after = nullptr);
   [[nodiscard]] Pending barrier();
@@ -112,6 +112,8 @@ class Communicator {
   // rank. Collective. Errors and flight records show `name`, for example "dp".
   virtual std::unique_ptr<Communicator> split(int color, int key, std::string_view name) = 0;
   std::unique_ptr<Communicator> split(int color, int key) { return split(color, key, "group"); }
+  // Prepares the group for send() and recv(), which some implementations need. Collective.
+  virtual void prepare_transfers() {}
   // Buffers from this source are moved without a copy. It is the host's ordinary memory if that is
   // as fast.
   virtual MemorySource& memory() { return host_memory(); }

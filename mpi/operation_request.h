@@ -35,6 +35,12 @@ constexpr bool is_collective(OperationKind kind) { return kind < OperationKind::
 
 // Largest tag of a send or recv.
 inline constexpr int kMaxUserTag = 16382;
+// The tags are divided into lanes of equal length. Some implementations have no tags and keep the
+// order of messages within a lane: there, messages of one lane between two ranks must be received
+// in the order in which they are sent.
+inline constexpr int kTagLanes = 3;
+inline constexpr int kTagsPerLane = (kMaxUserTag + 1) / kTagLanes;
+constexpr int lane_of(int tag) { return tag / kTagsPerLane; }
 
 struct OperationRequest {
   OperationKind kind = OperationKind::barrier;

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "mpi/collective/queued_communicator.h"
+#include "mpi/nccl/nccl_world.h"
 #include "mpi/self_communicator.h"
 #include "mpi/session/fabric_settings.h"
 #include "mpi/session/mpi_check.h"
@@ -172,6 +173,16 @@ std::unique_ptr<Communicator> MpiSession::make_world(Backend backend, const Tuni
   Watch own = watch();
   own.group = mix64(++worlds_);  // unlike those of the control world and its groups
   return WorldFactory(*world_, warn_once, own).make(backend, tuning);
+}
+
+std::unique_ptr<Communicator> MpiSession::make_device_world(std::unique_ptr<Communicator> control,
+                                                            Device device) {
+  Watch own;
+  if (launcher_ != Launcher::alone) {
+    own = watch();
+    own.group = mix64(++worlds_);
+  }
+  return make_nccl_world(std::move(control), device, own);
 }
 
 const RankPlace& MpiSession::place() const {

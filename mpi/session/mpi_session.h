@@ -36,6 +36,10 @@ class MpiSession {
   // be replaced; without it, these warnings go to stderr.
   std::unique_ptr<Communicator> make_world(Backend backend, const Tuning& tuning = {},
                                            const Warn& warn = {});
+  // Returns all ranks over NCCL, each with its CUDA device. Takes over a world of the same ranks
+  // for its messages of the host. Collective; the result must end before the session.
+  std::unique_ptr<Communicator> make_device_world(std::unique_ptr<Communicator> control,
+                                                  Device device);
   Launcher launcher() const { return launcher_; }
   // places() has one entry per rank, in rank order, and is the same on every rank; place() is this
   // rank's.

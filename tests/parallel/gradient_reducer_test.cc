@@ -40,7 +40,7 @@ void run_rank(Communicator& comm, const Plan& plan, std::vector<float>& all) {
 // What all ranks have together. At level 0 each has all, and they have to be the same.
 std::vector<float> run_world(int ranks, const Plan& plan) {
   ThreadWorld world(ranks);
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   const auto elements =
       static_cast<std::size_t>(declare_parameters(context, kSizes)->flat_elements());
   std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks),
@@ -68,7 +68,7 @@ float tree_sum(int step, ParameterId id, std::int64_t i, std::int64_t lo, std::i
 
 // The canonical tree over the micro-batches, element by element; gaps are zero.
 std::vector<float> canonical(const Plan& plan) {
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   const auto store = declare_parameters(context, kSizes);
   std::vector<float> sums(static_cast<std::size_t>(store->flat_elements()), 0.0F);
   for (ParameterId id = 0; id < store->count(); ++id) {

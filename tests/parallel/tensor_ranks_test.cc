@@ -105,7 +105,7 @@ Outcome run_group(const Case& c, DType compute) {
   ThreadWorld world(c.ranks);
   world.run([&](Communicator& comm) {
     comm.set_deadline(std::chrono::seconds(60));
-    DeviceContext context(default_device(), 1, comm.memory());
+    DeviceContext context(Device{}, 1, comm.memory());
     TensorRanks group(comm, context);
     run_rank(c, compute, &group, outcome, mutex);
   });
@@ -248,7 +248,7 @@ std::vector<Exchanged> exchanges_of_backward(const ModelConfig& config, bool seq
   ThreadWorld world(2);
   world.run([&](Communicator& comm) {
     comm.set_deadline(std::chrono::seconds(60));
-    DeviceContext context(default_device(), 1, comm.memory());
+    DeviceContext context(Device{}, 1, comm.memory());
     WatchedRanks group(comm, context);
     ModelSlice slice = ModelSlice::whole(config);
     slice.tensor_rank = comm.rank();

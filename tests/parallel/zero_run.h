@@ -251,7 +251,7 @@ class ZeroRun {
 
   Communicator& dp_;
   ZeroPlan plan_;
-  DeviceContext context_{default_device(), 1};
+  DeviceContext context_{Device{}, 1};
   std::vector<std::unique_ptr<ZeroChunk>> chunks_;
 };
 

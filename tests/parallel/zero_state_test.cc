@@ -90,7 +90,7 @@ TEST(ZeroMemory, LevelsHoldWhatTheyPromise) {
   for (int level = 0; level <= 3; ++level) {
     ThreadWorld world(4);
     world.run([&](Communicator& dp) {
-      DeviceContext context(default_device(), 1);
+      DeviceContext context(Device{}, 1);
       const auto store =
           declare_parameters(context, std::vector<std::int64_t>(8, kLayer), DType::bf16);
       ZeroState state(*store, {dp, context},
@@ -116,7 +116,7 @@ TEST(ZeroMemory, LevelsHoldWhatTheyPromise) {
 TEST(ZeroParameters, AreThereOnlyWhileNeeded) {
   ThreadWorld world(2);
   world.run([&](Communicator& dp) {
-    DeviceContext context(default_device(), 1);
+    DeviceContext context(Device{}, 1);
     const auto store = declare_parameters(context, {5000, 10, 5000});
     ZeroState state(*store, {dp, context},
                     {.level = 3, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
@@ -149,7 +149,7 @@ TEST(ZeroState, ErrorsEndTheStepOnAllRanks) {
   for (const int level : {1, 2, 3}) {
     ThreadWorld world(2, {"alpha", "beta"});
     const auto life = [&](Communicator& dp) {
-      DeviceContext context(default_device(), 1);
+      DeviceContext context(Device{}, 1);
       const auto store = declare_parameters(context, {50000, 10, 50000});
       ZeroState state(*store, {dp, context},
                       {.level = level, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
@@ -169,7 +169,7 @@ TEST(ZeroState, ErrorsEndTheStepOnAllRanks) {
 
 TEST(ZeroState, AloneThereIsNothingToShare) {
   SelfCommunicator alone;
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   const auto store = declare_parameters(context, {5000});
   ZeroState state(*store, {alone, context}, {.level = 3, .borders = {}, .optimizer = {}});
   EXPECT_EQ(state.layout().level(), 0);

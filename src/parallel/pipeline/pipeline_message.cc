@@ -1,5 +1,6 @@
 #include "src/parallel/pipeline/pipeline_message.h"
 
+#include "mpi/operation_request.h"
 #include "src/base/check.h"
 #include "src/parallel/pipeline/simulation.h"
 
@@ -8,7 +9,7 @@ namespace {
 
 using MessageKind = PipelineMessage::Kind;
 
-constexpr int kKinds = 3;
+static_assert(kTagLanes == 3, "each kind of message has a lane");
 
 bool is_first(const PipelineShape& shape, int stage, int chunk) {
   return shape.virtual_stage(stage, chunk) == 0;
@@ -78,11 +79,11 @@ std::optional<Addressed> embedding_message(const PipelineStep& step, const Pipel
   return Addressed{{MessageKind::embedding, shape.chunks - 1, step.micro_batch}, shape.stages - 1};
 }
 
-int tag_of(const PipelineMessage& message, const PipelineShape& shape, int tags) {
-  const int window = tags / (kKinds * shape.chunks);
+int tag_of(const PipelineMessage& message, const PipelineShape& shape) {
+  const int window = kTagsPerLane / shape.chunks;
   check(window > 0, "there are tags for every chunk of a rank");
-  const int line = static_cast<int>(message.kind) * shape.chunks + message.chunk;
-  return line * window + static_cast<int>(message.micro_batch % window);
+  return static_cast<int>(message.kind) * kTagsPerLane + message.chunk * window +
+         static_cast<int>(message.micro_batch % window);
 }
 
 }  // namespace trireme

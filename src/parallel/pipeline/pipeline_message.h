@@ -43,9 +43,10 @@ std::optional<Addressed> message_out_of(const PipelineStep& step, const Pipeline
 std::optional<Addressed> embedding_message(const PipelineStep& step, const PipelineShape& shape,
                                            int stage);
 
-// Returns a tag with 0 <= tag < tags. Messages that can be in flight between two ranks at one time
-// have different tags, except micro-batches that are very far apart; messages with one tag keep
-// their order.
-int tag_of(const PipelineMessage& message, const PipelineShape& shape, int tags);
+// Returns a tag for Communicator::send(); each kind has a lane of its own. Messages that can be in
+// flight between two ranks at one time have different tags, except micro-batches that are very far
+// apart; messages with one tag keep their order. Within a lane, two ranks send and receive in the
+// same order.
+int tag_of(const PipelineMessage& message, const PipelineShape& shape);
 
 }  // namespace trireme

@@ -62,6 +62,7 @@ class PipelineRunner::Run {
     for (Transfer& send : sends_) {
       send.pending.wait(runner_.tools_.context.stream());
     }
+    sends_.clear();  // later work on the stream may use their memory
     runner_.timings_.wait_seconds += waiting.seconds();
     runner_.timings_.seconds = watch_.seconds();
   }
@@ -159,7 +160,7 @@ class PipelineRunner::Run {
     return {moved.message.micro_batch, moved.message.chunk, moved.peer};
   }
 
-  int tag(const Addressed& to) const { return tag_of(to.message, runner_.shape_, kPipelineTags); }
+  int tag(const Addressed& to) const { return tag_of(to.message, runner_.shape_); }
 
   PipelineRunner& runner_;
   std::span<const PipelineStep> steps_;

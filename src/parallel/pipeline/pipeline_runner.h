@@ -17,9 +17,6 @@
 
 namespace trireme {
 
-// The tags of all messages are below this, as Communicator::send() requires.
-inline constexpr int kPipelineTags = 16383;
-
 class PipelineRunner {
  public:
   struct Timings {               // of the last run

@@ -54,7 +54,7 @@ TEST(PipelineRunner, ForwardsAlone) {
   const PipelineShape shape{3, 2, 4, true};
   ThreadWorld world(shape.stages);
   world.run([&](Communicator& pp) {
-    DeviceContext context(default_device(), 1);
+    DeviceContext context(Device{}, 1);
     PipelineRunner runner({pp, context}, shape, kSmall, DType::f32);
     ToyStage toy(context.exchange(), shape, pp.rank(), kSmall);
     runner.run(make_forward_schedule(shape), toy);
@@ -72,7 +72,7 @@ TEST(PipelineRunner, ErrorsEndTheRunOnAllRanks) {
       ThreadWorld world(shape.stages);
       std::vector<std::string> heard(3);
       const auto life = [&](Communicator& pp) {
-        DeviceContext context(default_device(), 1);
+        DeviceContext context(Device{}, 1);
         PipelineRunner runner({pp, context}, shape, kLarge, DType::f32);
         ToyStage toy(context.exchange(), shape, pp.rank(), kLarge, [&](const PipelineStep& step) {
           if (pp.rank() == guilty && step.micro_batch == 3) {
@@ -101,7 +101,7 @@ TEST(PipelineRunner, CountsTimeThatItWaitsAndComputes) {
   const PipelineShape shape{2, 1, 4};
   ThreadWorld world(2);
   world.run([&](Communicator& pp) {
-    DeviceContext context(default_device(), 1);
+    DeviceContext context(Device{}, 1);
     PipelineRunner runner({pp, context}, shape, kSmall, DType::f32);
     ToyStage toy(context.exchange(), shape, pp.rank(), kSmall, [&](const PipelineStep& step) {
       if (pp.rank() == 0 && step.kind == PipelineStep::Kind::forward) {
@@ -139,7 +139,7 @@ class WrongStage : public ToyStage {
 TEST(PipelineRunner, NoticesTensorsThatDoNotFit) {
   const PipelineShape shape{1, 2, 1};
   SelfCommunicator self;
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   PipelineRunner runner({self, context}, shape, kSmall, DType::f32);
   const auto steps = make_schedule(PipelineSchedule::interleaved, shape, 0);
   for (const Tensor& wrong : {Tensor(), Tensor(context.exchange(), Shape{2, 3, 4}, DType::f32),

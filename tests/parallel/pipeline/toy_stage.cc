@@ -96,7 +96,7 @@ void run_toy(Communicator& pp, PipelineSchedule schedule, const PipelineShape& s
              const Shape& activation, int runs) {
   SCOPED_TRACE(fmt::format("{} p {} v {} m {} tied {}, stage {}", name_of(schedule), shape.stages,
                            shape.chunks, shape.micro_batches, shape.tied, pp.rank()));
-  DeviceContext context(default_device(), 1, pp.memory());
+  DeviceContext context(Device{}, 1, pp.memory());
   const auto steps = make_schedule(schedule, shape, pp.rank());
   PipelineRunner runner({pp, context}, shape, activation, DType::f32);
   for (int run = 0; run < runs; ++run) {

@@ -1,0 +1,207 @@
+#include "mpi/nccl/nccl_monitor.h"
+
+#include <algorithm>
+
+#include <pthread.h>
+
+#include "mpi/nccl/nccl_check.h"
+#include "src/base/error.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::chrono::milliseconds kRound{2};
+
+}  // namespace
+
+NcclMonitor::NcclMonitor(int device) : device_(device), thread_([this] { run(); }) {}
+
+NcclMonitor::~NcclMonitor() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void NcclMonitor::add(NcclChannel& channel) {
+  const std::lock_guard lock(mutex_);
+  channels_.push_back(&channel);
+}
+
+void NcclMonitor::remove(NcclChannel& channel) {
+  const std::lock_guard lock(mutex_);
+  std::erase(channels_, &channel);
+  std::erase_if(operations_, [&](const auto& operation) {
+    if (&operation->channel() != &channel) {
+      return false;
+    }
+    operation->finish(failure_);
+    return true;
+  });
+}
+
+void NcclMonitor::watch(std::shared_ptr<NcclOperation> operation) {
+  const std::lock_guard lock(mutex_);
+  operations_.push_back(std::move(operation));
+  if (operations_.size() == 1) {
+    changed_.notify_all();
+  }
+}
+
+void NcclMonitor::check_failed() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_ != nullptr) {
+    std::rethrow_exception(failure_);
+  }
+}
+
+void NcclMonitor::give_up(const std::string& who) noexcept {
+  std::unique_lock lock(mutex_);
+  if (failure_ == nullptr) {
+    fail(std::make_exception_ptr(CommError(who + " stopped communicating after an error")), lock);
+  }
+}
+
+void NcclMonitor::run() {
+  ::pthread_setname_np(::pthread_self(), "trireme-nccl");
+  (void)cudaSetDevice(device_);
+  std::unique_lock lock(mutex_);
+  while (!is_ending_) {
+    if (operations_.empty() || failure_ != nullptr) {
+      changed_.wait(lock);
+      continue;
+    }
+    if (const std::exception_ptr error = look(lock); error != nullptr && failure_ == nullptr) {
+      fail(error, lock);
+    }
+    changed_.wait_for(lock, kRound);
+  }
+}
+
+std::exception_ptr NcclMonitor::look(std::unique_lock<std::mutex>& lock) {
+  std::erase_if(operations_, [](const auto& operation) {
+    if (!operation->has_finished()) {
+      return false;
+    }
+    operation->finish(nullptr);
+    return true;
+  });
+  for (const NcclChannel* channel : channels_) {
+    if (const ncclResult_t error = channel->asynchronous_error(); error != ncclSuccess) {
+      try {
+        throw_nccl_error(error, "an operation of NCCL", channel->comm());
+      } catch (...) {
+        return std::current_exception();
+      }
+    }
+  }
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<NcclChannel*> seen;  // operations of a channel run one after another
+  for (const auto& each : operations_) {
+    if (std::find(seen.begin(), seen.end(), &each->channel()) != seen.end()) {
+      continue;
+    }
+    seen.push_back(&each->channel());
+    if (each->is_overdue(now)) {
+      const std::shared_ptr<NcclOperation> operation = each;  // which may end without the lock
+      lock.unlock();
+      const std::exception_ptr error = operation->describe_hang();
+      lock.lock();
+      return error;
+    }
+  }
+  return nullptr;
+}
+
+// The operations fail before the channels are aborted, so that nobody takes their buffers for
+// results.
+void NcclMonitor::fail(const std::exception_ptr& error, std::unique_lock<std::mutex>&) noexcept {
+  failure_ = error;
+  for (const auto& operation : operations_) {
+    operation->finish(error);
+  }
+  operations_.clear();
+  for (NcclChannel* channel : channels_) {
+    channel->abort();
+  }
+}
+
+NcclOperation::NcclOperation(Plan plan)
+    : plan_(std::move(plan)), done_(plan_.channel.queue().record()) {
+  if (plan_.watch != nullptr) {
+    ticket_ = plan_.watch->queued(plan_.label, std::chrono::steady_clock::now());
+  }
+}
+
+void NcclOperation::wait() {
+  if (!is_failed_.load()) {
+    done_.wait();
+  }
+  rethrow_failure();
+}
+
+void NcclOperation::abandon() noexcept {
+  if (!reached()) {
+    plan_.monitor->give_up(plan_.members.describe(plan_.members.rank()));
+  }
+  try {
+    done_.wait();  // until the aborted operation no longer touches its buffers
+  } catch (...) {  // the caller already handles an error
+    return;
+  }
+}
+
+cudaEvent_t NcclOperation::native() const {
+  return dynamic_cast<const cuda::NativeEvent&>(*done_.point()).native();
+}
+
+void NcclOperation::rethrow_failure() {
+  if (is_failed_.load()) {
+    std::rethrow_exception(error_);
+  }
+}
+
+bool NcclOperation::is_overdue(std::chrono::steady_clock::time_point now) {
+  if (begun_ == std::chrono::steady_clock::time_point{}) {
+    if (!plan_.ready.reached()) {
+      return false;
+    }
+    begun_ = now;
+    if (plan_.watch != nullptr) {
+      plan_.watch->started(ticket_, now);
+    }
+  }
+  is_overdue_here_ = now - begun_ >= plan_.limit;
+  return is_overdue_here_ ||
+         (plan_.watch != nullptr && plan_.watch->is_overdue_elsewhere(plan_.label));
+}
+
+std::exception_ptr NcclOperation::describe_hang() const {
+  const std::string limit = format_seconds(std::chrono::duration<double>(plan_.limit).count());
+  const std::string late = is_overdue_here_ ? fmt::format("did not finish within {}", limit)
+                                            : fmt::format("has passed its deadline on rank {}",
+                                                          plan_.watch->alarmed_by());
+  const std::string culprits =
+      plan_.watch == nullptr ? "" : ": " + plan_.watch->find_culprits(plan_.label);
+  return std::make_exception_ptr(Hang(fmt::format(
+      "{}: {} over NCCL in a group of {} ranks {}{}. Look at what those ranks did last "
+      "(<run>/logs) and whether their hosts and devices are alive; if such a wait is normal here, "
+      "raise comm.deadline",
+      plan_.members.describe(plan_.members.rank()), plan_.label.text(), plan_.members.size(), late,
+      culprits)));
+}
+
+void NcclOperation::finish(std::exception_ptr error) noexcept {
+  if (plan_.watch != nullptr) {
+    plan_.watch->ended(ticket_, plan_.label, error != nullptr, std::chrono::steady_clock::now());
+  }
+  if (error != nullptr) {
+    error_ = std::move(error);
+    is_failed_.store(true);
+  }
+}
+
+}  // namespace trireme
