@@ -74,7 +74,7 @@ Json bench_pipeline(const BenchPipelineOptions& options, MpiSession& session) {
   const Shape activation{1, 1, std::max<std::int64_t>(options.bytes / size_of(DType::f32), 1)};
   const std::vector<PipelineStep> steps = make_schedule(schedule, shape, session.world().rank());
   const auto pp = session.make_world(parse_backend(options.backend));
-  DeviceContext context(default_device(), 1, pp->memory());
+  DeviceContext context(Device{}, 1, pp->memory());
   const double transfer =
       measure_transfer(*pp, context.exchange(), activation.elements() * size_of(DType::f32));
   SleepingStage stage(context.exchange(), shape, pp->rank(),

@@ -93,7 +93,7 @@ class StepBench {
             make_layout(config_, session.world().size(), fewest_ranks_per_host(session.places()))),
         data_(session.make_world(parse_backend(options.backend))),
         world_(data_->split(0, data_->rank(), "control")),
-        context_(default_device(),
+        context_(Device{},
                  compute_threads(options.threads > 0 ? options.threads : session.place().threads()),
                  data_->memory()),
         expected_(plan_memory(config_, layout_, world_->rank(),

@@ -14,6 +14,7 @@
 #include "src/base/printable.h"
 #include "src/base/progress_bar.h"
 #include "src/base/units.h"
+#include "src/compute/device_choice.h"
 #include "src/train/engine/evaluate.h"
 #include "src/train/load_model.h"
 #include "src/train/start/open_dataset.h"
@@ -28,6 +29,7 @@ struct EvalOptions {
   std::int64_t micro_batch = 4;
   std::int64_t samples = std::numeric_limits<std::int64_t>::max();
   std::string precision;  // empty for the precision of training
+  std::string device = "auto";
   bool any_tokenizer = false;
   bool json = false;
   bool ema = false;
@@ -68,7 +70,9 @@ void check_tokenizer(const EvalOptions& options, const LoadedModel& loaded,
 void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
   context.status.phase = "load";
-  DeviceContext device(default_device(), compute_threads(session.place().threads()));
+  const RankPlace& place = session.place();
+  DeviceContext device(choose_device(options.device, place.local_rank, place.local_size),
+                       compute_threads(place.threads()));
   const LoadedModel loaded =
       load_model(options.checkpoint, session.world(), device, asked_precision(options.precision),
                  options.ema ? Weights::average : Weights::latest);
@@ -133,6 +137,10 @@ void add_eval_command(CommandLine& app, AppContext& context) {
       .add_option("--precision", options->precision,
                   "Precision of the products and activations (default: as in training)")
       .check(one_of({"bf16", "fp32"}));
+  command
+      .add_option("--device", options->device, "Where to compute; auto: on a GPU if there is one")
+      .check(one_of(device_words()))
+      .show_default();
   command.add_flag("--any-tokenizer", options->any_tokenizer,
                    "Evaluate even if another tokenizer made the dataset");
   command.add_flag("--ema", options->ema,

@@ -13,6 +13,7 @@
 #include "src/app/stop_strings.h"
 #include "src/base/philox.h"
 #include "src/base/printable.h"
+#include "src/compute/device_choice.h"
 #include "src/nn/sampling.h"
 #include "src/train/load_model.h"
 
@@ -27,6 +28,7 @@ struct GenerateOptions {
   std::vector<std::string> stop;
   std::int64_t tokens = 256;
   std::string precision;  // empty for the precision of training
+  std::string device = "auto";
   bool ids = false;
   int threads = 0;
   bool json = false;
@@ -195,7 +197,7 @@ void generate(const GenerateOptions& options, AppContext& context) {
   (void)StopStrings(options.stop);
   context.status.phase = "load";
   DeviceContext device(
-      default_device(),
+      choose_device(options.device),
       compute_threads(options.threads > 0 ? options.threads : current_binding().cores));
   const LoadedModel loaded =
       load_model(options.checkpoint, device, asked_precision(options.precision),
@@ -283,6 +285,10 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       .add_option("--precision", options->precision,
                   "Precision of the products and activations (default: as in training)")
       .check(one_of({"bf16", "fp32"}));
+  command
+      .add_option("--device", options->device, "Where to compute; auto: on a GPU if there is one")
+      .check(one_of(device_words()))
+      .show_default();
   command.add_flag(
       "--ids", options->ids,
       "Read the prompt and print the output as token ids, as in '464 3290', for models "

@@ -294,6 +294,7 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   const World ranks = connect(config, session, log);
   TrainingHost host{.world = *ranks.control,
                     .data = *ranks.data,
+                    .device = ranks.device,
                     .places = session.places(),
                     .recorder = session.recorder(),
                     .log = log,

@@ -12,9 +12,9 @@ namespace trireme {
 
 class DeviceTokens {
  public:
-  // ids, targets: i32 [B,T] in the host's memory; targets may be empty. `lease` keeps that memory
-  // unchanged and alive, and is held until this object is gone and its copies have finished. Throws
-  // DataError if an id is not below `vocab`, because it would index memory outside the embedding.
+  // ids, targets: i32 [B,T] in the host's ordinary memory; targets may be empty. `lease` keeps that
+  // memory unchanged and alive; it is held as long as kernels may read it. Throws DataError if an
+  // id is not below `vocab`, because it would index memory outside the embedding.
   DeviceTokens(DeviceContext& context, const MicroBatch& host, std::int64_t vocab,
                std::shared_ptr<const void> lease = nullptr);
 

@@ -15,6 +15,7 @@
 #include "src/nn/model_size.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/saving/host_mirror.h"
 
 namespace trireme {
 namespace {
@@ -94,7 +95,9 @@ LoadedModel load_whole_step(const StepFolder& step, DeviceContext& context,
   }
   loaded.parameters->allocate();
   MasterWeights masters(*loaded.parameters);
-  load_step(step.path, manifest, parameters_to_load(masters, weights));
+  HostMirror mirror(context);
+  load_step(step.path, manifest, mirror.fetch(parameters_to_load(masters, weights)));
+  mirror.store();
   masters.refresh_working_copies();
   return loaded;
 }

@@ -31,6 +31,7 @@ struct TrainingOutcome {
 struct TrainingHost {
   Communicator& world;                   // all ranks, for small messages in host memory
   Communicator& data;                    // all ranks, for tensors
+  Device device = {};                    // where this rank computes
   const std::vector<RankPlace>& places;  // by rank
   FlightRecorder& recorder;              // of this rank
   Log& log;

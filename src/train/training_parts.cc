@@ -11,6 +11,7 @@
 #include "src/base/floating_point.h"
 #include "src/base/units.h"
 #include "src/compute/compute_threads.h"
+#include "src/compute/device_choice.h"
 #include "src/kernels/instructions.h"
 #include "src/nn/model_size.h"
 #include "src/parallel/placement.h"
@@ -71,7 +72,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
     : config(usable_config(the_config, the_host)),
       host(the_host),
       world(host.world),
-      context(default_device(),
+      context(host.device,
               threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())), host.log),
               host.data.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
@@ -86,7 +87,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   enter("start", config.deadline.start);
   if (!start) {
     say_what_starts();
-    if (config.self_check) {
+    if (config.self_check && host.device.is_host()) {
       check_kernels(context, kernel_shapes(config, engine.layout().grid.tp()));
     }
   }
@@ -131,6 +132,9 @@ std::unique_ptr<StepTrace> TrainingParts::make_trace() const {
 void TrainingParts::say_what_starts() {
   check_same_kernels(world, kernels_text(context.kernels().name), config.reproducibility);
   log_ranks(host.places, world, context.threads(), context.kernels().name, host.log);
+  if (host.device.kind == DeviceKind::cuda) {
+    host.log.info(fmt::format("rank {} computes on {}", world.rank(), device_text(host.device)));
+  }
   if (world.rank() == 0) {
     warn_of_lesser_instructions(context.kernels().name, host.log);
     log_layout();

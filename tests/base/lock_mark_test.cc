@@ -1,9 +1,9 @@
-#include "src/base/error.h"
 #include "src/base/lock_mark.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
 #include "tests/support/temp_folder.h"

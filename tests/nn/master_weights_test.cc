@@ -28,7 +28,7 @@ ParameterStore declare(DeviceContext& context, DType compute) {
 class MasterWeightsTest : public testing::TestWithParam<DType> {};
 
 TEST_P(MasterWeightsTest, EveryRangeStartsAsTheWholeDoes) {
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   ParameterStore whole = declare(context, GetParam());
   ParameterStore cut = declare(context, GetParam());
   whole.allocate();
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Types, MasterWeightsTest, testing::Values(DType::f32, D
                          });
 
 TEST(ParameterStore, SomebodyElseMaySayWhereComputesLie) {
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   ParameterStore store = declare(context, DType::f32);
   EXPECT_THROW((void)store.compute(0), InternalError) << "nowhere yet";
   std::vector<float> home(static_cast<std::size_t>(store.flat_elements()));

@@ -51,7 +51,7 @@ TEST(ModelSize, CountsWhatTheModelDeclares) {
     for (const bool tied : {true, false}) {
       ModelConfig config = base;
       config.tie_embeddings = tied;
-      DeviceContext context(default_device(), 1);
+      DeviceContext context(Device{}, 1);
       ParameterStore store(context, DType::f32);
       const Model model(config, store);
       EXPECT_EQ(parameter_count(config), store.parameter_elements());

@@ -1,4 +1,3 @@
-#include "src/base/error.h"
 #include "src/optim/gradient_norm.h"
 
 #include <cmath>
@@ -6,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/error.h"
 #include "src/base/philox.h"
 
 namespace trireme {
@@ -59,7 +59,7 @@ class GradientNormTest : public testing::Test {
     return sums.read().value();
   }
 
-  DeviceContext context_{default_device(), 1};
+  DeviceContext context_{Device{}, 1};
 };
 
 TEST_F(GradientNormTest, IsTheRootOfTheSumOfSquares) {

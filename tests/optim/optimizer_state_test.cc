@@ -1,7 +1,8 @@
-#include "src/base/error.h"
 #include "src/optim/optimizer_state.h"
 
 #include <gtest/gtest.h>
+
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {
@@ -20,7 +21,7 @@ class OptimizerStateTest : public testing::Test {
     store_.allocate();
   }
 
-  DeviceContext context_{default_device(), 1};
+  DeviceContext context_{Device{}, 1};
   ParameterStore store_{context_, DType::f32};
 };
 

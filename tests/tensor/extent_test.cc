@@ -1,8 +1,8 @@
-#include "src/base/error.h"
 #include "src/tensor/extent.h"
 
 #include <gtest/gtest.h>
 
+#include "src/base/error.h"
 #include "src/base/philox.h"
 
 namespace trireme {

@@ -1,9 +1,10 @@
-#include "src/base/error.h"
 #include "src/tensor/place.h"
 
 #include <numeric>
 
 #include <gtest/gtest.h>
+
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {

@@ -1,7 +1,8 @@
-#include "src/base/error.h"
 #include "src/tensor/tensor.h"
 
 #include <gtest/gtest.h>
+
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {

@@ -16,7 +16,7 @@ Parameter vector_of_two(const char* name) {
 
 // Two parameters with gradients of `values`, in one order of backward or the other.
 std::uint64_t digest(std::vector<float> values, bool turned) {
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   ParameterStore store(context, DType::f32);
   const ParameterId a = store.add(vector_of_two("a"));
   const ParameterId b = store.add(vector_of_two("b"));

@@ -39,7 +39,7 @@ RunConfig small_run() {
 
 // One step of a run that has just begun; the step's manifest file.
 std::filesystem::path save(const TempFolder& folder) {
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   const RunConfig config = small_run();
   ParameterStore store(context, DType::f32);
   const Model model(config.model, store);
@@ -67,7 +67,7 @@ void edit(const std::filesystem::path& file, const std::function<void(Manifest&)
 TEST(LoadModel, LoadsWhatWasSaved) {
   const TempFolder folder;
   save(folder);
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   const LoadedModel loaded = load_model(folder.path(), context, DType::f32);
   EXPECT_EQ(loaded.config, small_run().model);
   EXPECT_EQ(loaded.sequence, 4);
@@ -84,7 +84,7 @@ TEST(LoadModel, SkipsAStepWithDamagedTensors) {
   std::string bytes = read_file(shard);
   bytes[bytes.size() - 5] ^= 1;
   write_file_durably(shard, bytes);
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   const LoadedModel loaded = load_model(folder.path(), context, DType::f32);
   EXPECT_EQ(loaded.step, 0);
   EXPECT_THAT(loaded.skipped, testing::ElementsAre(HasSubstr(shard.string())));
@@ -121,7 +121,7 @@ TEST(LoadModel, RefusesAModelThatIsNone) {
     const TempFolder folder;
     const std::filesystem::path file = save(folder);
     edit(file, [&](Manifest& manifest) { (*manifest.meta.config)[bad.key] = bad.value; });
-    DeviceContext context(default_device(), 1);
+    DeviceContext context(Device{}, 1);
     const std::string what =
         message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); });
     EXPECT_THAT(what, StartsWith(file.string() + ": ")) << bad.key << bad.value;
@@ -141,7 +141,7 @@ TEST(LoadModel, RefusesATokenizerThatIsNotTheModels) {
       *manifest.meta.extra = {
           {"tokenizer", "bytes"}, {"tokenizer_digest", digest}, {"tokenizer_vocab", vocab}};
     });
-    DeviceContext context(default_device(), 1);
+    DeviceContext context(Device{}, 1);
     EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); }),
                 testing::AllOf(StartsWith(file.string() + ": "), HasSubstr("'tokenizer_")))
         << digest << vocab;
@@ -153,7 +153,7 @@ TEST(LoadModel, RefusesAnAverageThatIsNotStored) {
   const std::filesystem::path file = save(folder);
   const auto refuse = [&](const nlohmann::json& ema) {
     edit(file, [&](Manifest& manifest) { (*manifest.meta.config)["optimizer.ema"] = ema; });
-    DeviceContext context(default_device(), 1);
+    DeviceContext context(Device{}, 1);
     load_model(folder.path(), context, DType::f32, Weights::average);
   };
   EXPECT_THROW(refuse(0), ConfigError);
@@ -167,7 +167,7 @@ TEST(LoadModel, NamesTheFileThatLacksAField) {
   const TempFolder folder;
   const std::filesystem::path file = save(folder);
   edit(file, [](Manifest& manifest) { (*manifest.meta.config).erase("model.ffn"); });
-  DeviceContext context(default_device(), 1);
+  DeviceContext context(Device{}, 1);
   EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); }),
               testing::AllOf(StartsWith(file.string()), HasSubstr("no field 'model.ffn'")));
 }

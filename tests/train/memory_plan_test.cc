@@ -72,7 +72,7 @@ RunConfig config_of(const Choice& choice) {
 // What a rank has taken after two steps, or one of each stage of the ramp.
 StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConfig& config) {
   world.set_deadline(std::chrono::seconds(120));
-  DeviceContext context(default_device(), 1, world.memory());
+  DeviceContext context(Device{}, 1, world.memory());
   Engine engine(config, make_layout(config, world.size(), world.size()),
                 {world, world, recorder, context});
   engine.initialize(1);

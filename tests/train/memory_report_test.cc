@@ -90,7 +90,7 @@ TEST(MemoryReport, MeasuresWhatAnEngineHasTaken) {
   world.run([&](Communicator& comm) {
     Log log({.terminal_level = LogLevel::error, .folder = folder.path()});
     const MemoryReport report(config, layout, places_of(comm), comm);
-    DeviceContext context(default_device(), 1, comm.memory());
+    DeviceContext context(Device{}, 1, comm.memory());
     Engine engine(config, layout, {comm, comm, world.recorder(0), context});
     engine.initialize(1);
     const std::vector<std::int32_t> ids(16, 1);

@@ -24,7 +24,8 @@ void train(ThreadWorld& world, Communicator& comm, const RunConfig& config, cons
            .host = comm.host(comm.rank()),
            .folder = config.run_dir / "logs"});
   RunStatus status;
-  Training training(config, {comm, comm, places, world.recorder(comm.rank()), log, stop, status});
+  Training training(config,
+                    {comm, comm, Device{}, places, world.recorder(comm.rank()), log, stop, status});
   (void)training.run();
 }
 

@@ -6,8 +6,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "mpi/nccl/nccl_world.h"
 #include "src/app/command/help_text.h"
 #include "src/app/command/standard_output.h"
+#include "src/device/cuda_device.h"
 
 namespace trireme {
 
@@ -20,7 +22,9 @@ nlohmann::ordered_json version_json() {
             {"mpi", TRIREME_MPI_VERSION},
             {"hdf5", TRIREME_HDF5_VERSION},
             {"onednn", TRIREME_DNNL_VERSION},
-            {"fmt", TRIREME_FMT_VERSION}}}};
+            {"fmt", TRIREME_FMT_VERSION},
+            {"cuda", cuda::back_end_text()},
+            {"nccl", nccl_version()}}}};
 }
 
 void add_version_flags(CommandLine& app, int& exit_code) {
@@ -35,7 +39,10 @@ void add_version_flags(CommandLine& app, int& exit_code) {
       shown.update(version_json());
       print_json(shown);
     } else if (*version) {
-      fmt::print("trireme {} ({})\n", TRIREME_VERSION, TRIREME_COMMIT);
+      fmt::print("trireme {} ({}){}\n", TRIREME_VERSION, TRIREME_COMMIT,
+                 cuda::back_end() == cuda::BackEnd::none
+                     ? ""
+                     : fmt::format(", {}", cuda::back_end_text()));
     } else if (!app.command_given()) {
       fmt::print("{}", help_text(app));
       exit_code = 2;

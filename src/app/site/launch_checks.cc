@@ -17,6 +17,7 @@
 #include "src/base/digest.h"
 #include "src/base/file.h"
 #include "src/compute/compute_threads.h"
+#include "src/compute/device_choice.h"
 #include "src/compute/device_context.h"
 #include "src/compute/kernel_choice.h"
 #include "src/kernels/instructions.h"
@@ -217,8 +218,8 @@ std::vector<Finding> LaunchChecks::numbers() const {
     for (const std::string& warning : threads.warnings) {
       found.push_back(warning_of(warning, own().host, ""));
     }
-    if (config_.self_check) {
-      DeviceContext context(default_device(), threads.threads);
+    if (config_.self_check && own_device().is_host()) {
+      DeviceContext context(own_device(), threads.threads);
       // If the degree is impossible, another check reports it.
       check_kernels(context,
                     kernel_shapes(config_, tensor_degree_works(config_.model, tp) ? tp : 1));
@@ -227,6 +228,10 @@ std::vector<Finding> LaunchChecks::numbers() const {
     found.push_back(error_of(error, own().host));
   }
   return found;
+}
+
+Device LaunchChecks::own_device() const {
+  return choose_device(config_.train.device, own().local_rank, own().local_size);
 }
 
 int LaunchChecks::own_threads() const {
@@ -240,7 +245,7 @@ RankFacts LaunchChecks::facts(const std::string& mpi_version) const {
   facts.host = place.host;
   facts.build = build_text();
   facts.mpi = mpi_version;
-  facts.kernels = kernels_text(kernels_for(default_device()).name);
+  facts.kernels = kernels_text(kernels_for(own_device()).name);
   // This is the distance of this host's wall clock from rank 0's steady clock. The comparison
   // subtracts the value of rank 0.
   facts.clock_ahead_seconds =

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kDiskLimit{8};
 
 // Returns the rates in GFLOP/s of all cores together.
 std::vector<double> product_rates(DType dtype) {
-  DeviceContext context(default_device(), measure_compute_threads(current_binding().cores).threads);
+  DeviceContext context(Device{}, measure_compute_threads(current_binding().cores).threads);
   std::vector<double> rates;
   for (int sample = 0; sample < kSamples; ++sample) {
     rates.push_back(
@@ -45,7 +45,7 @@ NodeExamination examine_node(const std::filesystem::path& folder,
   measures.facts = node_facts();
   measures.counters = link_errors();
   measures.facts["clock"] = clock_is_kept() ? "synchronised" : "not synchronised (no NTP)";
-  measures.facts["kernels"] = kernels_for(default_device()).name;
+  measures.facts["kernels"] = kernels_for(Device{}).name;
   result.complaints = node_troubles();
   const auto part = [&](const char* name, const std::function<void()>& measure) {
     reported(name);

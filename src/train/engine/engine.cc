@@ -23,7 +23,9 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
       group_(*tp_, tools.context, tools.spans),
       chunks_(make_chunks()),
       replica_(
-          {config, layout_, chunks_, *pp_, group_, tools.recorder, tools.context, tools.spans}) {}
+          {config, layout_, chunks_, *pp_, group_, tools.recorder, tools.context, tools.spans}) {
+  pp_->prepare_transfers();
+}
 
 std::unique_ptr<Communicator> Engine::data_group(int color, int key, const char* name) {
   std::unique_ptr<Communicator> along = tools_.data.split(color, key, name);

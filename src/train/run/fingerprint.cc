@@ -171,7 +171,7 @@ nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels
   nlohmann::json fields = {{"reproducibility", c.reproducibility},
                            {"kernels", kernels},
                            {"instructions", instructions_of(kernels)},
-                           {"products", product_library()},
+                           {"products", products_of(kernels)},
                            {"tp", tp},
                            {"sequence_parallel", sequence_parallel}};
   if (c.reproducibility != "elastic") {

@@ -2,6 +2,7 @@
 
 #include "mpi/session/backend.h"
 #include "src/base/error.h"
+#include "src/compute/device_choice.h"
 #include "src/parallel/pipeline/schedule.h"
 #include "src/train/run/model_presets.h"
 #include "src/train/run/run_config_checks.h"
@@ -93,6 +94,10 @@ void bind(ConfigBinder& b, TrainConfig& c) {
             "how many steps in a row may be skipped because the loss or the gradient is not finite "
             "or has a spike; one more ends the run with exit code 3")
       .at_least(0);
+  b.text(
+       "train.device", c.device,
+       "where the ranks compute: cpu, or cuda for one GPU per rank; auto: on GPUs if there are any")
+      .one_of(device_words());
   b.integer_or_word("train.threads", c.threads, {"auto"},
                     "compute threads per rank; auto: the rank's share of the cores it is bound to")
       .at_least(1)

@@ -42,7 +42,8 @@ struct TrainConfig {
   std::int64_t early_stop_patience = 0;  // evaluations without improvement; 0 means never
   double early_stop_min_delta = 0;       // nats per token; smaller decreases do not count
   std::int64_t max_skipped_steps = 3;    // consecutive steps that may be skipped
-  IntegerOrWord threads{0, "auto"};      // threads per rank
+  std::string device = "auto";
+  IntegerOrWord threads{0, "auto"};  // threads per rank
   std::string recompute = "none";
   std::int64_t recompute_every = 1;   // recompute every n-th block if recompute is "full"
   std::int64_t compare_every = 100;   // steps between comparisons of replicas; 0 means never

@@ -39,9 +39,12 @@ TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
       disk_writer_(parts.world, disk_,
                    CheckpointWriter::Seconds(0.8 * parts.config.deadline.checkpoint)),
       nodes_(map_nodes(parts.world, parts.node)),
-      run_(run_on_root(parts.world, [&] {
-        return std::filesystem::weakly_canonical(parts.config.checkpoint_dir()).string();
-      })) {}
+      run_(run_on_root(
+          parts.world,
+          [&] {
+            return std::filesystem::weakly_canonical(parts.config.checkpoint_dir()).string();
+          })),
+      mirror_(parts.engine.context()) {}
 
 ResumeOptions TrainingCheckpoints::resume_options(std::optional<std::int64_t> only) const {
   const IntegerOrWord& resume = parts_.config.checkpoint.resume;
@@ -74,12 +77,13 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   }
   ResumeOptions options = resume_options(only);
   options.fault_of_loaded = [&] {
+    mirror_.store();
     const std::string fault = gather_faults(
         parts_.world, fault_of_numbers(parts_.engine.context(), blocks, FiniteCheck::all));
     return fault.empty() ? "" : fault + " (the run had diverged, or the checkpoint was changed)";
   };
   const std::optional<Resumed> resumed =
-      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), blocks, options);
+      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), mirror_.fetch(blocks), options);
   if (!resumed) {
     return std::nullopt;
   }
@@ -122,7 +126,8 @@ CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) co
 void TrainingCheckpoints::reserve() {
   const CheckpointConfig& config = parts_.config.checkpoint;
   if (config.uses_memory() && open_memory()) {
-    const std::string lack = gather_faults(parts_.world, memory_->target.reserve(blocks_to_save()));
+    const std::string lack =
+        gather_faults(parts_.world, memory_->target.reserve(mirror_.fetch(blocks_to_save())));
     if (!lack.empty()) {
       report_.warning(
           fmt::format("{}: each save in memory will try again; make room there, or set "
@@ -130,7 +135,7 @@ void TrainingCheckpoints::reserve() {
                       lack));
     }
   } else if (CheckpointConfig::is_on(config.every)) {
-    disk_.reserve(blocks_to_save());
+    disk_.reserve(mirror_.fetch(blocks_to_save()));
   }
 }
 
@@ -196,7 +201,7 @@ void TrainingCheckpoints::save_in_memory(const CheckpointMeta& meta) {
     memory_->target.unpin();
   }
   policy_.memory_saves(meta.step);
-  note_memory(memory_->writer.save(meta, blocks_to_save()));
+  note_memory(memory_->writer.save(meta, mirror_.fetch(blocks_to_save())));
 }
 
 // Writes from the copy in memory if this rank has one of this step.
@@ -205,7 +210,7 @@ void TrainingCheckpoints::save_on_disk(const CheckpointMeta& meta) {
   const bool is_in_memory = memory_ != nullptr && policy_.memory_has(meta.step);
   const bool has_snapshot = is_in_memory && memory_->target.snapshot();
   note_disk(has_snapshot ? disk_writer_.save(meta, *memory_->target.snapshot())
-                         : disk_writer_.save(meta, blocks_to_save()));
+                         : disk_writer_.save(meta, mirror_.fetch(blocks_to_save())));
   if (is_in_memory) {
     memory_->target.unpin();
     memory_->target.pin_latest();

@@ -16,6 +16,7 @@
 #include "src/base/stopwatch.h"
 #include "src/train/engine/engine.h"
 #include "src/train/memory/memory_report.h"
+#include "src/train/saving/host_mirror.h"
 #include "src/train/saving/resume_check.h"
 #include "src/train/saving/saving_policy.h"
 
@@ -95,6 +96,7 @@ class TrainingCheckpoints {
   CheckpointWriter disk_writer_;
   NodeMap nodes_;
   std::string run_;  // the checkpoint folder, as rank 0 sees it
+  HostMirror mirror_;
   std::optional<MemoryStepName> resumed_;
   std::unique_ptr<Memory> memory_;  // null if checkpoints go to disk only
   std::int64_t durable_step_ = -1;  // the newest step known to be on disk

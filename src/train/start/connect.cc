@@ -1,7 +1,11 @@
 #include "src/train/start/connect.h"
 
+#include <algorithm>
+
 #include "mpi/agreement.h"
 #include "src/base/file.h"
+#include "src/compute/device_choice.h"
+#include "src/device/cuda_device.h"
 
 namespace trireme {
 namespace {
@@ -23,15 +27,59 @@ std::string read_tuning(const std::filesystem::path& path) {
   return text;
 }
 
+namespace {
+
+// Returns the device of this rank. Throws on all ranks alike.
+Device agree_on_device(const RunConfig& config, const RankPlace& place, Communicator& world) {
+  Device device;
+  std::string fault;
+  std::string mark = "cpu";
+  try {
+    device = choose_device(config.train.device, place.local_rank, place.local_size);
+    if (device.kind == DeviceKind::cuda) {
+      mark = fmt::format("{} on {}", cuda::device_facts(device.index).uuid, place.host);
+    }
+  } catch (const DeviceError& error) {
+    fault = error.what();
+  }
+  if (const std::string faults = gather_faults(world, fault); !faults.empty()) {
+    throw DeviceError(faults);
+  }
+  const std::vector<std::string> marks = all_gather_text(world, mark);
+  for (std::size_t rank = 0; rank < marks.size(); ++rank) {
+    if ((marks[rank] == "cpu") != (marks.front() == "cpu")) {
+      throw DeviceError(
+          fmt::format("{} computes on {}, but {} on {}: set train.device to cpu or cuda",
+                      world.members().describe(0), marks.front(),
+                      world.members().describe(static_cast<int>(rank)), marks[rank]));
+    }
+    const auto first = std::find(marks.begin(), marks.end(), marks[rank]) - marks.begin();
+    if (mark != "cpu" && first != static_cast<std::ptrdiff_t>(rank)) {
+      throw DeviceError(
+          fmt::format("{} and {} have the same CUDA device ({}): start one rank per device",
+                      world.members().describe(static_cast<int>(first)),
+                      world.members().describe(static_cast<int>(rank)), marks[rank]));
+    }
+  }
+  return device;
+}
+
+}  // namespace
+
 World connect(const RunConfig& config, MpiSession& session, Log& log) {
   // Only rank 0 reads the table; other ranks need not see the file.
   const auto read = [&] { return read_tuning(config.comm_tuning); };
   const Tuning tuning =
       config.comm_tuning.empty() ? Tuning() : parse_tuning(run_on_root(session.world(), read));
   World world;
-  world.data = session.make_world(parse_backend(config.comm_backend), tuning,
-                                  [&log](const std::string& text) { log.warning(text); });
-  world.control = world.data->split(0, world.data->rank(), "control");
+  world.device = agree_on_device(config, session.place(), session.world());
+  std::unique_ptr<Communicator> on_host =
+      session.make_world(parse_backend(config.comm_backend), tuning,
+                         [&log](const std::string& text) { log.warning(text); });
+  world.control = on_host->split(0, on_host->rank(), "control");
+  world.data = world.device.kind == DeviceKind::cuda
+                   ? session.make_device_world(std::move(on_host), world.device)
+                   : std::move(on_host);
   return world;
 }
 

@@ -17,14 +17,18 @@ struct World {
   std::unique_ptr<Communicator> data;  // tensors, in the order of streams
   // Metadata, agreement, clocks and checkpoints, in host memory.
   std::unique_ptr<Communicator> control;
+  Device device;  // on which this rank computes
 };
 
 // Returns the text of the tuning table, or "" without one. Throws NotFound if the file does not
 // exist and DataError if it is not a table.
 std::string read_tuning(const std::filesystem::path& path);
 
-// Uses the backend and tuning table that comm.backend and comm.tuning name; only rank 0 reads the
-// table. The world must be destroyed before the session.
+// Chooses each rank's device. Connects the hosts over the backend and tuning table that
+// comm.backend and comm.tuning name, of which only rank 0 reads the table; CUDA devices exchange
+// tensors over NCCL. Throws DeviceError, on all ranks alike, if a rank has no device, if ranks
+// share one, or if some ranks have CUDA devices and others have not. The world must be destroyed
+// before the session.
 World connect(const RunConfig& config, MpiSession& session, Log& log);
 
 }  // namespace trireme

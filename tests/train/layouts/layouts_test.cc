@@ -20,7 +20,7 @@ struct Outcome {
 Outcome train_rank(Communicator& world, FlightRecorder& recorder, const RunConfig& config,
                    std::int64_t steps) {
   world.set_deadline(std::chrono::seconds(120));
-  DeviceContext context(default_device(), 1, world.memory());
+  DeviceContext context(Device{}, 1, world.memory());
   Engine engine(config, make_layout(config, world.size(), world.size()),
                 {world, world, recorder, context});
   engine.set_deadline(std::chrono::seconds(120));

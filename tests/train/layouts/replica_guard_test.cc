@@ -51,7 +51,7 @@ std::vector<std::string> compare(const Choice& choice, const Flip& flip,
   ThreadWorld world(choice.ranks());
   std::vector<std::string> reported(static_cast<std::size_t>(choice.ranks()));
   world.run([&](Communicator& comm) {
-    DeviceContext context(default_device(), 1, comm.memory());
+    DeviceContext context(Device{}, 1, comm.memory());
     Engine engine(config, make_layout(config, comm.size(), comm.size()),
                   {comm, comm, world.recorder(comm.rank()), context});
     engine.set_deadline(std::chrono::seconds(60));

@@ -25,7 +25,7 @@ struct Rank {
   Rank(Communicator& comm, FlightRecorder& recorder, const RunConfig& run_config)
       : world(comm),
         config(run_config),
-        context(default_device(), 1, comm.memory()),
+        context(Device{}, 1, comm.memory()),
         engine(config, make_layout(config, comm.size(), comm.size()),
                {comm, comm, recorder, context}) {
     engine.set_deadline(std::chrono::seconds(120));

@@ -1,5 +1,4 @@
 // Which checkpoints a run continues from, and what it says about the others.
-#include "src/base/error.h"
 #include "src/train/saving/resume_check.h"
 
 #include <functional>
@@ -8,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/train/run/fingerprint.h"
 #include "tests/support/message_of.h"

@@ -1,0 +1,150 @@
+"""Tests for training on CUDA devices, with the program that is linked with the simulated device.
+Its kernels, streams and NCCL calls are those of the CUDA back end. The digest of a run on one
+device is the oracle for all layouts and faults."""
+
+import json
+import os
+import unittest
+
+import harness
+
+SIMULATED = os.environ["TRIREME_SIM"]
+STEPS = 4
+
+
+class SimulatedGpu(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder, 20_000)
+
+    def setUp(self):
+        self.use(SIMULATED)
+
+    def use(self, program):
+        previous = harness.PROGRAM
+        harness.PROGRAM = program
+        self.addCleanup(setattr, harness, "PROGRAM", previous)
+
+    def config(self, name, model="gpt2", precision="bf16", **keys):
+        keys = {
+            "data__sequence": 24,
+            "train__steps": STEPS,
+            "train__global_batch": 4,
+            "train__eval_samples": 2,
+            "train__device": "cuda",
+            "numerics__self_check": "false",
+            **keys,
+        }
+        path = self.folder / f"{name}.yaml"
+        return harness.write_config(path, self.datasets, model, precision, **keys)
+
+    def train(self, config, ranks=0, env=None, code=0, more=()):
+        result = harness.run("train", config, *more, ranks=ranks, env=env)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result
+
+    def trained(self, name, ranks=0, env=None, more=(), **keys):
+        config = self.config(name, **keys)
+        self.train(config, ranks, env, more=more)
+        return harness.loss_bits(config), harness.digest(config)
+
+    def test_layouts_have_the_same_bits(self):
+        for model in ["gpt2", "llama"]:
+            with self.subTest(model=model):
+                alone = self.trained(f"{model}-1", model=model)
+                self.assertEqual(sorted(alone[0]), list(range(1, STEPS + 1)))
+                for ranks, name, keys in [
+                    (2, "dp", {}),
+                    (2, "pp", {"parallel__pp": 2}),
+                    (2, "zero", {"parallel__zero": 3}),
+                    (4, "dp-pp", {"parallel__pp": 2, "parallel__zero": 1}),
+                ]:
+                    with self.subTest(layout=name):
+                        this = self.trained(f"{model}-{name}", ranks, model=model, **keys)
+                        self.assertEqual(alone, this)
+
+    def test_tensor_parallel_ranks_agree(self):
+        heads = ["model.heads=4"]  # which two ranks can divide
+        two = self.trained("tp-2", 2, more=heads, parallel__tp=2)
+        both = self.trained("tp-4", 4, more=heads, parallel__tp=2, parallel__zero=1)
+        self.assertEqual(two, both)
+
+    def test_the_order_of_the_devices_work_does_not_matter(self):
+        runs = [
+            self.trained(f"seed-{seed}", precision="fp32", env={"TRIREME_SIM_SEED": str(seed)})
+            for seed in range(3)
+        ]
+        self.assertEqual(runs[0], runs[1])
+        self.assertEqual(runs[0], runs[2])
+
+    def test_a_killed_run_resumes(self):
+        whole = self.config("whole")
+        self.train(whole, 2)
+        config = self.config("killed", checkpoint__every=2)
+        result = harness.run(
+            "train", config, ranks=2, env={"TRIREME_FAULTS": "step.optimizer:1:4:kill"}
+        )
+        self.assertNotEqual(result.returncode, 0)
+        self.train(config, 2)
+        self.assertEqual(harness.digest(config), harness.digest(whole))
+
+    def test_checkpoints_pass_between_devices(self):
+        config = self.config("between", checkpoint__every=2, train__steps=2)
+        self.train(config)
+        on_device = harness.digest(config)
+        self.use(harness.PROGRAM.replace("-sim", ""))
+        self.assertEqual(harness.digest(config), on_device)
+        for device, steps in [("cpu", 4), ("cuda", 6)]:
+            self.use(SIMULATED)
+            result = harness.run("train", config, f"train.device={device}", f"train.steps={steps}",
+                                 "checkpoint.allow_change=[optimizer.schedule.steps]")
+            self.assertEqual(result.returncode, 0, result.stderr)
+        losses = [m["loss"] for m in harness.metrics(config)]
+        self.assertEqual(len(losses), 6)
+        self.assertLess(losses[-1], losses[0])
+
+    def test_losses_are_those_of_the_cpu(self):
+        for precision, allowed in [("fp32", 2e-5), ("bf16", 2e-2)]:
+            losses = []
+            for device in ["cpu", "cuda"]:
+                config = self.config(f"{precision}-{device}", precision=precision,
+                                     train__device=device)
+                self.train(config)
+                losses.append([m["loss"] for m in harness.metrics(config)])
+            for cpu, cuda in zip(*losses):
+                self.assertLess(abs(cpu - cuda), allowed, (precision, losses))
+
+    def test_a_rank_that_never_comes_is_named(self):
+        config = self.config("hang", comm__deadline__step=3)
+        process = harness.start("train", config, ranks=2, log=self.folder / "hang.log",
+                                env={"TRIREME_FAULTS": "step.backward:1:3:stop"})
+        self.addCleanup(harness.end_group, process)
+        code = process.wait(120)
+        text = (self.folder / "hang.log").read_text()
+        self.assertEqual(code, 85, text)
+        self.assertIn("rank 1", text)
+
+    def test_says_what_it_is(self):
+        version = json.loads(harness.must(harness.run("--version", "--json")).stdout)
+        self.assertEqual(version["built_with"]["cuda"], "simulated CUDA device")
+        config = self.config("named")
+        self.assertIn("simulated device", self.train(config).stderr)
+
+    def test_a_device_that_is_missing_is_refused(self):
+        for count, ranks, words in [("0", 1, "no CUDA device"), ("2", 4, "2 CUDA devices")]:
+            config = self.config(f"few-{count}")
+            result = self.train(config, ranks, {"TRIREME_SIM_DEVICES": count}, code=76)
+            self.assertIn(words, result.stderr)
+        config = self.config("shared")
+        result = self.train(config, 2, {"TRIREME_SIM_DEVICES": "1"}, code=76)
+        self.assertIn("the same CUDA device", result.stderr)
+
+    def test_devices_run_out_of_memory(self):
+        config = self.config("small")
+        result = self.train(config, 0, {"TRIREME_SIM_MEMORY": str(2 << 20)}, code=76)
+        self.assertIn("out of memory on CUDA device 0", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
