@@ -1,5 +1,4 @@
 // Tests of the CUDA kernels that have no counterpart on the CPU.
-#include <future>
 #include <utility>
 #include <vector>
 
@@ -175,22 +174,6 @@ TEST(AlgorithmCheck, AcceptsExactSums) {
         return CUBLAS_STATUS_SUCCESS;
       });
   EXPECT_EQ(verdict, cuda::AlgorithmVerdict::exact);
-}
-
-// Work of the device may wait for another rank, which waits for the product behind this check.
-TEST(AlgorithmCheck, DoesNotWaitForOtherWork) {
-  std::promise<void> open;
-  Mirror::stream().run([&] { open.get_future().wait(); });
-  cuda::TrialMemory memory;
-  const auto verdict =
-      cuda::check_algorithm(memory, product_kind(DType::f32),
-                            [&](const cuda::ProductKind& kind, const cuda::ProductOperands& at) {
-                              cuda::fill_with(memory.stream(), result_of(kind, at), 1000);
-                              return CUBLAS_STATUS_SUCCESS;
-                            });
-  open.set_value();
-  Mirror::stream().synchronize();
-  EXPECT_EQ(verdict, cuda::AlgorithmVerdict::wrong);
 }
 
 // Faults fail the library's heuristic while they live.
