@@ -129,7 +129,9 @@ class SimulatedGpu(unittest.TestCase):
         version = json.loads(harness.must(harness.run("--version", "--json")).stdout)
         self.assertEqual(version["built_with"]["cuda"], "simulated CUDA device")
         config = self.config("named")
-        self.assertIn("simulated device", self.train(config).stderr)
+        started = self.train(config, more=["numerics.self_check=true"]).stderr
+        self.assertIn("simulated device", started)
+        self.assertIn("self_check covers the CPU's kernels only", started)
 
     def test_a_device_that_is_missing_is_refused(self):
         for count, ranks, words in [("0", 1, "no CUDA device"), ("2", 4, "2 CUDA devices")]:
