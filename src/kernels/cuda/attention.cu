@@ -1,4 +1,4 @@
-// The entries of attention, which choose between the kernels.
+// Defines the table's entries for attention, which choose between the kernels.
 #include <cmath>
 #include <initializer_list>
 

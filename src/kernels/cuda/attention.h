@@ -1,4 +1,4 @@
-// What the attention kernels share: their arguments, and the choice between kernels.
+// Declares what the attention kernels share: their arguments, and the choice between kernels.
 #pragma once
 
 #include <cuda_runtime.h>

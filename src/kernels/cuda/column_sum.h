@@ -1,4 +1,4 @@
-// Sums over the rows of a matrix, for gradients of biases and of the norms' weights.
+// Adds up the rows of a matrix, for gradients of biases and of the norms' weights.
 #pragma once
 
 #include <cstdint>

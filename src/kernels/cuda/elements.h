@@ -1,6 +1,6 @@
-// Access to the elements of device memory: pointers of views, and loads and stores of a few
-// adjacent elements as f32. Kernels use accesses of 16 bytes where the host found all pointers
-// aligned, and single elements otherwise.
+// Gives kernels access to device memory: pointers of views, and loads and stores of a few adjacent
+// elements as f32. Kernels use accesses of 16 bytes where the host found all pointers aligned, and
+// single elements otherwise.
 #pragma once
 
 #include <cstdint>

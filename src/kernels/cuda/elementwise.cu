@@ -1,4 +1,5 @@
-// Kernels that treat each element by itself: activations, dropout, sums of arrays, conversions.
+// Defines the kernels that compute each element of the result from those at the same position:
+// activations, dropout, sums of arrays, conversions.
 #include "src/base/philox.h"
 #include "src/kernels/cuda/each.h"
 #include "src/kernels/cuda/entries.h"

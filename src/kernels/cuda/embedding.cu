@@ -1,6 +1,7 @@
-// Embedding. An id outside the vocabulary accesses no memory: forward fills its row with NaN, which
-// the loss then shows, and backward skips it. The dataset's reader has already refused such ids, so
-// this is only a safeguard, and it needs no answer from the device to the host.
+// Defines the kernels of the token embedding. An id outside the vocabulary accesses no memory:
+// forward fills its row with NaN, which the loss then shows, and backward skips it. The dataset's
+// reader has already refused such ids, so this is only a safeguard, and it needs no answer from the
+// device to the host.
 #include "src/device/cuda/cuda_queue.h"
 #include "src/kernels/cuda/block_sums.h"
 #include "src/kernels/cuda/each.h"

@@ -1,5 +1,6 @@
-// LayerNorm and RMSNorm. A block takes one row forward, and a range of rows backward, where it adds
-// its part of the weights' gradients; the parts are added afterwards in a fixed order.
+// Defines the kernels of LayerNorm and RMSNorm. A block takes one row forward, and a range of rows
+// backward, where it adds its part of the weights' gradients; the parts are added afterwards in a
+// fixed order.
 #include <algorithm>
 
 #include "src/device/cuda/cuda_queue.h"

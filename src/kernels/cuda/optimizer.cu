@@ -1,4 +1,5 @@
-// Updates of parameters. The expressions are those of src/kernels/cpu/isa/optimizer.cc.
+// Defines the kernels that update parameters. The expressions are those of
+// src/kernels/cpu/isa/optimizer.cc.
 #include <cmath>
 
 #include "src/kernels/cuda/each.h"

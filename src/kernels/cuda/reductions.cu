@@ -1,4 +1,4 @@
-// Sums over whole arrays, in fixed orders.
+// Defines the kernels that add up whole arrays, in fixed orders.
 #include <algorithm>
 
 #include "src/base/philox.h"

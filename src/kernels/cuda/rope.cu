@@ -1,5 +1,5 @@
-// Rotary positions. A thread takes a few adjacent angles of one token and applies them to all
-// heads.
+// Defines the kernel of rotary positions. A thread takes a few adjacent angles of one token and
+// applies them to all heads.
 #include "src/device/cuda/cuda_queue.h"
 #include "src/kernels/cuda/each.h"
 #include "src/kernels/cuda/entries.h"
