@@ -87,13 +87,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   enter("start", config.deadline.start);
   if (!start) {
     say_what_starts();
-    if (config.self_check && !host.device.is_host()) {
-      if (world.rank() == 0) {
-        host.log.warning(
-            "numerics.self_check covers the CPU's kernels only: those of the GPUs are not checked "
-            "at the start");
-      }
-    } else if (config.self_check) {
+    if (config.self_check) {
       check_kernels(context, kernel_shapes(config, engine.layout().grid.tp()));
     }
   }

@@ -129,9 +129,18 @@ class SimulatedGpu(unittest.TestCase):
         version = json.loads(harness.must(harness.run("--version", "--json")).stdout)
         self.assertEqual(version["built_with"]["cuda"], "simulated CUDA device")
         config = self.config("named")
-        started = self.train(config, more=["numerics.self_check=true"]).stderr
-        self.assertIn("simulated device", started)
-        self.assertIn("self_check covers the CPU's kernels only", started)
+        self.assertIn("simulated device", self.train(config).stderr)
+
+    def test_the_self_check_covers_the_device(self):
+        config = self.config("checked", numerics__self_check="true")
+        self.train(config)
+        wrong = {"TRIREME_FAULTS": "start.kernel:0:3:scale=1.5"}
+        config = self.config("wrong", numerics__self_check="true")
+        stderr = self.train(config, env=wrong, code=76).stderr
+        self.assertRegex(stderr, r"self-check: matmul .* of the cuda kernels .* CUDA device 0 of ")
+        doctor = harness.run("doctor", config, env=wrong)
+        self.assertEqual(doctor.returncode, 76, doctor.stdout)
+        self.assertIn("self-check: matmul", doctor.stdout)
 
     def test_a_device_that_is_missing_is_refused(self):
         for count, ranks, words in [("0", 1, "no CUDA device"), ("2", 4, "2 CUDA devices")]:

@@ -97,7 +97,7 @@ double distance(const Array& a, const Array& b) {
 }
 
 void expect_near_reference(const AttentionCase& shape) {
-  Stream stream(Device{}, 2);
+  Stream stream = testing::test_stream(2);
   Pass want(shape);
   want.run(kernels_named("reference"), stream);
   const double room = shape.type == DType::bf16 ? 0.015 : 1e-5;
@@ -183,7 +183,7 @@ TEST(Attention, PassesNaNOn) {
     Pass pass({1, 70, 70, 1, 1, 16, DType::f32});
     const float nan = std::nanf("");
     std::memcpy(static_cast<float*>(pass.qkv.view().data) + 40 * pass.row, &nan, 4);
-    Stream stream(Device{}, 1);
+    Stream stream = testing::test_stream(1);
     pass.run(*table, stream);
     EXPECT_TRUE(std::isnan(pass.out[40 * 16])) << table->name;
     EXPECT_FALSE(std::isnan(pass.out[39 * 16])) << table->name;

@@ -59,7 +59,7 @@ void expect_gradient(const std::string& what, Array& x, const Array& dx,
 class Gradient : public ::testing::TestWithParam<const Kernels*> {
  protected:
   void SetUp() override { tested = GetParam(); }
-  Stream stream_{Device{}, 1};
+  Stream stream_ = test_stream(1);
 };
 
 TEST_P(Gradient, MatmulAndItsBias) {

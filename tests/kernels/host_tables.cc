@@ -20,9 +20,11 @@ std::vector<const Kernels*> tables_under_test() {
 
 bool runs_on_device(const Kernels&) { return false; }
 
+Stream test_stream(int threads) { return {Device{}, threads}; }
+
 void each_schedule(const std::function<void(const std::string&, Stream&)>& run) {
   for (const int threads : {1, 2, 3, 4, 16}) {
-    Stream stream(Device{}, threads);
+    Stream stream = test_stream(threads);
     run(fmt::format("{} threads", threads), stream);
   }
 }

@@ -20,7 +20,7 @@ const double kNan = std::nan("");
 class EachTable : public ::testing::TestWithParam<const Kernels*> {
  protected:
   const Kernels& kernels() { return *GetParam(); }
-  Stream stream_{Device{}, 2};
+  Stream stream_ = test_stream(2);
 };
 
 Array of(std::initializer_list<double> values) {

@@ -42,7 +42,7 @@ std::string difference(const Array& result, const Array& expected, const Toleran
 class EachCase : public ::testing::TestWithParam<Case> {};
 
 TEST_P(EachCase, AgreesWithTheReference) {
-  Stream stream(Device{}, 2);
+  Stream stream = test_stream(2);
   const Results expected = GetParam().run(kernels_named("reference"), stream);
   for (const Kernels* table : tables_under_test()) {
     const Results results = GetParam().run(*table, stream);

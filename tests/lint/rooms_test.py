@@ -33,6 +33,7 @@ ROOMS = {
     "src/trace": ["src/base"],
     "src/device": ["src/base"],
     "src/kernels": DEVICE,
+    "src/kernels/mirrored": DEVICE + ["src/kernels"],
     "src/compute": DEVICE + ["src/kernels"],
     "src/tensor": DEVICE,
     "mpi": DEVICE,
@@ -67,7 +68,7 @@ ROOMS = {
     "src/train/run": RUN,
     "src/train/start": RUN + ["src/train/run", "io/checkpoint"],
     "src/train/report": RUN + ["src/figures", "src/train/run"],
-    "src/train/numerics": NN + ["src/nn", "src/train/run"],
+    "src/train/numerics": NN + ["src/kernels/mirrored", "src/nn", "src/train/run"],
     "src/train/engine": ENGINE,
     "src/train/memory": WATCHED,
     "src/train/watch": WATCHED,
@@ -78,7 +79,7 @@ ROOMS = {
     "benchmarks/kernels": NN,
     "src/app": TRAIN + SITE + ["src/train", "src/app/command", "benchmarks"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
-                                         "mpi/nccl",
+                                         "mpi/nccl", "src/kernels/mirrored",
                                          "src/train", "src/app", "src/app/command", "benchmarks"],
 }
 
@@ -87,8 +88,7 @@ FOREIGN = {
     r"mpi\.h": r"mpi/session/[^/]*\.cc",
     r"hdf5\w*\.h|H5\w*\.h": r"io/h5/.*",
     r"cuda.*|cublas.*|cudnn.*":
-        r"src/device/.*|src/kernels/cuda/.*|mpi/nccl.*|tests/device/sim/.*|"
-        r"tests/kernels/on_device/mirror\.cc",
+        r"src/device/.*|src/kernels/cuda/.*|mpi/nccl.*|tests/device/sim/.*",
     r"nccl.*": r"mpi/nccl.*|src/device/sim/.*|tests/device/sim/.*",
     r"uc[pst]/.*": r"mpi/ucx/.*",
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",

@@ -218,7 +218,7 @@ std::vector<Finding> LaunchChecks::numbers() const {
     for (const std::string& warning : threads.warnings) {
       found.push_back(warning_of(warning, own().host, ""));
     }
-    if (config_.self_check && own_device().is_host()) {
+    if (config_.self_check) {
       DeviceContext context(own_device(), threads.threads);
       // If the degree is impossible, another check reports it.
       check_kernels(context,

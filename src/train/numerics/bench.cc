@@ -10,6 +10,7 @@
 #include "src/base/philox.h"
 #include "src/base/units.h"
 #include "src/compute/kernel_choice.h"
+#include "src/kernels/mirrored/mirrored_kernels.h"
 
 namespace trireme {
 namespace {
@@ -60,16 +61,29 @@ std::vector<float> floats_of(const ConstView& view) {
 }
 
 CheckBench::CheckBench(DeviceContext& context, const KernelShapes& the_shapes)
-    : kernels(context.kernels()),
+    : kernels(context.kernels_read_host_memory() ? context.kernels()
+                                                 : mirrored_kernels(Placement::aligned)),
       reference(kernels_named("reference")),
       stream(context.stream()),
       shapes(the_shapes),
-      pool_(context.device()),
+      context_(context),
+      pool_(Device{}),
       material_(static_cast<std::size_t>(kMaterial)) {
   std::uint64_t i = 0;
   for (float& x : material_) {
     x = static_cast<float>(static_cast<std::int64_t>(mix64(++i) >> 40) - (1 << 23)) * 0x1p-23F;
   }
+}
+
+std::string CheckBench::table() const {
+  return fmt::format("the {} kernels", context_.kernels().name);
+}
+
+std::string CheckBench::place() const {
+  const Device device = context_.device();
+  return device.is_host()
+             ? fmt::format("on {} with {}", host_name(), counted(stream.threads(), "thread"))
+             : fmt::format("on CUDA device {} of {}", device.index, host_name());
 }
 
 std::int64_t CheckBench::rows_for(std::int64_t width) const {
@@ -152,12 +166,11 @@ void CheckBench::compare(std::string_view kernel, const ConstView& found, const 
   if (bad > 0) {
     const auto x = static_cast<double>(right[worst]);
     throw DeviceError(fmt::format(
-        "self-check: {} of the {} kernels computes wrong numbers on {} with {}: {} of {} {} "
+        "self-check: {} of {} computes wrong numbers {}: {} of {} {} "
         "results differ from the reference; the largest error is at element {}: {} instead of "
         "{} (off by {:.3g}, tolerance {:.3g}); {}",
-        kernel, kernels.name, host_name(), counted(stream.threads(), "thread"), bad, right.size(),
-        dtype_name(found.dtype), worst, results[worst], right[worst],
-        std::abs(static_cast<double>(results[worst]) - x),
+        kernel, table(), place(), bad, right.size(), dtype_name(found.dtype), worst, results[worst],
+        right[worst], std::abs(static_cast<double>(results[worst]) - x),
         tolerance.relative * std::abs(x) + tolerance.absolute * largest, kRemedy));
   }
 }
@@ -171,10 +184,9 @@ void CheckBench::check_written(std::string_view kernel, const ConstView& found) 
   for (std::int64_t i = 0; i < found.count; ++i) {
     if (is_nan(i)) {
       throw DeviceError(
-          fmt::format("self-check: {} of the {} kernels does not write all results on {} with {}: "
+          fmt::format("self-check: {} of {} does not write all results {}: "
                       "element {} of {} was not written, or is not a number; {}",
-                      kernel, kernels.name, host_name(), counted(stream.threads(), "thread"), i,
-                      found.count, kRemedy));
+                      kernel, table(), place(), i, found.count, kRemedy));
     }
   }
 }

@@ -1,5 +1,6 @@
 // CheckBench is what the self-check of kernels works with: numbers as arguments, memory for
-// results, and the comparison with the reference. One per check; one thread.
+// results, and the comparison with the reference. All of them are in the host's memory, from which
+// the mirrored kernels copy them if a device computes. One per check; one thread.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ class CheckBench {
  public:
   CheckBench(DeviceContext& context, const KernelShapes& shapes);
 
-  const Kernels& kernels;
+  const Kernels& kernels;  // for views of the host's memory
   const Kernels& reference;
   Stream& stream;
   const KernelShapes& shapes;
@@ -42,6 +43,11 @@ class CheckBench {
   void check_written(std::string_view kernel, const ConstView& found) const;
 
  private:
+  // Returns, for example, "the cuda kernels" and "on node3 with 4 threads".
+  std::string table() const;
+  std::string place() const;
+
+  DeviceContext& context_;
   Pool pool_;
   std::vector<float> material_;
 };

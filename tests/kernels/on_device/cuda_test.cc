@@ -11,15 +11,15 @@
 #include "src/kernels/cuda/algorithm_check.h"
 #include "src/kernels/cuda/product_kernels.h"
 #include "src/kernels/cuda/scratch.h"
+#include "src/kernels/mirrored/mirrored_kernels.h"
 #include "tests/kernels/cases.h"
-#include "tests/kernels/on_device/on_device.h"
 #include "tests/kernels/tables.h"
 
 namespace trireme::testing {
 namespace {
 
 std::int64_t digest_of(const Kernels& table, ConstView bytes) {
-  Stream stream(Device{}, 1);
+  Stream stream = test_stream(1);
   std::int64_t digest = 0;
   table.digest(stream, {&digest, 1, DType::i64}, bytes);
   return digest;
@@ -29,13 +29,13 @@ std::int64_t digest_of(const Kernels& table, ConstView bytes) {
 TEST(Digest, DoesNotDependOnAlignment) {
   for (const std::int64_t count : {1, 3, 4, 7, 8, 9, 1000, 300001}) {
     const Array x = Array::random(count, DType::bf16, 1);
-    EXPECT_EQ(digest_of(on_device(Placement::aligned), x),
-              digest_of(on_device(Placement::as_on_host), x));
+    EXPECT_EQ(digest_of(mirrored_kernels(Placement::aligned), x),
+              digest_of(mirrored_kernels(Placement::as_on_host), x));
   }
 }
 
 TEST(Digest, DependsOnTheOrderAndTheNumberOfBytes) {
-  const Kernels& table = on_device(Placement::aligned);
+  const Kernels& table = mirrored_kernels(Placement::aligned);
   Array x = Array::random(64, DType::f32, 1);
   const std::int64_t before = digest_of(table, x);
   EXPECT_NE(digest_of(table, ConstView(x).slice(0, 63)), before);
@@ -50,7 +50,7 @@ TEST(Digest, DependsOnTheOrderAndTheNumberOfBytes) {
 // Many rows share an id, so that lists of rows are longer than what a warp searches in a step.
 TEST(Embedding, AddsTheRowsOfAnIdInOrder) {
   constexpr std::int64_t kRows = 1500;
-  Stream stream(Device{}, 1);
+  Stream stream = test_stream(1);
   Array ids = Array::ids(kRows, 3, 1);
   as<std::int32_t>(ids.view())[0] = 7;
   as<std::int32_t>(ids.view())[kRows - 1] = 7;
@@ -61,7 +61,7 @@ TEST(Embedding, AddsTheRowsOfAnIdInOrder) {
     expected[static_cast<std::size_t>(as<std::int32_t>(ids.view())[row])] +=
         as<float>(dout.view())[row];
   }
-  on_device(Placement::aligned)
+  mirrored_kernels(Placement::aligned)
       .embedding_backward(
           stream,
           {.batch = 1, .time = kRows, .channels = 1, .dout = dout, .ids = ids, .dtoken = dtoken});
@@ -74,7 +74,7 @@ TEST(Embedding, AddsTheRowsOfAnIdInOrder) {
 TEST(NormBackward, AddsManyRows) {
   constexpr std::int64_t kRows = 1100;
   constexpr std::int64_t kChannels = 6;
-  Stream stream(Device{}, 1);
+  Stream stream = test_stream(1);
   const Array x = Array::random(kRows * kChannels, DType::f32, 1);
   const Array dy = Array::random(kRows * kChannels, DType::f32, 2);
   const Array weight = Array::random(kChannels, DType::f32, 3);
@@ -97,7 +97,7 @@ TEST(NormBackward, AddsManyRows) {
     return std::pair(dweight, dbias);
   };
   const auto expected = gradients(kernels_named("reference"));
-  const auto result = gradients(on_device(Placement::aligned));
+  const auto result = gradients(mirrored_kernels(Placement::aligned));
   for (std::int64_t channel = 0; channel < kChannels; ++channel) {
     EXPECT_NEAR(result.first[channel], expected.first[channel], 1e-4);
     EXPECT_NEAR(result.second[channel], expected.second[channel], 1e-4);
@@ -107,10 +107,10 @@ TEST(NormBackward, AddsManyRows) {
 // The sums of chunks of rows are added in a second pass.
 TEST(ColumnSum, AddsManyRows) {
   constexpr std::int64_t kRows = 9000;
-  Stream stream(Device{}, 1);
+  Stream stream = test_stream(1);
   const Array x = Array::random(kRows * 3, DType::f32, 1);
   Array sum(3, DType::f32);
-  on_device(Placement::aligned).column_sum(stream, {.m = kRows, .n = 3, .x = x, .sum = sum});
+  mirrored_kernels(Placement::aligned).column_sum(stream, {.m = kRows, .n = 3, .x = x, .sum = sum});
   for (std::int64_t column = 0; column < 3; ++column) {
     double expected = 0;
     for (std::int64_t row = 0; row < kRows; ++row) {
@@ -129,7 +129,7 @@ TEST(Sum, AddsManyElementsInOrder) {
   }
   each_schedule([&](const std::string& schedule, Stream& stream) {
     double total = -1;
-    on_device(Placement::aligned).sum(stream, {&total, 1, DType::f64}, x);
+    mirrored_kernels(Placement::aligned).sum(stream, {&total, 1, DType::f64}, x);
     EXPECT_EQ(total, expected) << schedule;
   });
 }
@@ -199,7 +199,7 @@ void expect_product(std::int64_t n, DType dtype, Epilogue epilogue) {
   const Array b = Array::random(kK * n, dtype, 2);
   const Array bias = Array::random(n, dtype, 3);
   const auto product = [&](const Kernels& kernels) {
-    Stream stream(Device{}, 1);
+    Stream stream = test_stream(1);
     Array aux(kM * n, dtype);
     Array c(kM * n, dtype);
     kernels.matmul(stream, {.m = kM,
@@ -214,7 +214,7 @@ void expect_product(std::int64_t n, DType dtype, Epilogue epilogue) {
     return c;
   };
   const Array expected = product(kernels_named("reference"));
-  const Array result = product(on_device(Placement::aligned));
+  const Array result = product(mirrored_kernels(Placement::aligned));
   for (std::int64_t i = 0; i < kM * n; ++i) {
     EXPECT_NEAR(result[i], expected[i], dtype == DType::bf16 ? 0.1 : 1e-5);
   }
@@ -240,14 +240,15 @@ TEST(Product, FailsWithoutAnyAlgorithm) {
 // Areas grow, and work in flight keeps the old one.
 TEST(Scratch, GrowsAndKeepsOldAreas) {
   constexpr std::int64_t kBytes = std::int64_t{40} << 20;
-  const cudaStream_t stream = cuda::cuda_stream(Mirror::stream());
+  Stream on_device = test_stream(1);
+  const cudaStream_t stream = cuda::cuda_stream(on_device);
   void* const before = cuda::scratch(stream, 1);
   void* const after = cuda::scratch(stream, kBytes);
   EXPECT_NE(after, before);
   EXPECT_EQ(cuda::scratch(stream, 1), after);
   cuda::fill_with(stream, {after, kBytes / 4, DType::f32, {DeviceKind::cuda, 0}}, 1);
   cuda::fill_with(stream, {before, 1, DType::f32, {DeviceKind::cuda, 0}}, 1);
-  Mirror::stream().synchronize();
+  on_device.synchronize();
 }
 
 // The library may refuse a small product, but not the whole one.

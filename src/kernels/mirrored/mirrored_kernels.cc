@@ -1,11 +1,11 @@
-#include "tests/kernels/on_device/on_device.h"
+#include "src/kernels/mirrored/mirrored_kernels.h"
 
 #include <initializer_list>
 #include <vector>
 
 #include "src/kernels/cuda_kernels.h"
 
-namespace trireme::testing {
+namespace trireme {
 namespace {
 
 // These functions pass all views of an entry's arguments to the mirror.
@@ -110,54 +110,54 @@ void mirror_views(Mirror& m, Combine& p) {
 // Entries that take a struct of arguments.
 template <Placement kPlacement, class Arguments,
           void (*Kernels::*kEntry)(Stream&, const Arguments&)>
-void run_struct(Stream&, const Arguments& arguments) {
+void run_struct(Stream& stream, const Arguments& arguments) {
   Arguments copy = arguments;
-  Mirror mirror(kPlacement);
+  Mirror mirror(stream, kPlacement);
   mirror_views(mirror, copy);
   mirror.upload();
-  (cuda_kernels().*kEntry)(Mirror::stream(), copy);
+  (cuda_kernels().*kEntry)(stream, copy);
   mirror.download();
 }
 
 // Entries that take views.
 template <Placement kPlacement, class... Views>
-void run_views(void (*Kernels::*entry)(Stream&, Views...), Views... views) {
-  Mirror mirror(kPlacement);
+void run_views(Stream& stream, void (*Kernels::*entry)(Stream&, Views...), Views... views) {
+  Mirror mirror(stream, kPlacement);
   (mirror.add(views), ...);
   mirror.upload();
-  (cuda_kernels().*entry)(Mirror::stream(), views...);
+  (cuda_kernels().*entry)(stream, views...);
   mirror.download();
 }
 
 template <Placement kPlacement>
-void run_add_chain(Stream&, View y, const ConstView* x, int n) {
+void run_add_chain(Stream& stream, View y, const ConstView* x, int n) {
   std::vector<ConstView> copies(x, x + n);
-  Mirror mirror(kPlacement);
+  Mirror mirror(stream, kPlacement);
   mirror.add(y);
   for (ConstView& view : copies) {
     mirror.add(view);
   }
   mirror.upload();
-  cuda_kernels().add_chain(Mirror::stream(), y, copies.data(), n);
+  cuda_kernels().add_chain(stream, y, copies.data(), n);
   mirror.download();
 }
 
 template <Placement kPlacement>
-void run_normalize(Stream&, View x, ConstView sums, float epsilon) {
-  Mirror mirror(kPlacement);
+void run_normalize(Stream& stream, View x, ConstView sums, float epsilon) {
+  Mirror mirror(stream, kPlacement);
   mirror.add(x);
   mirror.add(sums);
   mirror.upload();
-  cuda_kernels().normalize(Mirror::stream(), x, sums, epsilon);
+  cuda_kernels().normalize(stream, x, sums, epsilon);
   mirror.download();
 }
 
 template <Placement kPlacement>
-void run_fill(Stream&, View y, float value) {
-  Mirror mirror(kPlacement);
+void run_fill(Stream& stream, View y, float value) {
+  Mirror mirror(stream, kPlacement);
   mirror.add(y);
   mirror.upload();
-  cuda_kernels().fill(Mirror::stream(), y, value);
+  cuda_kernels().fill(stream, y, value);
   mirror.download();
 }
 
@@ -192,30 +192,34 @@ Kernels table_for(std::string_view name) {
   Kernels table{};
   table.name = name;
   set_structs<kPlacement>(table);
-  table.gelu_forward = [](Stream&, View y, ConstView x) {
-    run_views<kPlacement>(&Kernels::gelu_forward, y, x);
+  table.gelu_forward = [](Stream& stream, View y, ConstView x) {
+    run_views<kPlacement>(stream, &Kernels::gelu_forward, y, x);
   };
-  table.gelu_backward = [](Stream&, View dx, ConstView dy, ConstView x) {
-    run_views<kPlacement>(&Kernels::gelu_backward, dx, dy, x);
+  table.gelu_backward = [](Stream& stream, View dx, ConstView dy, ConstView x) {
+    run_views<kPlacement>(stream, &Kernels::gelu_backward, dx, dy, x);
   };
-  table.swiglu_forward = [](Stream&, View y, ConstView gate, ConstView up) {
-    run_views<kPlacement>(&Kernels::swiglu_forward, y, gate, up);
+  table.swiglu_forward = [](Stream& stream, View y, ConstView gate, ConstView up) {
+    run_views<kPlacement>(stream, &Kernels::swiglu_forward, y, gate, up);
   };
-  table.swiglu_backward = [](Stream&, View dgate, View dup, ConstView dy, ConstView gate,
+  table.swiglu_backward = [](Stream& stream, View dgate, View dup, ConstView dy, ConstView gate,
                              ConstView up) {
-    run_views<kPlacement>(&Kernels::swiglu_backward, dgate, dup, dy, gate, up);
+    run_views<kPlacement>(stream, &Kernels::swiglu_backward, dgate, dup, dy, gate, up);
   };
-  table.sums_of_squares = [](Stream&, View sums, ConstView x) {
-    run_views<kPlacement>(&Kernels::sums_of_squares, sums, x);
+  table.sums_of_squares = [](Stream& stream, View sums, ConstView x) {
+    run_views<kPlacement>(stream, &Kernels::sums_of_squares, sums, x);
   };
-  table.sum = [](Stream&, View total, ConstView x) {
-    run_views<kPlacement>(&Kernels::sum, total, x);
+  table.sum = [](Stream& stream, View total, ConstView x) {
+    run_views<kPlacement>(stream, &Kernels::sum, total, x);
   };
-  table.digest = [](Stream&, View digest, ConstView x) {
-    run_views<kPlacement>(&Kernels::digest, digest, x);
+  table.digest = [](Stream& stream, View digest, ConstView x) {
+    run_views<kPlacement>(stream, &Kernels::digest, digest, x);
   };
-  table.add = [](Stream&, View y, ConstView x) { run_views<kPlacement>(&Kernels::add, y, x); };
-  table.cast = [](Stream&, View y, ConstView x) { run_views<kPlacement>(&Kernels::cast, y, x); };
+  table.add = [](Stream& stream, View y, ConstView x) {
+    run_views<kPlacement>(stream, &Kernels::add, y, x);
+  };
+  table.cast = [](Stream& stream, View y, ConstView x) {
+    run_views<kPlacement>(stream, &Kernels::cast, y, x);
+  };
   table.add_chain = run_add_chain<kPlacement>;
   table.normalize = run_normalize<kPlacement>;
   table.fill = run_fill<kPlacement>;
@@ -224,10 +228,10 @@ Kernels table_for(std::string_view name) {
 
 }  // namespace
 
-const Kernels& on_device(Placement placement) {
+const Kernels& mirrored_kernels(Placement placement) {
   static const Kernels aligned = table_for<Placement::aligned>("cuda aligned");
   static const Kernels as_on_host = table_for<Placement::as_on_host>("cuda as on host");
   return placement == Placement::aligned ? aligned : as_on_host;
 }
 
-}  // namespace trireme::testing
+}  // namespace trireme
