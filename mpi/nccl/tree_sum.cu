@@ -65,17 +65,21 @@ __global__ void __launch_bounds__(kThreads) reduce_kernel(Blocks<T> b) {
   }
 }
 
+__device__ float added(float x, float y) { return x + y; }
+__device__ float4 added(const float4& x, const float4& y) {
+  return {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
+}
+
 // The ranks of one host or of a power of two are the usual case: with the number known, the tree is
-// unrolled and every access takes 16 bytes.
-template <int kParts>
-__device__ float4 node_of_four(const Blocks<float>& b, std::int64_t i, int lo) {
+// unrolled. V: float, or float4 for four elements in one access of 16 bytes.
+template <int kParts, class V>
+__device__ V unrolled_node(const Blocks<float>& b, std::int64_t i, int lo) {
   if constexpr (kParts == 1) {
-    return *reinterpret_cast<const float4*>(b.blocks + lo * b.stride + i);
+    return *reinterpret_cast<const V*>(b.blocks + lo * b.stride + i);
   } else {
     constexpr int kLeft = kParts / 2;
-    const float4 x = node_of_four<kLeft>(b, i, lo);
-    const float4 y = node_of_four<kParts - kLeft>(b, i, lo + kLeft);
-    return {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
+    const V left = unrolled_node<kLeft, V>(b, i, lo);
+    return added(left, unrolled_node<kParts - kLeft, V>(b, i, lo + kLeft));
   }
 }
 
@@ -83,11 +87,11 @@ template <int kParts>
 __global__ void __launch_bounds__(kThreads) sum_kernel(Blocks<float> b) {
   const std::int64_t i = 4 * (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x);
   if (i + 4 <= b.count) {
-    *reinterpret_cast<float4*>(b.into + i) = node_of_four<kParts>(b, i, 0);
+    *reinterpret_cast<float4*>(b.into + i) = unrolled_node<kParts, float4>(b, i, 0);
     return;
   }
   for (std::int64_t j = i; j < b.count; ++j) {
-    b.into[j] = node<kMostHeight>(b, j, 0, kParts);
+    b.into[j] = unrolled_node<kParts, float>(b, j, 0);
   }
 }
 
