@@ -56,6 +56,7 @@ class SimulatedGpu(unittest.TestCase):
                 self.assertEqual(sorted(alone[0]), list(range(1, STEPS + 1)))
                 for ranks, name, keys in [
                     (2, "dp", {}),
+                    (2, "selective", {"train__recompute": "selective"}),
                     (2, "pp", {"parallel__pp": 2}),
                     (2, "zero", {"parallel__zero": 3}),
                     (4, "dp-pp", {"parallel__pp": 2, "parallel__zero": 1}),
