@@ -114,6 +114,37 @@ std::string tiling_fault(const StoredTensor& tensor) {
   return tiling_fault(extents, tensor.shape);
 }
 
+// Throws DataError if two blocks share bytes of a shard.
+void check_blocks_apart(const Manifest& manifest) {
+  struct Span {
+    std::int64_t begin;
+    std::int64_t end;
+    const StoredTensor* tensor;
+  };
+  std::vector<std::vector<Span>> spans(manifest.shards.size());
+  for (const StoredTensor& tensor : manifest.tensors) {
+    for (const StoredBlock& block : tensor.blocks) {
+      const std::int64_t bytes = block.extent.elements() * size_of(tensor.dtype);
+      spans[static_cast<std::size_t>(block.shard)].push_back(
+          {block.offset, block.offset + bytes, &tensor});
+    }
+  }
+  for (std::size_t shard = 0; shard < spans.size(); ++shard) {
+    std::sort(spans[shard].begin(), spans[shard].end(), [](const Span& a, const Span& b) {
+      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+    });
+    for (std::size_t i = 1; i < spans[shard].size(); ++i) {
+      const Span& before = spans[shard][i - 1];
+      const Span& after = spans[shard][i];
+      if (after.begin < before.end) {
+        throw DataError(fmt::format(
+            "{} and {} share bytes {} to {} of {}", before.tensor->name, after.tensor->name,
+            after.begin, std::min(before.end, after.end) - 1, manifest.shards[shard].file));
+      }
+    }
+  }
+}
+
 // Reports whether the text is a dataset's manifest, even if its seal is invalid, for a clearer
 // message.
 bool claims_to_be_dataset(std::string_view text) {
@@ -139,6 +170,7 @@ Manifest parse_fields(const json& object) {
       throw DataError(fmt::format("tensor {}: {}", tensor.name, fault));
     }
   }
+  check_blocks_apart(manifest);
   return manifest;
 }
 

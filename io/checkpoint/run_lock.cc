@@ -15,6 +15,7 @@
 #include "io/checkpoint/process.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/thread_error.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -117,11 +118,7 @@ struct RunLock::Keeper {
     try {
       return std::thread([this] { work(); });
     } catch (const std::system_error& error) {
-      throw IoError(
-          fmt::format("{}: no thread can be started to refresh the lock ({}): raise the "
-                      "limits of this process (ulimit -u for threads, ulimit -v for "
-                      "memory) or of its job",
-                      path.string(), error.code().message()));
+      throw ResourceError(path.string() + ": " + no_thread("to refresh the lock", error));
     }
   }
 

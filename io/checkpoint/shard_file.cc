@@ -27,6 +27,7 @@ bool set_direct(const File& file, bool on) {
 // Updates the digest of the whole file while each block is still cached from its own digest.
 void add_digests(const std::byte* image, StoredShard& shard) {
   Xxh3 whole;
+  shard.block_digests.clear();
   for (std::int64_t at = 0; at < shard.bytes; at += kDigestBlockBytes) {
     const std::int64_t bytes = std::min(kDigestBlockBytes, shard.bytes - at);
     shard.block_digests.push_back(xxh3(image + at, bytes));
@@ -91,7 +92,7 @@ StoredShard write_shard(const std::filesystem::path& path, const std::byte* imag
   file.close();
   digests.wait();
   if (digests.state() != BackgroundJob::State::succeeded) {
-    throw IoError(digests.error());
+    add_digests(image, shard);  // on this thread: no other one could be started
   }
   sync_directory(path.parent_path());
   if (io.read_back) {
@@ -173,6 +174,8 @@ std::vector<std::string> verify_shard(const std::filesystem::path& folder, const
       }
     });
   } catch (const PolicyError&) {
+    throw;
+  } catch (const ResourceError&) {
     throw;
   } catch (const Error& e) {
     faults.emplace_back(e.what());

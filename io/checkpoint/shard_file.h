@@ -42,6 +42,7 @@ class ShardReader {
   std::string block_fault(std::int64_t block, const std::byte* at) const;
   std::int64_t block_bytes(std::int64_t block) const;
   const StoredShard& shard() const { return shard_; }
+  const File& file() const { return plain_; }
 
  private:
   const StoredShard& shard_;
@@ -51,7 +52,8 @@ class ShardReader {
 };
 
 // Reads every byte of the shard. Returns one line for each damaged block, or for a file that can't
-// be read. Throws PolicyError if this user may not read it.
+// be read. Throws PolicyError if this user may not read it, and
+// ResourceError for lack of memory.
 std::vector<std::string> verify_shard(const std::filesystem::path& folder, const StoredShard& shard,
                                       const ShardIo& io);
 

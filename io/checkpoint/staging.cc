@@ -39,7 +39,7 @@ PageBuffer::PageBuffer(std::int64_t bytes) {
       static_cast<std::size_t>(round_up(std::max<std::int64_t>(bytes, 1), kDataAlignment));
   void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
-    throw IoError(fmt::format(
+    throw ResourceError(fmt::format(
         "cannot allocate {} of memory for a checkpoint: {}; give the run more memory or more ranks",
         format_bytes(bytes), std::strerror(errno)));
   }

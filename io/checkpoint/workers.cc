@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <vector>
 
-#include <fmt/format.h>
 #include <sched.h>
+
+#include "src/base/thread_error.h"
 
 namespace trireme {
 
@@ -56,16 +58,16 @@ void BackgroundJob::start(std::function<void()> work) {
       try {
         work();
         state_.store(State::succeeded, std::memory_order_release);
+      } catch (const std::bad_alloc&) {
+        error_ = "out of memory";
+        state_.store(State::failed, std::memory_order_release);
       } catch (const std::exception& e) {
         error_ = e.what();
         state_.store(State::failed, std::memory_order_release);
       }
     });
   } catch (const std::system_error& e) {
-    fail(
-        fmt::format("no thread could be started ({}): raise the limits of this process (ulimit -u "
-                    "for threads, ulimit -v for memory) or of its job",
-                    e.code().message()));
+    fail(no_thread("", e));
   }
 }
 

@@ -28,6 +28,7 @@ CheckpointLoader::CheckpointLoader(Communicator& comm, const NodeMap& nodes,
                                    const Manifest& manifest, const ShardIo& io)
     : comm_(comm),
       manifest_(manifest),
+      contents_(manifest),
       io_(io),
       disk_(step.disk),
       copies_(find_copies(step, manifest, nodes, inventory.nodes(), comm.rank())) {
@@ -42,6 +43,7 @@ CheckpointLoader::CheckpointLoader(Communicator& self, const fs::path& folder,
                                    const Manifest& manifest, const ShardIo& io)
     : comm_(self),
       manifest_(manifest),
+      contents_(manifest),
       io_(io),
       disk_(folder),
       throws_(true),
@@ -141,13 +143,25 @@ void CheckpointLoader::note_fault(Fetch& fetch) {
   ++fetch.copy;
 }
 
+// Throws DataError unless the shard's header says what the manifest says.
+void CheckpointLoader::check_header(const ShardReader& reader, std::int64_t shard) const {
+  const std::vector<std::string> faults = contents_.header_faults(reader.file(), shard);
+  if (!faults.empty()) {
+    const PageBuffer buffer(kDigestBlockBytes);
+    reader.read_blocks(0, 1, buffer.data());  // throws if the header is damaged rather than another
+    throw DataError(faults.front());
+  }
+}
+
 const CheckpointLoader::OpenShard& CheckpointLoader::open_shard(const fs::path& folder,
                                                                 std::int64_t shard) {
   const auto [file, is_new] = files_.try_emplace({folder.string(), shard});
   OpenShard& opened = file->second;
   try {
     if (is_new) {
-      opened.reader.emplace(folder, manifest_.shards[static_cast<std::size_t>(shard)], io_.direct);
+      ShardReader reader(folder, manifest_.shards[static_cast<std::size_t>(shard)], io_.direct);
+      check_header(reader, shard);
+      opened.reader.emplace(std::move(reader));
     }
   } catch (const Error& e) {
     if (throws_) {

@@ -1,9 +1,9 @@
 // CheckpointLoader loads the blocks that the ranks want from all copies of one step, preferring the
 // nearest good copy (shard_copies.h). It reads only the digest blocks that hold wanted bytes. The
-// rank that uses a block compares its digest; a piece that is damaged or missing is fetched again
-// from the next copy. What several ranks of a host want from the disk is read once
-// (host_reading.h). The thread that owns the communicator makes all calls; files are read on
-// several threads.
+// rank that uses a block compares its digest, and the rank that opens a shard compares its header
+// with the manifest; a piece that is damaged or missing is fetched again from the next copy. What
+// several ranks of a host want from the disk is read once (host_reading.h). The thread that owns
+// the communicator makes all calls; files are read on several threads.
 #pragma once
 
 #include <map>
@@ -16,6 +16,7 @@
 #include "io/checkpoint/load/exchange.h"
 #include "io/checkpoint/load/host_reading.h"
 #include "io/checkpoint/load/shard_copies.h"
+#include "io/checkpoint/shard_header.h"
 
 namespace trireme {
 
@@ -71,6 +72,7 @@ class CheckpointLoader {
   void join_host();
   void read_files(const Fetches& due);
   void read_file(Fetch& fetch, const OpenShard& shard, std::byte* buffer) const;
+  void check_header(const ShardReader& reader, std::int64_t shard) const;
   const OpenShard& open_shard(const std::filesystem::path& folder, std::int64_t shard);
   void read_far(const Fetches& due);
   void serve(const PieceRequest& request, std::byte* buffer) const;
@@ -86,6 +88,7 @@ class CheckpointLoader {
 
   Communicator& comm_;
   const Manifest& manifest_;
+  ShardContents contents_;
   ShardIo io_;
   std::filesystem::path disk_;  // the step's folder on disk; empty if there is none
   bool throws_ = false;         // load() throws errors instead of trying another copy

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -181,6 +183,21 @@ TEST_F(Damage, AManifestOfANewerVersion) {
   body.replace(body.find("\"version\": 1"), 12, "\"version\": 2");
   write_text(path, seal_body(body));
   expect_fall_back("version 2 is newer than 1");
+}
+
+// Only a program can do this: the digests and the seal are right.
+TEST_F(Damage, AManifestThatExchangesTwoBlocks) {
+  const fs::path path = newer() / kManifestName;
+  Manifest manifest = parse_manifest(read_file(path), "it");
+  const auto tensor = [&](const std::string& name) {
+    return std::find_if(manifest.tensors.begin(), manifest.tensors.end(),
+                        [&](const StoredTensor& t) { return t.name == name; });
+  };
+  std::swap(tensor("wte.weight")->blocks, tensor("optimizer.m.wte.weight")->blocks);
+  write_text(path, to_text(manifest));
+  expect_fall_back("the header and the manifest disagree about ");
+  EXPECT_THAT(faults(), Contains(HasSubstr("the header and the manifest disagree about ")));
+  EXPECT_THROW(logical_digest(newer(), manifest, DigestScope::all), DataError);
 }
 
 TEST_F(Damage, AllBadIsAnErrorThatNamesAll) {

@@ -108,6 +108,8 @@ TEST(Manifest, NamesWhatIsWrong) {
       {"\"kind\":\"flat\"", "\"kind\":\"box\"", "boxes and some are flat"},
       {"\"shard\":1", "\"shard\":2", "'shard'"},
       {"\"offset\":6000", "\"offset\":8190", "outside"},
+      {"\"offset\":4200", "\"offset\":4127", "a and b share bytes 4127 to 4127 of shard-00000"},
+      {"\"offset\":6000", "\"offset\":5000", "c and b share bytes 5000 to 5007 of shard-00003"},
       {"\"name\":\"b\"", "\"name\":\"a\"", "not sorted by name"},
       {"\"name\":\"b\"", "\"name\":\"\"", "empty"},
       {"\"name\":\"b\"", "\"name\":\"b\\u0000\"", "zero byte"},
