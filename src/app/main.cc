@@ -35,6 +35,7 @@
 #include "src/base/floating_point.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
+#include "src/base/thread_error.h"
 #include "src/train/watch/rank_fault.h"
 
 namespace trireme {
@@ -93,10 +94,7 @@ void leave_if_stopped(AppContext& context) {
     }
   }
   if (error.code() == std::errc::resource_unavailable_try_again) {  // from std::thread
-    end_with(context, ExitCode::device, "internal",
-             fmt::format("no thread can be started ({}): raise the limits of this process (ulimit "
-                         "-u for threads, ulimit -v and -d for memory) or of its job",
-                         reason));
+    end_with(context, ExitCode::device, "memory", no_thread("", error));
   }
   end_with(context, ExitCode::device, "internal", error.what());
 }

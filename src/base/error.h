@@ -64,6 +64,10 @@ struct IoError : Error {
 struct DeviceError : Error {
   explicit DeviceError(const std::string& what) : Error(ExitCode::device, "device", what) {}
 };
+// The system or a limit of this process refuses the memory or the threads that the run needs.
+struct ResourceError : Error {
+  explicit ResourceError(const std::string& what) : Error(ExitCode::device, "memory", what) {}
+};
 // Permission was denied, or a policy of the site or of this program forbids it, such as one run per
 // folder.
 struct PolicyError : Error {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
+#include "src/base/thread_error.h"
 
 namespace trireme {
 namespace {
@@ -47,11 +48,7 @@ StopFlag::StopFlag() {
     thread_ = std::thread([this] { wait_for_end(); });
   } catch (const std::system_error& error) {
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
-    throw IoError(
-        fmt::format("no thread can be started to receive signals ({}): raise the limits "
-                    "of this process (ulimit -u for threads, ulimit -v for memory) or of "
-                    "its job",
-                    error.code().message()));
+    throw ResourceError(no_thread("to receive signals", error));
   }
   struct sigaction action {};
   action.sa_handler = note_signal;

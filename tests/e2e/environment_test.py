@@ -340,6 +340,22 @@ class Environment(unittest.TestCase):
             limits = [row for row in LIMITS if resource.RLIMIT_AS not in row.limits]
         self.check(limits, self.clean_run())
 
+    def test_with_little_memory_a_start_ends_with_words(self):
+        if b"__asan_init" in pathlib.Path(harness.PROGRAM).read_bytes():
+            self.skipTest("AddressSanitizer needs more address space itself")
+        rows = [Row(f"{kib} KiB", limits={resource.RLIMIT_AS: kib * 1024})
+                for kib in range(76_000, 172_000, 6_000)]
+        codes = set()
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for row, (result, _) in zip(rows, pool.map(self.train, rows)):
+                codes.add(result.returncode)
+                with self.subTest(row.name):
+                    # 74: a save that fails for lack of memory. 127: no room for the libraries.
+                    self.assertIn(result.returncode, [0, 74, 76, 127], result.stderr)
+                    if result.returncode == 76:
+                        self.assertRegex(result.stderr, "memory|no thread|ulimit -v")
+        self.assertIn(76, codes)
+
     def test_what_cannot_be_used_is_refused(self):
         self.check(REFUSED, None)
 

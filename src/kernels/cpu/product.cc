@@ -1,14 +1,19 @@
 #include "src/kernels/cpu/product.h"
 
+#include <cerrno>
+#include <cstring>
+#include <new>
 #include <string>
 #include <unordered_map>
 
 #include <dnnl.hpp>
 #include <omp.h>
+#include <sys/mman.h>
 
 #include "src/base/check.h"
 #include "src/base/error.h"
 #include "src/base/philox.h"
+#include "src/base/units.h"
 #include "src/kernels/cpu/scratch.h"
 #include "src/kernels/cpu/team.h"
 
@@ -44,6 +49,23 @@ struct Session {
   dnnl::stream stream{engine};
   std::unordered_map<Product, Primitive, HashOfProduct> primitives;
 };
+
+// oneDNN generates code when it first runs a product of a type, and crashes if it gets no memory
+// for it. It takes 6 MiB for f32 with AVX2.
+constexpr std::size_t kCodeBytes = 16 << 20;
+
+// Throws ResourceError if there is no memory for the code that oneDNN generates.
+void check_room_for_code() {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
+  void* const room = ::mmap(nullptr, kCodeBytes, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+  if (room == MAP_FAILED) {
+    throw ResourceError(
+        fmt::format("no memory is left for the code of products, which may take {} ({}): raise the "
+                    "limits of this process (ulimit -v and -d) or of its job",
+                    format_bytes(kCodeBytes), std::strerror(errno)));
+  }
+  ::munmap(room, kCodeBytes);
+}
 
 Session& session() {
   thread_local Session mine;
@@ -106,9 +128,13 @@ const Primitive& primitive_for(const Product& asked) {
   if (mine.primitives.size() >= kMostPrimitives) {
     mine.primitives.clear();
   }
+  check_room_for_code();
   try {
     return mine.primitives.emplace(p, make_primitive(p, mine.engine)).first->second;
   } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) {
+      throw std::bad_alloc();
+    }
     throw InternalError(fmt::format("oneDNN refuses a {} product of {} x {} x {}: {}",
                                     dtype_name(p.type), p.m, p.n, p.k, error.what()));
   }

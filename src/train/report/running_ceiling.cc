@@ -7,7 +7,8 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kSize = 1024;
+constexpr std::int64_t kMostSize = 1024;
+constexpr double kMostSeconds = 0.1;  // of one product
 constexpr int kFirstRounds = 15;
 constexpr double kFirstSeconds = 0.05;  // at every start, including one after a failure
 constexpr int kLaterRounds = 2;
@@ -17,8 +18,20 @@ constexpr double kShareOfTime = 1e-3;
 
 RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator& world)
     : context_(context), dtype_(dtype), world_(world) {
+  // Slow kernels, such as the reference, take smaller products.
+  sample(1);
+  while (size_ < kMostSize && seconds_of(2 * size_) < kMostSeconds) {
+    size_ *= 2;
+    sample(1);
+  }
   sample(kFirstRounds);
   flops_ = all_reduce_value(world_, own_, ReduceOp::sum);
+}
+
+// Returns how long a product takes at the best rate so far.
+double RunningCeiling::seconds_of(std::int64_t size) const {
+  const auto n = static_cast<double>(size);
+  return 2 * n * n * n / own_;
 }
 
 double RunningCeiling::at_least(double flops) {
@@ -34,7 +47,7 @@ void RunningCeiling::sample(int rounds) {
   const Stopwatch watch;
   Pool passing(context_.device());  // returns its memory to the system when it ends
   own_ = std::max(
-      own_, measure_product_rate(context_, passing, dtype_, kSize, rounds, kFirstSeconds).best);
+      own_, measure_product_rate(context_, passing, dtype_, size_, rounds, kFirstSeconds).best);
   sample_seconds_ = watch.seconds();
   since_ = Stopwatch();
 }

@@ -12,7 +12,7 @@ namespace trireme {
 
 class RunningCeiling {
  public:
-  // Takes samples for up to 50 ms.
+  // Takes samples for up to 50 ms, or of two products if they take longer.
   RunningCeiling(DeviceContext& context, DType dtype, Communicator& world);
 
   // Returns the FLOP/s of all ranks together, which are at least `flops`, the rate just reached.
@@ -22,10 +22,12 @@ class RunningCeiling {
 
  private:
   void sample(int rounds);
+  double seconds_of(std::int64_t size) const;
 
   DeviceContext& context_;
   DType dtype_;
   Communicator& world_;
+  std::int64_t size_ = 128;    // of the products, in rows and columns
   double own_ = 0;             // this rank's best sample
   double flops_ = 0;           // the ceiling
   double sample_seconds_ = 0;  // duration of the last sample

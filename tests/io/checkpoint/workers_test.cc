@@ -33,10 +33,10 @@ TEST(BackgroundJob, NamesTheLimitsThatForbidAThread) {
   BackgroundJob job;
   {
     const NoThreads none;
-    job.start([] { FAIL() << "no thread could be started"; });
+    job.start([] { FAIL() << "no thread can be started"; });
   }
   ASSERT_EQ(job.state(), BackgroundJob::State::failed);
-  EXPECT_THAT(job.error(), HasSubstr("no thread could be started"));
+  EXPECT_THAT(job.error(), HasSubstr("no thread can be started"));
   EXPECT_THAT(job.error(), HasSubstr("ulimit -u"));
   EXPECT_THAT(job.error(), HasSubstr("ulimit -v"));
   job.start([] {});
