@@ -1,5 +1,5 @@
 // Connects ranks over NCCL, for tensors in the memory of CUDA devices. A program without CUDA is
-// linked with mpi/nccl/absent, where this throws DeviceError.
+// linked with mpi/nccl/absent, where this throws ConfigError.
 #pragma once
 
 #include <memory>

@@ -54,7 +54,7 @@ std::int64_t available_in_group() {
 }
 
 [[noreturn]] void refuse(std::int64_t bytes, const std::string& why) {
-  throw DeviceError(
+  throw ResourceError(
       fmt::format("out of memory for the buffers that the ranks of this host share: {} more are "
                   "needed, but {}; use a smaller micro-batch or model, or fewer ranks per host",
                   format_bytes(bytes), why));

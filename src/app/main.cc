@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 
 #include "benchmarks/bench_command.h"
+#include "mpi/rank_fault.h"
 #include "src/app/ckpt_command.h"
 #include "src/app/command/app_context.h"
 #include "src/app/command/command_line.h"
@@ -36,7 +37,6 @@
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/base/thread_error.h"
-#include "src/train/watch/rank_fault.h"
 
 namespace trireme {
 namespace {

@@ -62,11 +62,16 @@ struct IoError : Error {
   explicit IoError(const std::string& what) : Error(ExitCode::io, "io", what) {}
 };
 struct DeviceError : Error {
-  explicit DeviceError(const std::string& what) : Error(ExitCode::device, "device", what) {}
+  explicit DeviceError(const std::string& what) : DeviceError("device", what) {}
+
+ protected:
+  DeviceError(std::string_view kind, const std::string& what)
+      : Error(ExitCode::device, kind, what) {}
 };
-// The system or a limit of this process refuses the memory or the threads that the run needs.
-struct ResourceError : Error {
-  explicit ResourceError(const std::string& what) : Error(ExitCode::device, "memory", what) {}
+// The system, the device or a limit of this process refuses the memory or the threads that the run
+// needs. A launch does not blame a node for it.
+struct ResourceError : DeviceError {
+  explicit ResourceError(const std::string& what) : DeviceError("memory", what) {}
 };
 // Permission was denied, or a policy of the site or of this program forbids it, such as one run per
 // folder.

@@ -114,7 +114,7 @@ void try_threads(int threads) {
   TrialThreads trial(stack);
   for (int thread = 1; thread < threads; ++thread) {
     if (const int error = trial.start(); error != 0) {
-      throw DeviceError(
+      throw ResourceError(
           fmt::format("only {} of {} compute threads could be started ({}): lower train.threads, "
                       "or raise the limits on processes, memory or stacks (ulimit -u, ulimit -v, "
                       "OMP_STACKSIZE, the job's pids and memory)",

@@ -34,6 +34,9 @@ Device choose_device(std::string_view word, int local_rank, int local_size) {
     return choose_cuda(count, local_rank, local_size);
   }
   if (word == "cuda") {
+    if (cuda::back_end() == cuda::BackEnd::none) {
+      throw ConfigError(why);
+    }
     throw DeviceError(fmt::format("there is no CUDA device that this process can use: {}", why));
   }
   return {};

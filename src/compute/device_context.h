@@ -21,7 +21,7 @@ namespace trireme {
 class DeviceContext {
  public:
   // threads: how many a kernel uses on the CPU. exchange: the memory that other ranks read without
-  // a copy, Communicator::memory(); it outlives the context. Throws DeviceError if this program is
+  // a copy, Communicator::memory(); it outlives the context. Throws ConfigError if this program is
   // built without a back end for the device.
   DeviceContext(Device device, int threads);
   DeviceContext(Device device, int threads, MemorySource& exchange);

@@ -1,7 +1,7 @@
 // Declares what CUDA devices provide: memory, streams and facts. The program is linked with one of
 // three implementations: src/device/cuda over the CUDA runtime, the same over the simulated device
 // (src/device/sim), or src/device/cuda_absent, in which everything that needs a device throws
-// DeviceError. No header of CUDA is needed to use this one. Callable from any thread.
+// ConfigError. No header of CUDA is needed to use this one. Callable from any thread.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ void* HostMemory::take(std::int64_t bytes) {
   void* data = nullptr;
   if (::posix_memalign(&data, static_cast<std::size_t>(alignment),
                        static_cast<std::size_t>(bytes)) != 0) {
-    throw DeviceError(
+    throw ResourceError(
         fmt::format("out of memory: {} more are needed; use a smaller micro-batch or model, or "
                     "fewer ranks per host",
                     format_bytes(bytes)));

@@ -13,7 +13,7 @@ class MemorySource {
  public:
   virtual ~MemorySource() = default;
   // Returns at least `bytes` bytes, which are not initialized. Blocks of 2 MiB and more are aligned
-  // to 2 MiB, smaller ones to kSmallAlignment. Throws DeviceError if there is no memory left.
+  // to 2 MiB, smaller ones to kSmallAlignment. Throws ResourceError if there is no memory left.
   virtual void* take(std::int64_t bytes) = 0;
   virtual void give_back(void* data, std::int64_t bytes) noexcept = 0;
 };
@@ -21,7 +21,7 @@ class MemorySource {
 // Returns the host's ordinary memory. Large pieces are on huge pages where the system grants them.
 MemorySource& host_memory();
 // Returns the device's ordinary memory: host_memory() for the CPU. For DeviceKind::counting, every
-// take() returns the same address, which must not be dereferenced. Throws DeviceError if this
+// take() returns the same address, which must not be dereferenced. Throws ConfigError if this
 // program is built without a back end for the device.
 MemorySource& memory_of(Device device);
 

@@ -1,5 +1,5 @@
 // Declares the kernel table for CUDA devices. A program without CUDA is linked with
-// src/kernels/cuda_absent, where all of this throws DeviceError. Owned by the program; read-only.
+// src/kernels/cuda_absent, where all of this throws ConfigError. Owned by the program; read-only.
 #pragma once
 
 #include <string>

@@ -7,11 +7,11 @@
 
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
+#include "mpi/rank_fault.h"
 #include "src/base/json_fields.h"
 #include "src/base/units.h"
 #include "src/train/data_origin.h"
 #include "src/train/replay_start.h"
-#include "src/train/watch/rank_fault.h"
 
 namespace trireme {
 namespace {

@@ -16,7 +16,7 @@ TEST(DeviceChoice, IsTheCpuWithoutCuda) {
   try {
     (void)choose_device("cuda");
     ADD_FAILURE() << "there is no device";
-  } catch (const DeviceError& error) {
+  } catch (const ConfigError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("built without CUDA"));
   }
 }

@@ -70,7 +70,7 @@ TEST(DeviceContext, ACountingDeviceHasSizesAndNoBytes) {
 }
 
 TEST(DeviceContext, CannotBeMadeForABackEndThatIsNotBuilt) {
-  EXPECT_THROW(DeviceContext(Device{DeviceKind::cuda, 0}, 1), DeviceError);
+  EXPECT_THROW(DeviceContext(Device{DeviceKind::cuda, 0}, 1), ConfigError);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_F(KernelChoice, ATableThatTheProcessorLacksIsAConfigError) {
 }
 
 TEST_F(KernelChoice, ACudaDeviceIsRefusedWithoutCuda) {
-  EXPECT_THAT(message_of<DeviceError>([] {
+  EXPECT_THAT(message_of<ConfigError>([] {
                 kernels_for(Device{DeviceKind::cuda, 0});
               }),
               HasSubstr("without CUDA"));

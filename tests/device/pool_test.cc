@@ -115,15 +115,15 @@ TEST(Pool, ManyThreadsShareIt) {
   EXPECT_LE(pool.reserved_bytes(), 4 * (64 + 128 + 192 + 256 + 320));
 }
 
-TEST(Pool, TooMuchIsADeviceErrorThatSaysWhatToDo) {
+TEST(Pool, TooMuchIsAnErrorThatSaysWhatToDo) {
   Pool pool(Device{});
   try {
     const Buffer buffer = pool.allocate(std::int64_t{1} << 60);
     FAIL() << "an exbibyte was granted";
-  } catch (const DeviceError& e) {
+  } catch (const ResourceError& e) {
     EXPECT_NE(std::string(e.what()).find("smaller micro-batch"), std::string::npos);
   }
-  EXPECT_THROW(Pool(Device{DeviceKind::cuda, 0}), DeviceError);
+  EXPECT_THROW(Pool(Device{DeviceKind::cuda, 0}), ConfigError);
 }
 
 }  // namespace

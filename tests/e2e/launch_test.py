@@ -314,8 +314,12 @@ class LaunchTest(unittest.TestCase):
         with self.start(config) as launch:
             self.assertEqual(launch.wait(), 65, launch.text())
             self.assertEqual(launch.causes(), ["data"])
-        result = harness.run("launch", "--", "train", config, "no.such.key=1")
-        self.assertEqual(result.returncode, 2, result.stderr)
+        for number, wrong in enumerate(["no.such.key=1", "train.device=cuda"]):
+            config = self.make_config(f"wrong-{number}")
+            with self.start(config, wrong) as launch:
+                self.assertEqual(launch.wait(), 2, launch.text())
+                self.assertIn(launch.causes(), [[], ["usage"]])
+                self.assertNotIn("left out", launch.text())
 
     def test_signals_save_and_ask_for_a_requeue(self):
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):

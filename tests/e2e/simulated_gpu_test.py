@@ -4,9 +4,11 @@ device is the oracle for all layouts and faults."""
 
 import json
 import os
+import resource
 import unittest
 
 import harness
+import launch_harness
 
 SIMULATED = os.environ["TRIREME_SIM"]
 STEPS = 4
@@ -144,18 +146,41 @@ class SimulatedGpu(unittest.TestCase):
         self.assertIn("self-check: matmul", doctor.stdout)
 
     def test_a_device_that_is_missing_is_refused(self):
-        for count, ranks, words in [("0", 1, "no CUDA device"), ("2", 4, "2 CUDA devices")]:
+        for count, ranks, words in [("0", 1, "no CUDA device"), ("2", 4, "2 CUDA devices"),
+                                    ("1", 2, "the same CUDA device")]:
             config = self.config(f"few-{count}")
-            result = self.train(config, ranks, {"TRIREME_SIM_DEVICES": count}, code=76)
+            result = self.train(config, ranks, {"TRIREME_SIM_DEVICES": count}, code=2)
             self.assertIn(words, result.stderr)
-        config = self.config("shared")
-        result = self.train(config, 2, {"TRIREME_SIM_DEVICES": "1"}, code=76)
-        self.assertIn("the same CUDA device", result.stderr)
 
     def test_devices_run_out_of_memory(self):
         config = self.config("small")
-        result = self.train(config, 0, {"TRIREME_SIM_MEMORY": str(2 << 20)}, code=76)
+        little = {"TRIREME_SIM_MEMORY": str(2 << 20)}
+        result = self.train(config, 0, little, code=76)
         self.assertIn("out of memory on CUDA device 0", result.stderr)
+        with launch_harness.Launch(config, env=little) as launch:
+            self.assertEqual(launch.wait(), 2, launch.text())
+            self.assertEqual(launch.causes(), ["out_of_memory"] * 3)
+            self.assertIn("micro_batch", launch.text())
+
+    def test_wrong_variables_of_the_simulator_end_the_start(self):
+        config = self.config("variables")
+        for name, text, words in [
+            ("SEED", "-1", "whole number"), ("SEED", " 1", "whole number"),
+            ("SEED", "9" * 30, "whole number"), ("MEMORY", "1G", "from 1048576 to"),
+            ("MEMORY", "1", "from 1048576 to"), ("DEVICES", "65", "from 0 to 64"),
+            ("DELAYS", "2", "from 0 to 1"), ("LEAKS", "yes", "from 0 to 1"),
+            ("FAULT", "cudaMalloc", "cannot read 'cudaMalloc'"),
+        ]:
+            with self.subTest(name, text=text):
+                result = self.train(config, 0, {f"TRIREME_SIM_{name}": text}, code=2)
+                self.assertIn(f"TRIREME_SIM_{name}", result.stderr)
+                self.assertIn(words, result.stderr)
+                self.assertFalse(harness.run_dir(config).exists())
+        limit = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, limit))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_AS, (limit, limit))
+        result = self.train(config, 0, {"TRIREME_SIM_MEMORY": str(4 << 30)}, code=76)
+        self.assertIn("set TRIREME_SIM_MEMORY to fewer", result.stderr)
 
 
 if __name__ == "__main__":

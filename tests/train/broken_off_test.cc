@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "mpi/rank_fault.h"
 #include "src/base/fault.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/logged_replay.h"
-#include "src/train/watch/rank_fault.h"
 #include "tests/support/message_of.h"
 #include "tests/train/thread_run.h"
 

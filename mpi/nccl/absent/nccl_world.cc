@@ -5,7 +5,7 @@
 namespace trireme {
 
 std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator>, Device, const Watch&) {
-  throw DeviceError("this program was built without NCCL: configure with the preset 'cuda'");
+  throw ConfigError("this program was built without NCCL: configure with the preset 'cuda'");
 }
 
 std::string nccl_version() { return "no NCCL"; }

@@ -29,14 +29,7 @@ void* DeviceMemory::take(std::int64_t bytes) {
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, static_cast<std::size_t>(bytes));
   if (error == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError();
-    const DeviceFacts facts = device_facts(device_);
-    throw DeviceError(fmt::format(
-        "out of memory on CUDA device {} ({}): {} more are needed, but of its {} only {} are free; "
-        "use a smaller micro-batch or model, train.recompute or parallel.zero, or end the "
-        "processes that use the device",
-        device_, facts.name, format_bytes(bytes), format_bytes(facts.bytes),
-        format_bytes(facts.free_bytes)));
+    throw_out_of_device_memory(bytes);
   }
   cuda_check(error, "cudaMalloc");
   return data;
@@ -49,7 +42,7 @@ class PinnedMemory : public MemorySource {
     const cudaError_t error = cudaMallocHost(&data, static_cast<std::size_t>(bytes));
     if (error == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();
-      throw DeviceError(fmt::format(
+      throw ResourceError(fmt::format(
           "out of pinned memory: {} more of the host's memory are needed for copies to and from "
           "the device; raise the job's memory or its limit on locked memory (ulimit -l)",
           format_bytes(bytes)));

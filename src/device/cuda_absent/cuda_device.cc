@@ -6,8 +6,8 @@ namespace trireme::cuda {
 namespace {
 
 constexpr const char* kAbsent =
-    "this program was built without CUDA: configure with the preset 'cuda', or set train.device to "
-    "cpu";
+    "this program was built without CUDA: configure with the preset 'cuda', or compute on the CPU "
+    "(train.device=cpu, or --device cpu)";
 
 }  // namespace
 
@@ -22,9 +22,9 @@ int device_count(std::string* why) {
   return 0;
 }
 
-DeviceFacts device_facts(int) { throw DeviceError(kAbsent); }
-MemorySource& device_memory(int) { throw DeviceError(kAbsent); }
-MemorySource& pinned_memory() { throw DeviceError(kAbsent); }
-std::shared_ptr<StreamQueue> make_queue(int) { throw DeviceError(kAbsent); }
+DeviceFacts device_facts(int) { throw ConfigError(kAbsent); }
+MemorySource& device_memory(int) { throw ConfigError(kAbsent); }
+MemorySource& pinned_memory() { throw ConfigError(kAbsent); }
+std::shared_ptr<StreamQueue> make_queue(int) { throw ConfigError(kAbsent); }
 
 }  // namespace trireme::cuda

@@ -1,6 +1,7 @@
 #include "src/device/sim/device_memory.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -39,11 +40,19 @@ std::size_t with_red_zone(std::size_t bytes) {
          kAllocationAlignment;
 }
 
+// The host cannot hold the device's memory.
+[[noreturn]] void refuse(const char* what, std::size_t bytes) {
+  std::fprintf(stderr,
+               "simulated device: cannot %s a device's memory (%zu bytes): %s; raise the limit on "
+               "memory (ulimit -v), or set TRIREME_SIM_MEMORY to fewer bytes\n",
+               what, bytes, std::strerror(errno));
+  std::_Exit(76);
+}
+
 std::byte* map_file(int file, std::size_t bytes, int protection) {
   void* memory = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
   if (memory == MAP_FAILED) {
-    std::perror("simulated device: cannot map its memory");
-    std::exit(1);
+    refuse("map", bytes);
   }
   return static_cast<std::byte*>(memory);
 }
@@ -53,8 +62,7 @@ std::byte* map_file(int file, std::size_t bytes, int protection) {
 DeviceMemory::DeviceMemory(std::size_t bytes) : capacity_(bytes) {
   const int file = ::memfd_create("simulated device", MFD_CLOEXEC);
   if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) {
-    std::perror("simulated device: cannot create its memory");
-    std::exit(1);
+    refuse("create", bytes);
   }
   own_ = map_file(file, bytes, PROT_NONE);
   alias_ = map_file(file, bytes, PROT_READ | PROT_WRITE);

@@ -1,13 +1,14 @@
-// The environment variables of the simulated device. They are read once, at the first use.
+// The environment variables of the simulated device. They are read once, when the process starts;
+// with a wrong one, it ends with exit code 2.
 //
-//   TRIREME_SIM_SEED     0 (default): blocks, warps and lanes run in ascending order, and streams
-//   in
-//                        the order in which the host filled them. Any other number shuffles all of
-//                        them; equal seeds shuffle blocks, warps and lanes equally.
-//   TRIREME_SIM_MEMORY   the memory of each device in bytes (default: 1 GiB)
-//   TRIREME_SIM_DEVICES  the number of devices of a process (default: 8)
-//   TRIREME_SIM_DELAYS   1: sleep for up to 0.3 ms before each operation of a stream
-//   TRIREME_SIM_LEAKS    1: report memory that was not freed at the end of the process
+//   TRIREME_SIM_SEED     0 (default): blocks, warps and lanes run in ascending order, and the
+//                        operations of streams in the order in which the host enqueued them. Any
+//                        other number shuffles all of them; equal seeds shuffle blocks, warps and
+//                        lanes equally.
+//   TRIREME_SIM_MEMORY   the memory of each device in bytes, 1 MiB to 1 TiB (default: 1 GiB)
+//   TRIREME_SIM_DEVICES  the number of devices of a process, 0 to 64 (default: 8)
+//   TRIREME_SIM_DELAYS   1: sleep for up to 0.3 ms before each operation of a stream (default: 0)
+//   TRIREME_SIM_LEAKS    1: report memory that was not freed at the end of the process (default: 0)
 //   TRIREME_SIM_FAULT    faults to inject, separated by commas (see fault.h)
 #pragma once
 

@@ -67,8 +67,12 @@ void FaultPlan::set(const std::string& faults) {
   for (const std::string& text : split(faults, ',')) {
     PlannedFault one;
     if (!parse(text, one)) {
-      std::fprintf(stderr, "simulated device: TRIREME_SIM_FAULT: cannot read '%s'\n", text.c_str());
-      std::exit(2);
+      std::fprintf(
+          stderr,
+          "simulated device: TRIREME_SIM_FAULT: cannot read '%s': expected CALL:NUMBER:ERROR, "
+          "CALL:NUMBER:ERROR:later, RANK:NUMBER:hang or RANK:NUMBER:error\n",
+          text.c_str());
+      std::_Exit(2);
     }
     planned.push_back(one);
   }
@@ -78,6 +82,9 @@ FaultPlan& plan() {
   static FaultPlan& made = *new FaultPlan;
   return made;
 }
+
+// A wrong variable ends the process before it has done anything.
+[[maybe_unused]] FaultPlan& read_at_the_start = plan();
 
 }  // namespace
 

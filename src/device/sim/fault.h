@@ -1,8 +1,7 @@
 // Faults that TRIREME_SIM_FAULT injects, separated by commas:
 //
 //   CALL:NUMBER:ERROR        the NUMBERth call (from 1) of the function CALL in this process
-//   returns
-//                            ERROR: the name or value of a cudaError_t, ncclResult_t or
+//                            returns ERROR: the name or value of a cudaError_t, ncclResult_t or
 //                            cublasStatus_t. Errors that a device does not survive are returned by
 //                            every later call, too.
 //   CALL:NUMBER:ERROR:later  the call succeeds, and the device fails when it gets there

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/device/cuda/cuda_check.h"
 #include "src/kernels/cuda/outcome.h"
 #include "src/kernels/cuda/product_kernels.h"
 
@@ -105,8 +106,11 @@ char* TrialMemory::take(std::int64_t bytes) {
     bytes_ = std::max({whole, 2 * bytes_, kLeast});
     used_ = 0;
     void* data = nullptr;
-    require(cudaMalloc(&data, static_cast<std::size_t>(bytes_)),
-            "cannot allocate memory to check an algorithm for products");
+    const cudaError_t outcome = cudaMalloc(&data, static_cast<std::size_t>(bytes_));
+    if (outcome == cudaErrorMemoryAllocation) {
+      throw_out_of_device_memory(bytes_);
+    }
+    cuda_check(outcome, "cudaMalloc");
     data_ = static_cast<char*>(data);
   }
   used_ += whole;
@@ -116,7 +120,7 @@ char* TrialMemory::take(std::int64_t bytes) {
 void* TrialMemory::pinned(std::int64_t bytes) {
   if (bytes > pinned_bytes_) {
     require(cudaMallocHost(&pinned_, static_cast<std::size_t>(bytes)),
-            "cannot allocate memory to check an algorithm for products");
+            "cannot allocate pinned memory to check an algorithm for products");
     pinned_bytes_ = bytes;
   }
   return pinned_;

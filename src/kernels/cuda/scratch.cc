@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "src/base/error.h"
+#include "src/device/cuda/cuda_check.h"
 
 namespace trireme::cuda {
 namespace {
@@ -34,10 +34,10 @@ void* scratch(cudaStream_t stream, std::int64_t bytes) {
     const std::int64_t wanted = std::max({bytes, 2 * area.bytes, kLeast});
     void* data = nullptr;
     const cudaError_t outcome = cudaMalloc(&data, static_cast<std::size_t>(wanted));
-    if (outcome != cudaSuccess) {
-      throw DeviceError(fmt::format("cannot allocate {} bytes of device memory for kernels: {}",
-                                    wanted, cudaGetErrorString(outcome)));
+    if (outcome == cudaErrorMemoryAllocation) {
+      throw_out_of_device_memory(wanted);
     }
+    cuda_check(outcome, "cudaMalloc");
     area = {data, wanted};
   }
   return area.data;

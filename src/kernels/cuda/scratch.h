@@ -11,7 +11,7 @@
 
 namespace trireme::cuda {
 
-// Returns at least `bytes` bytes of device memory, aligned to 256 bytes. Throws DeviceError if
+// Returns at least `bytes` bytes of device memory, aligned to 256 bytes. Throws ResourceError if
 // there is no memory left.
 void* scratch(cudaStream_t stream, std::int64_t bytes);
 

@@ -6,12 +6,13 @@ namespace trireme {
 namespace {
 
 constexpr const char* kAbsent =
-    "built without CUDA kernels: configure with the preset 'cuda', or train on cpu";
+    "this program was built without CUDA: configure with the preset 'cuda', or compute on the CPU "
+    "(train.device=cpu, or --device cpu)";
 
 }  // namespace
 
-const Kernels& cuda_kernels() { throw DeviceError(kAbsent); }
-std::string cuda_product_library() { throw DeviceError(kAbsent); }
-std::string cuda_instructions() { throw DeviceError(kAbsent); }
+const Kernels& cuda_kernels() { throw ConfigError(kAbsent); }
+std::string cuda_product_library() { throw ConfigError(kAbsent); }
+std::string cuda_instructions() { throw ConfigError(kAbsent); }
 
 }  // namespace trireme

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mpi/agreement.h"
+#include "mpi/rank_fault.h"
 #include "src/base/file.h"
 #include "src/compute/device_choice.h"
 #include "src/device/cuda_device.h"
@@ -29,6 +30,21 @@ std::string read_tuning(const std::filesystem::path& path) {
 
 namespace {
 
+// Throws on all ranks alike if some of them have no device. If none has one, the configuration does
+// not fit these nodes; otherwise a node is at fault.
+void check_all_have_devices(const std::string& fault, Communicator& world) {
+  const std::string faults = gather_faults(world, fault);
+  if (faults.empty()) {
+    return;
+  }
+  const std::int64_t faulty = fault.empty() ? 0 : 1;
+  if (all_reduce_value(world, faulty, ReduceOp::sum) == world.size()) {
+    throw ConfigError(faults);
+  }
+  const std::int64_t rank = fault.empty() ? world.size() : world.rank();
+  throw RankFault(faults, static_cast<int>(all_reduce_value(world, rank, ReduceOp::min)));
+}
+
 // Returns the device of this rank. Throws on all ranks alike.
 Device agree_on_device(const RunConfig& config, const RankPlace& place, Communicator& world) {
   Device device;
@@ -39,23 +55,21 @@ Device agree_on_device(const RunConfig& config, const RankPlace& place, Communic
     if (device.kind == DeviceKind::cuda) {
       mark = fmt::format("{} on {}", cuda::device_facts(device.index).uuid, place.host);
     }
-  } catch (const DeviceError& error) {
+  } catch (const Error& error) {
     fault = error.what();
   }
-  if (const std::string faults = gather_faults(world, fault); !faults.empty()) {
-    throw DeviceError(faults);
-  }
+  check_all_have_devices(fault, world);
   const std::vector<std::string> marks = all_gather_text(world, mark);
   for (std::size_t rank = 0; rank < marks.size(); ++rank) {
     if ((marks[rank] == "cpu") != (marks.front() == "cpu")) {
-      throw DeviceError(
+      throw ConfigError(
           fmt::format("{} computes on {}, but {} on {}: set train.device to cpu or cuda",
                       world.members().describe(0), marks.front(),
                       world.members().describe(static_cast<int>(rank)), marks[rank]));
     }
     const auto first = std::find(marks.begin(), marks.end(), marks[rank]) - marks.begin();
     if (mark != "cpu" && first != static_cast<std::ptrdiff_t>(rank)) {
-      throw DeviceError(
+      throw ConfigError(
           fmt::format("{} and {} have the same CUDA device ({}): start one rank per device",
                       world.members().describe(static_cast<int>(first)),
                       world.members().describe(static_cast<int>(rank)), marks[rank]));

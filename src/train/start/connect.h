@@ -26,9 +26,9 @@ std::string read_tuning(const std::filesystem::path& path);
 
 // Chooses each rank's device. Connects the hosts over the backend and tuning table that
 // comm.backend and comm.tuning name, of which only rank 0 reads the table; CUDA devices exchange
-// tensors over NCCL. Throws DeviceError, on all ranks alike, if a rank has no device, if ranks
-// share one, or if some ranks have CUDA devices and others have not. The world must be destroyed
-// before the session.
+// tensors over NCCL. Throws on all ranks alike: ConfigError if no rank has a device, if ranks share
+// one, or if some ranks compute on CUDA devices and others on the CPU; RankFault if some ranks lack
+// a device that others have. The world must be destroyed before the session.
 World connect(const RunConfig& config, MpiSession& session, Log& log);
 
 }  // namespace trireme

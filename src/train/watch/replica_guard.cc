@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "mpi/agreement.h"
+#include "mpi/rank_fault.h"
 #include "src/base/digest.h"
-#include "src/train/watch/rank_fault.h"
 
 namespace trireme {
 namespace {

@@ -52,7 +52,7 @@ TEST(Arena, SaysHowMuchWasNeeded) {
   const auto message_of = [&](std::int64_t bytes) -> std::string {
     try {
       (void)arena.take(bytes);
-    } catch (const DeviceError& error) {
+    } catch (const ResourceError& error) {
       return error.what();
     }
     return "nothing was thrown";
@@ -66,7 +66,7 @@ TEST(Arena, SeesTheHostsMemoryBeforeItTakesIt) {
   const std::int64_t available = available_memory_bytes();
   EXPECT_GT(available, kMiB);
   Arena arena(SharedSegment::make(available * 4));
-  EXPECT_THROW((void)arena.take(available * 2), DeviceError);
+  EXPECT_THROW((void)arena.take(available * 2), ResourceError);
 }
 
 }  // namespace

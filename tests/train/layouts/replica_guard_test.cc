@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/train/watch/rank_fault.h"
+#include "mpi/rank_fault.h"
 #include "tests/train/layouts/tiny_runs.h"
 
 namespace trireme {
