@@ -1,6 +1,7 @@
 #include "io/data/convert.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -104,8 +105,9 @@ void read_tokens(H5Integers& from, const InputFile& file, const ConvertOptions& 
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (wide[i] < 0 || wide[i] >= options.vocab) {
       throw DataError(fmt::format(
-          "{}: {}[{}] is {}, outside the vocabulary of {}: give the right --vocab", file.path,
-          options.tokens, at + static_cast<std::int64_t>(i), wide[i], options.vocab));
+          "{}: {}[{}] is {}{}, outside the vocabulary of {}: give the right --vocab", file.path,
+          options.tokens, at + static_cast<std::int64_t>(i), wide[i],
+          wide[i] == std::numeric_limits<std::int64_t>::max() ? " or more" : "", options.vocab));
     }
     to[i] = static_cast<std::int32_t>(wide[i]);
   }
@@ -181,6 +183,9 @@ PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
   if (options.shard_bytes < std::int64_t{1} << 16) {
     throw ConfigError("--shard-size must be at least 64K");
   }
+  if (options.tokens.empty()) {
+    throw ConfigError("--tokens is empty: name the HDF5 dataset that holds the tokens");
+  }
   std::string listed;
   std::string counted;
   if (ranks.rank == 0) {
@@ -198,6 +203,9 @@ PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
   const InputFiles inputs = parse_input_files(ranks.broadcast(listed));
   const std::vector<std::int64_t> counts = parse_counts(ranks.broadcast(counted));
   DatasetJob job = empty_job(options);
+  job.empty_because =
+      fmt::format("{} of {} is empty", options.tokens,
+                  inputs.files.size() == 1 ? inputs.files.front().path : "every input");
   const std::int64_t shard_tokens = options.shard_bytes / job.format.token_bytes;
   for (const ForeignRange& range : plan(inputs.files, counts, shard_tokens)) {
     job.shards.push_back({fingerprint(options, range),

@@ -84,12 +84,19 @@ bool holds_hdf5(const fs::path& folder) {
   return false;
 }
 
+bool is_unfinished(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_directory(folder / ".pack", ignored);
+}
+
 [[noreturn]] void refuse_folder(const fs::path& folder) {
   std::error_code code;
   if (!fs::exists(folder, code)) {
-    throw NotFound(fmt::format("{}: the dataset does not exist", folder.string()));
+    throw NotFound(fmt::format(
+        "{}: the dataset does not exist: make it with `trireme data pack`, or name another folder",
+        folder.string()));
   }
-  if (fs::is_directory(folder / ".pack", code)) {
+  if (is_unfinished(folder)) {
     throw DataError(
         fmt::format("{}: this dataset is unfinished: run the same `trireme data pack` or `convert` "
                     "command again, which continues where it stopped",
@@ -197,6 +204,18 @@ std::string read_manifest_text(const fs::path& folder) {
   } catch (const NotFound&) {
     refuse_folder(folder);
   }
+}
+
+bool is_dataset_folder(const fs::path& folder) {
+  const fs::path manifest = folder / kDatasetManifestName;
+  std::error_code ignored;
+  if (!fs::is_regular_file(fs::symlink_status(manifest, ignored))) {
+    return is_unfinished(folder);
+  }
+  const File file = File::open_to_read(manifest);
+  std::string start(512, '\0');
+  start.resize(static_cast<std::size_t>(file.read_at(0, start.data(), std::ssize(start))));
+  return start.find(fmt::format("\"{}\"", kFormat)) != std::string::npos;
 }
 
 }  // namespace trireme

@@ -71,4 +71,7 @@ DatasetManifest parse_dataset_manifest(std::string_view text, const std::string&
 // DataError if it is not a dataset, with a hint if it holds foreign HDF5 files.
 std::string read_manifest_text(const std::filesystem::path& folder);
 
+// Returns whether the folder holds a dataset of ours, finished or not, valid or not.
+bool is_dataset_folder(const std::filesystem::path& folder);
+
 }  // namespace trireme

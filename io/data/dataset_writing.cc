@@ -101,6 +101,21 @@ class RankWork {
   std::int64_t kept_ = 0;
 };
 
+// HDF5 stores attributes in its headers, which have room for 64 KiB.
+void check_texts(const ShardFormat& format) {
+  constexpr std::size_t kMostBytes = 4096;
+  for (const auto& [name, text] :
+       {std::pair<const char*, const std::string&>("source", format.source),
+        {"tokenizer", format.tokenizer}}) {
+    if (text.size() > kMostBytes) {
+      throw ConfigError(
+          fmt::format("--{0} is {1} bytes long: at most {2} are stored with a dataset; write a "
+                      "shorter text, for example the name of a file with the rest",
+                      name, text.size(), kMostBytes));
+    }
+  }
+}
+
 DatasetManifest manifest_of(const DatasetJob& job, const std::vector<ShardNote>& notes) {
   DatasetManifest manifest;
   manifest.token_bytes = job.format.token_bytes;
@@ -163,6 +178,7 @@ PackReport finish(const DatasetJob& job, const RankGroup& ranks,
 }  // namespace
 
 PackReport write_dataset(const DatasetJob& job, const RankGroup& ranks) {
+  check_texts(job.format);
   std::optional<FileLock> lock;
   std::string state;
   if (ranks.rank == 0) {

@@ -49,7 +49,7 @@ struct DatasetJob {
   std::filesystem::path folder;
   ShardFormat format;
   std::vector<ShardJob> shards;
-  std::string empty_because = "the inputs contain no text";  // for the error when nothing is packed
+  std::string empty_because = "the inputs contain no text";  // the error if nothing is packed
   PackProgress progress;                                     // may be empty
 };
 

@@ -8,6 +8,7 @@
 #include <fnmatch.h>
 #include <sys/stat.h>
 
+#include "io/data/dataset_manifest.h"
 #include "src/base/check.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -47,6 +48,10 @@ class Walk {
 
   void argument(const fs::path& path) {
     if (S_ISDIR(status_of(path).st_mode)) {
+      if (is_dataset_folder(path)) {
+        throw ConfigError(fmt::format("{} is a dataset already, not text: name its inputs instead",
+                                      path.string()));
+      }
       folder(path);
     } else {
       add(path, path.filename());
@@ -81,7 +86,8 @@ class Walk {
     const std::string last = path.filename();
     return std::find(kVersionControl.begin(), kVersionControl.end(), last) !=
                kVersionControl.end() ||
-           excluded(name, exclude_) || fs::absolute(path).lexically_normal() == not_in_;
+           excluded(name, exclude_) || fs::absolute(path).lexically_normal() == not_in_ ||
+           is_dataset_folder(path);
   }
 
   void add(const fs::path& path, std::string name) {

@@ -33,8 +33,9 @@ struct InputFiles {
 
 // Lists the arguments that are files, and all regular files below those that are folders, sorted by
 // path and without duplicates. Leaves out version control folders, names that match a shell pattern
-// in `exclude` (as a whole or in their last part), and `not_in`, the output, which may lie among
-// the inputs. Throws NotFound if an argument does not exist.
+// in `exclude` (as a whole or in their last part), other datasets, and `not_in`, the output, which
+// may lie among the inputs. Throws NotFound if an argument does not exist, and ConfigError if it is
+// a dataset.
 InputFiles find_input_files(const std::vector<std::string>& arguments,
                             const std::vector<std::string>& exclude,
                             const std::filesystem::path& not_in);

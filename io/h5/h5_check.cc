@@ -41,7 +41,7 @@ herr_t collect(unsigned /*depth*/, const H5E_error2_t* entry, void* to) {
 }
 
 std::string hint(const Stack& stack) {
-  if (stack.words.find("lock") == std::string::npos) {
+  if (stack.words.find(" lock ") == std::string::npos) {
     return "";
   }
   return "; if the file system refuses locks (NFS, Lustre), set HDF5_USE_FILE_LOCKING=FALSE";

@@ -34,7 +34,7 @@ Target target_of(std::int64_t file, const std::string& name, const fs::path& pat
   const htri_t exists = H5Oexists_by_name(file, name.c_str(), H5P_DEFAULT);
   if (exists < 0) {
     H5Eclear2(H5E_DEFAULT);
-    refuse(path, name, "is a soft link that leads out of this file");
+    refuse(path, name, "is a soft link that leads out of this file or back to itself");
   }
   return exists == 0 ? Target::nothing : Target::here;
 }

@@ -1,8 +1,6 @@
-#include <fstream>
-#include <iostream>
-
 #include "io/data/convert.h"
 #include "io/data/packer.h"
+#include "io/data/path_list.h"
 #include "src/app/data_subcommands.h"
 #include "src/base/error.h"
 #include "src/base/units.h"
@@ -43,24 +41,6 @@ struct OutputOptions {
   }
 };
 
-// Reads one path per line; "-" means standard input.
-void read_list(const std::string& from, std::vector<std::string>& inputs) {
-  std::ifstream file;
-  if (from != "-") {
-    file.open(from);
-    std::error_code ignored;
-    if (!file || std::filesystem::is_directory(from, ignored)) {
-      throw NotFound(fmt::format("--files-from {}: cannot be read", from));
-    }
-  }
-  std::istream& lines = from == "-" ? std::cin : file;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.empty()) {
-      inputs.push_back(line);
-    }
-  }
-}
-
 struct PackArguments {
   PackOptions options;
   OutputOptions output;
@@ -71,7 +51,9 @@ void run_pack(PackArguments& arguments, Communicator& comm) {
   const RankGroup ranks = rank_group(comm);
   arguments.output.apply(arguments.options);
   if (!arguments.files_from.empty() && ranks.rank == 0) {
-    read_list(arguments.files_from, arguments.options.inputs);
+    std::vector<std::string>& inputs = arguments.options.inputs;
+    const std::vector<std::string> listed = read_path_list(arguments.files_from);
+    inputs.insert(inputs.end(), listed.begin(), listed.end());
   }
   if (arguments.options.inputs.empty() && ranks.rank == 0) {
     throw ConfigError(

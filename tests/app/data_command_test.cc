@@ -1,11 +1,14 @@
 #include "src/app/data_command.h"
 
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "mpi/self_communicator.h"
 #include "src/base/error.h"
@@ -196,6 +199,7 @@ TEST_F(DataCommandTest, ErrorsHaveTheClassesOfTheExitCodes) {
   EXPECT_EQ(code("pack " + in("in") + " -o " + in("o") + " --shard-size huge"), ExitCode::usage);
   EXPECT_EQ(code("pack " + in("in") + " -o " + in("o") + " --files-from " + in("absent")),
             ExitCode::not_found);
+  EXPECT_EQ(code("pack -o " + in("o") + " --files-from " + in("in")), ExitCode::not_found);
   EXPECT_EQ(code("pack " + in("in") + " -o " + folder_.string()), ExitCode::refused);
   EXPECT_EQ(code("convert " + in("in/0.txt") + " -o " + in("o") + " --vocab 10"),
             ExitCode::bad_data);
@@ -216,6 +220,35 @@ TEST_F(DataCommandTest, AListOfFilesIsPacked) {
   std::ofstream(folder_ / "list") << in("in/1.txt") << "\n\n" << in("in/2.txt") << "\n";
   EXPECT_EQ(run("pack --files-from " + in("list") + " -o " + in("out") + " --json"), 0);
   EXPECT_EQ(json::parse(printed_)["datasets"][0]["documents"], 2);
+}
+
+TEST_F(DataCommandTest, AListOfFilesMayComeFromAPipe) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const std::string list = in("in/1.txt") + "\n" + in("in/2.txt");
+  ASSERT_EQ(::write(ends[1], list.data(), list.size()), static_cast<ssize_t>(list.size()));
+  ::close(ends[1]);
+  run(fmt::format("pack --files-from /dev/fd/{} -o {} --json", ends[0], in("out")));
+  EXPECT_EQ(json::parse(printed_)["datasets"][0]["documents"], 2);
+  ::close(ends[0]);
+}
+
+TEST_F(DataCommandTest, AListOfFilesThatCannotBeReadToItsEndPacksNothing) {
+  const std::string first = in("in/1.txt") + "\n";
+  std::ofstream(folder_ / "binary") << first << std::string_view("x\0y\n", 4);
+  std::ofstream(folder_ / "long") << first << std::string(5000, 'x') << "\n";
+  const auto pack_list = [&](const std::string& list) {
+    run("pack --files-from " + list + " -o " + in("out"));
+  };
+  // Reading from the start of this file fails with EIO.
+  EXPECT_THROW(pack_list("/proc/self/mem"), IoError);
+  for (const auto& [list, words] :
+       std::map<std::string, std::string>{{in("binary"), "binary, line 2: holds a zero byte"},
+                                          {in("long"), "long, line 2: is longer than 4096 bytes"},
+                                          {"/dev/zero", "/dev/zero, line 1: holds a zero byte"}}) {
+    EXPECT_THAT(message_of<DataError>([&] { pack_list(list); }), HasSubstr(words));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 }
 
 TEST_F(DataCommandTest, EverySubcommandShowsAnExample) {

@@ -139,15 +139,26 @@ TEST_F(ForeignTest, OtherNamesAndWideVocabularies) {
 TEST_F(ForeignTest, WhatCannotBeTokensIsRefused) {
   EXPECT_THAT(message_of<DataError>([&] { convert(convert_options(foreign("negative")), {}); }),
               testing::AllOf(HasSubstr("[2] is -3"), HasSubstr("--vocab")));
+  expect_refused({"beyond_63_bits", {"[1] is 9223372036854775807 or more, outside"}});
+  expect_refused({"empty", {"/tokens of ", "empty.h5 is empty"}});
   fs::remove_all(folder_ / "out");
   EXPECT_THROW(convert(convert_options(foreign("floats")), {}), DataError);
   EXPECT_THROW(convert(convert_options(foreign("matrix")), {}), DataError);
-  write("text.h5", "no HDF5");
-  EXPECT_THROW(convert(convert_options(folder_ / "text.h5"), {}), DataError);
+  for (const char* text : {"no HDF5", ""}) {
+    write("text.h5", text);
+    EXPECT_THAT(message_of<DataError>([&] { convert(convert_options(folder_ / "text.h5"), {}); }),
+                testing::Not(HasSubstr("HDF5_USE_FILE_LOCKING")));
+  }
   EXPECT_THROW(convert(convert_options(folder_ / "absent.h5"), {}), NotFound);
   ConvertOptions o = convert_options(folder_ / "text.h5");
   o.vocab = 0;
   EXPECT_THROW(convert(o, {}), ConfigError);
+  o.vocab = 10;
+  o.tokens = "";
+  EXPECT_THROW(convert(o, {}), ConfigError);
+  o = convert_options(foreign("one_chunk"));
+  o.source = std::string(100'000, 'x');
+  EXPECT_THAT(message_of<ConfigError>([&] { convert(o, {}); }), HasSubstr("source is 100000"));
 }
 
 TEST_F(ForeignTest, EveryCompleteLayoutIsRead) {
@@ -206,6 +217,7 @@ TEST_F(ForeignTest, AFileLeadsToNoOtherFile) {
       {"virtual_of_itself", {"/tokens is a virtual dataset"}},
       {"external_storage", {"/tokens has external storage"}},
       {"external_link", {"/tokens is a link into another file"}},
+      {"soft_link_to_itself", {"/tokens is a soft link", "back to itself"}},
       {"soft_link_out", {"/tokens is a soft link that leads out of this file"}},
       {"foreign_filter", {"filter 32000 (lzf)", "h5repack"}},
   };

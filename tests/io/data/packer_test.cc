@@ -349,6 +349,11 @@ TEST_F(PackerTest, PatternsAndTheOutputAreLeftOut) {
   EXPECT_EQ(pack(o, {}).front().skipped_inputs, 3);
   EXPECT_EQ(documents(o.out), std::vector<std::string>{"a"});
   EXPECT_TRUE(pack(o, {}).front().was_complete) << "the output became an input";
+  o.out = folder_ / "in/second";
+  EXPECT_EQ(pack(o, {}).front().counts.files, 1) << "the first dataset became an input";
+  EXPECT_EQ(documents(o.out), std::vector<std::string>{"a"});
+  EXPECT_THAT(message_of<ConfigError>([&] { pack(options("in/out", "third"), {}); }),
+              HasSubstr("in/out is a dataset already"));
 }
 
 TEST_F(PackerTest, AFullDiskIsAnIoErrorAndThePackGoesOn) {

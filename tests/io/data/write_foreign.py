@@ -174,6 +174,18 @@ def external_link(file):
     file["tokens"] = h5py.ExternalLink("secret.h5", "/tokens")
 
 
+def soft_link_to_itself(file):
+    file["tokens"] = h5py.SoftLink("/tokens")
+
+
+def beyond_63_bits(file):
+    file.create_dataset("tokens", data=numpy.array([1, 2**64 - 1], dtype="u8"))
+
+
+def empty(file):
+    file.create_dataset("tokens", data=numpy.array([], dtype="u2"))
+
+
 def soft_link_out(file):
     file["out"] = h5py.ExternalLink("secret.h5", "/")
     file["tokens"] = h5py.SoftLink("/out/tokens")
