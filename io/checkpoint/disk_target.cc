@@ -57,6 +57,11 @@ DiskTarget::DiskTarget(Communicator& comm, DiskOptions options)
   generation_ = std::stoll(generation);
 }
 
+void DiskTarget::distrust(const std::vector<StepIdentity>& damaged) {
+  std::vector<StepIdentity>& known = options_.retention.damaged;
+  known.insert(known.end(), damaged.begin(), damaged.end());
+}
+
 void DiskTarget::reserve(std::span<const TensorBlock> blocks) {
   reserve_image(plan_shard(blocks, {}).bytes + kDataAlignment);
 }

@@ -43,6 +43,9 @@ class DiskTarget final : public SaveTarget {
   std::int64_t snapshot_bytes() const { return image_.bytes(); }
   // Returns the generation of this run, the same on all ranks.
   std::int64_t generation() const { return generation_; }
+  // Adds steps whose contents were found damaged, which do not count towards retention.keep. Call
+  // it before the first save.
+  void distrust(const std::vector<StepIdentity>& damaged);
   // Stops the deletion of old steps, of which some may remain, and gives the folder's lock back.
   // Waits at most `limit` for each of them, and returns whether both have ended. If not, the target
   // must not be destroyed, but it starts no further commit. Call it after the writer's

@@ -1,7 +1,7 @@
 #include "io/checkpoint/generation.h"
 
 #include <charconv>
-#include <optional>
+#include <utility>
 
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
@@ -24,29 +24,40 @@ struct Largest {
   }
 };
 
-// Returns nothing if the file is missing or does not contain a number. A number that overflows
-// counts as kMostGeneration.
-std::optional<std::int64_t> recorded_generation(const fs::path& folder) {
-  try {
-    const std::string text = read_file(folder / kGenerationName, 64);
-    std::int64_t value = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (std::string_view(end) != "\n" || text.starts_with('-')) {
-      return std::nullopt;
-    }
-    return code == std::errc() ? value : kMostGeneration;
-  } catch (const DataError&) {
-    return std::nullopt;
-  } catch (const NotFound&) {
-    return std::nullopt;
+// Throws DataError if the file does not hold just a number.
+std::int64_t parse_generation(std::string text, const fs::path& file) {
+  if (text.ends_with('\n')) {
+    text.pop_back();
   }
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) {
+    throw DataError(fmt::format(
+        "{} does not hold just a number: it is damaged or was written by another program. Remove "
+        "it, then start again; the run finds the next number itself",
+        file.string()));
+  }
+  std::int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return code == std::errc() ? value : kMostGeneration;
+}
+
+// Returns 0 if the file is missing. A number that overflows counts as kMostGeneration.
+std::int64_t recorded_generation(const fs::path& file) {
+  std::string text;
+  try {
+    text = read_file(file, 64);
+  } catch (const NotFound&) {
+    return 0;
+  } catch (const DataError&) {
+    text = "longer than any number";
+  }
+  return parse_generation(std::move(text), file);
 }
 
 }  // namespace
 
 std::int64_t next_generation(const fs::path& folder) {
   Largest largest;
-  largest.take(recorded_generation(folder).value_or(0), folder / kGenerationName);
+  largest.take(recorded_generation(folder / kGenerationName), folder / kGenerationName);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (const auto name = parse_transient_name(entry.path().filename().string())) {
       largest.take(name->generation, entry.path());

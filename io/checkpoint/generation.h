@@ -13,7 +13,7 @@ inline constexpr std::int64_t kMostGeneration = 1'000'000'000;
 
 // Returns a generation larger than any that appears in the folder, after recording it there. The
 // caller holds the run lock. Throws DataError that names the file if one claims kMostGeneration or
-// more.
+// more, or if the file of the latest generation does not hold just a number.
 std::int64_t next_generation(const std::filesystem::path& folder);
 
 }  // namespace trireme

@@ -51,6 +51,12 @@ fs::path free_trash_name(const fs::path& path, std::int64_t generation) {
   return path.parent_path() / name.to_string();
 }
 
+bool is_damaged(const StepFolder& step, const Retention& retention) {
+  const StepIdentity identity{step.step, step.manifest->generation};
+  const std::vector<StepIdentity>& damaged = retention.damaged;
+  return std::find(damaged.begin(), damaged.end(), identity) != damaged.end();
+}
+
 // Returns the steps that the manifest of the newest whole step asks to keep. Ignores entries that
 // are not integers.
 std::set<std::int64_t> steps_to_keep(const std::vector<StepFolder>& steps) {
@@ -73,16 +79,17 @@ std::set<std::int64_t> steps_to_keep(const std::vector<StepFolder>& steps) {
 std::vector<fs::path> plan_retention(const std::vector<StepFolder>& steps,
                                      const Retention& retention) {
   if (retention.keep < 2) {
-    throw ConfigError(fmt::format(
-        "keep is {}: it must be at least 2, so that a damaged checkpoint is never the only one",
-        retention.keep));
+    throw ConfigError(
+        fmt::format("checkpoint.keep (or --keep) is {}: it must be at least 2, so that a damaged "
+                    "checkpoint is never the only one",
+                    retention.keep));
   }
   const std::set<std::int64_t> wanted = steps_to_keep(steps);
   std::vector<fs::path> doomed;
   std::int64_t kept = 0;
   bool is_newest = true;
   for (const StepFolder& step : steps) {
-    if (!step.manifest) {
+    if (!step.manifest || is_damaged(step, retention)) {
       continue;
     }
     const bool counts = retention.counts_every == 0 || step.step % retention.counts_every == 0;

@@ -242,13 +242,18 @@ void RunLock::break_stale_lock(bool force) {
                     folder_.string(), standing->describe(), path_.string()));
   }
   if (state == OwnerState::unknown && !lease_over && !force) {
+    const std::string owner =
+        standing
+            ? fmt::format("another run writes to {}: {}", folder_.string(), standing->describe())
+            : fmt::format(
+                  "another run may be writing to {}: its lock is damaged or not a "
+                  "regular file",
+                  folder_.string());
     throw PolicyError(fmt::format(
-        "another run writes to {}: {}. Stop it, or choose another checkpoint folder; if you are "
-        "sure that it is dead, start with checkpoint.force_lock=true or wait until {} has not been "
-        "refreshed for {} s",
-        folder_.string(),
-        standing ? standing->describe() : "its lock is damaged or not a regular file",
-        path_.string(), std::chrono::duration_cast<std::chrono::seconds>(times_.lease).count()));
+        "{}. Stop it, or choose another checkpoint folder; if you are sure that it is dead, start "
+        "with checkpoint.force_lock=true or wait until {} has not been refreshed for {} s",
+        owner, path_.string(),
+        std::chrono::duration_cast<std::chrono::seconds>(times_.lease).count()));
   }
   // If several runs find the same stale lock, only one can rename it. A run that has caught a newer
   // lock instead puts it back.

@@ -59,6 +59,13 @@ DataError no_valid_checkpoint_in(const std::filesystem::path& folder,
 // Returns the advice for damage in a step, of which `path` is the folder.
 std::string advice_on_damage(const std::filesystem::path& path);
 
+// A step of one generation: a later run may have saved the same step again.
+struct StepIdentity {
+  std::int64_t step = 0;
+  std::int64_t generation = 0;
+  friend bool operator==(const StepIdentity&, const StepIdentity&) = default;
+};
+
 struct Retention {
   std::int64_t keep = 3;        // number of newest steps to keep; at least 2
   std::int64_t keep_every = 0;  // also keeps steps divisible by it; 0 means none
@@ -66,11 +73,12 @@ struct Retention {
   // them. Other steps, such as those saved at a stop, are deleted as soon as there is a newer one.
   // 0 means that all steps count.
   std::int64_t counts_every = 0;
+  std::vector<StepIdentity> damaged = {};  // steps whose contents were found damaged
 };
 
 // Returns the paths that may be deleted, given a list from list_steps(). Only whole steps that were
-// read back count towards `keep`. Pinned steps, symbolic links, damaged steps and those listed in
-// the newest manifest (keep_steps.h) are never deleted.
+// read back and not found damaged count towards `keep`. Pinned steps, symbolic links, damaged steps
+// and those listed in the newest manifest (keep_steps.h) are never deleted.
 std::vector<std::filesystem::path> plan_retention(const std::vector<StepFolder>& steps,
                                                   const Retention& retention);
 // Deletes a step. First its name is removed, then the manifest, then the data, so that a crash

@@ -4,11 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/load/logical_digest.h"
+#include "io/checkpoint/names.h"
 #include "io/checkpoint/verify.h"
 #include "src/app/ckpt_subcommands.h"
 #include "src/app/command/standard_output.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
+#include "src/train/engine/training_state.h"
 
 namespace trireme {
 namespace {
@@ -22,6 +24,20 @@ struct Checked {
   ExitCode code = ExitCode::ok;
 };
 
+// Returns in what the fields of a manifest that training wrote contradict one another.
+std::vector<std::string> contradictions(const StepFolder& step) {
+  const CheckpointMeta& meta = step.manifest->meta;
+  if (!meta.extra->contains("counters")) {
+    return {};
+  }
+  try {
+    (void)counters_of(meta);
+    return {};
+  } catch (const DataError& error) {
+    return {fmt::format("{}: {}", (step.path / kManifestName).string(), error.what())};
+  }
+}
+
 // Reports a step that may not be read like a damaged one, so that the others are still checked.
 Checked check_step(const StepFolder& step) {
   try {
@@ -29,8 +45,12 @@ Checked check_step(const StepFolder& step) {
   } catch (const PolicyError& e) {
     return {{e.what()}, e.exit_code()};
   }
-  std::vector<std::string> faults =
-      step.manifest ? verify_step(step.path, *step.manifest) : std::vector{step.problem};
+  std::vector<std::string> faults = {step.problem};
+  if (step.manifest) {
+    faults = contradictions(step);
+    const std::vector<std::string> damage = verify_step(step.path, *step.manifest);
+    faults.insert(faults.end(), damage.begin(), damage.end());
+  }
   const ExitCode code = faults.empty() ? ExitCode::ok : ExitCode::bad_data;
   return {std::move(faults), code};
 }

@@ -18,6 +18,15 @@ def flip(path, at):
     path.write_bytes(data)
 
 
+def reseal(manifest, before, after):
+    """Changes the text of a manifest, and its seal with it."""
+    text = manifest.read_text()
+    assert before in text, text
+    body = text[: text.rindex(',\n "seal"')].replace(before, after)
+    seal = hashlib.sha256(body.encode()).hexdigest()
+    manifest.write_text(f'{body},\n "seal": "sha256:{seal}"\n}}\n')
+
+
 class BadInput(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -173,6 +182,26 @@ class BadInput(unittest.TestCase):
         self.refused(65, ["manifest.json"], "generate", "--checkpoint",
                      harness.run_dir(config) / "checkpoints")
 
+    def test_an_intact_checkpoint_outlives_a_damaged_newer_one(self):
+        config = self.copy_of_trained("outlives")
+        folder = harness.run_dir(config) / "checkpoints"
+        shard = sorted((folder / "step-00000012").glob("*.safetensors"))[0]
+        flip(shard, shard.stat().st_size - 5)
+        harness.must(harness.run("train", config, "train.steps=9", "checkpoint.keep=2",
+                                 "checkpoint.allow_change=optimizer.schedule.steps", ranks=2))
+        names = sorted(step.name for step in folder.glob("step-*"))
+        self.assertEqual(names, ["step-00000008", "step-00000009", "step-00000012"])
+
+    def test_a_step_that_contradicts_itself_is_skipped(self):
+        config = self.copy_of_trained("contradicts")
+        manifest = harness.run_dir(config) / "checkpoints/step-00000012/manifest.json"
+        reseal(manifest, '"updates":12', '"updates":13')
+        self.refused(65, [str(manifest), "updates"], "ckpt", "verify", "--all",
+                     manifest.parents[1])
+        result = harness.must(harness.run("train", config, ranks=2))
+        self.assertRegex(result.stderr, "step-00000012: manifest.json: .*updates")
+        self.assertEqual(harness.digest(config), harness.digest(self.trained))
+
     # Each of these once made every later save fail, hours after the start.
     def test_planted_generations(self):
         for name in ["GENERATION", ".tmp-1-9223372036854775807"]:
@@ -192,20 +221,12 @@ class BadInput(unittest.TestCase):
         for step in steps[:-1]:
             shutil.rmtree(step)
         manifest = steps[-1] / "manifest.json"
-
-        def change(before, after):
-            text = manifest.read_text()
-            self.assertIn(before, text)
-            body = text[: text.rindex(',\n "seal"')].replace(before, after)
-            seal = hashlib.sha256(body.encode()).hexdigest()
-            manifest.write_text(f'{body},\n "seal": "sha256:{seal}"\n}}\n')
-
-        change('"counters"', '"count"')
+        reseal(manifest, '"counters"', '"count"')
         self.refused(65, [str(steps[-1]), "counters"], "train", config, "train.steps=13",
                      "checkpoint.allow_change=optimizer.schedule.steps")
-        change('"model.context":64', '"model.context":64.5')
+        reseal(manifest, '"model.context":64', '"model.context":64.5')
         self.refused(65, [str(manifest), "model.context"], "generate", "--checkpoint", steps[-1])
-        change('"model.context":64.5', '"model.context":64000')
+        reseal(manifest, '"model.context":64.5', '"model.context":64000')
         self.refused(65, [str(manifest), "parameters"], "generate", "--checkpoint", steps[-1])
 
     # The kernel kills a process that writes beyond the limit, unless it ignores the signal.

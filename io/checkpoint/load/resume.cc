@@ -20,16 +20,10 @@ std::string name_of(const StepCandidate& step) {
                              : fmt::format("step {} in memory", step.name.step);
 }
 
-// Returns how messages name the step's manifest.
-std::string manifest_name_of(const StepCandidate& step) {
-  return step.places.empty() ? (step.disk / kManifestName).string()
-                             : fmt::format("the manifest of {}", name_of(step));
-}
-
-// Throws ConfigError on all ranks if the checkpoint does not fit the run on any of them. All ranks
-// have the same manifest, so that all find its damage.
-void check_fits(Communicator& comm, const StepCandidate& step, const Manifest& manifest,
-                std::span<const TensorBlock> blocks, const ResumeOptions& options) {
+// Throws ConfigError on all ranks if the checkpoint does not fit the run on any of them. Returns ""
+// or in what the manifest contradicts itself, which all ranks find alike in the same manifest.
+std::string check_fits(Communicator& comm, const StepCandidate& step, const Manifest& manifest,
+                       std::span<const TensorBlock> blocks, const ResumeOptions& options) {
   std::string fault;
   try {
     if (options.accept) {
@@ -43,13 +37,13 @@ void check_fits(Communicator& comm, const StepCandidate& step, const Manifest& m
   } catch (const ConfigError& e) {
     fault = e.what();
   } catch (const DataError& e) {
-    throw DataError(fmt::format("{}: {}; move it away, or choose another checkpoint.dir",
-                                manifest_name_of(step), e.what()));
+    return fmt::format("{}: {}", kManifestName, e.what());
   }
   const std::string all = gather_faults(comm, fault);
   if (!all.empty()) {
     throw ConfigError(fault.empty() ? all : fault);
   }
+  return "";
 }
 
 Manifest send_manifest(Communicator& comm, const Inventory& inventory, const StepCandidate& step) {
@@ -76,6 +70,40 @@ Resumed result_of(Communicator& comm, const StepCandidate& step, Manifest manife
     resumed.repairs.push_back(repairs);
   }
   return resumed;
+}
+
+// Says how the load of a candidate went.
+struct Attempt {
+  std::string fault;        // why the step is of no use, or ""
+  bool is_missing = false;  // whether the fault is that shards have no copy
+  LoadStats stats = {};
+};
+
+struct Wanted {
+  const Manifest& manifest;
+  std::span<const TensorBlock> blocks;
+  const ResumeOptions& options;
+};
+
+Attempt load_candidate(Communicator& comm, const NodeMap& nodes, const Inventory& inventory,
+                       const StepCandidate& step, const Wanted& wanted) {
+  const auto& [manifest, blocks, options] = wanted;
+  Attempt attempt{check_fits(comm, step, manifest, blocks, options)};
+  if (!attempt.fault.empty()) {
+    return attempt;
+  }
+  CheckpointLoader loader(comm, nodes, inventory, step, manifest, options.io);
+  attempt.fault = loader.missing();
+  attempt.is_missing = !attempt.fault.empty();
+  if (attempt.is_missing) {
+    return attempt;
+  }
+  attempt.fault = loader.load(blocks);
+  if (attempt.fault.empty() && options.fault_of_loaded) {
+    attempt.fault = options.fault_of_loaded();
+  }
+  attempt.stats = loader.stats();
+  return attempt;
 }
 
 [[noreturn]] void refuse_to_start_anew(const fs::path& folder, bool on_disk,
@@ -117,25 +145,23 @@ std::optional<Resumed> resume(Communicator& comm, const fs::path& folder,
   inventory.add_disk(folder, options.step);
   std::vector<std::string> skipped = inventory.problems();
   bool is_damaged = inventory.disk_has_any() || inventory.memory_is_damaged();
+  std::vector<StepIdentity> damaged;
   for (const StepCandidate& step : inventory.candidates()) {
     Manifest manifest = send_manifest(comm, inventory, step);
     fault("load.manifest");
-    check_fits(comm, step, manifest, blocks, options);
-    CheckpointLoader loader(comm, nodes, inventory, step, manifest, options.io);
-    std::string reason = loader.missing();
-    if (reason.empty()) {
-      reason = loader.load(blocks);
-      if (reason.empty() && options.fault_of_loaded) {
-        reason = options.fault_of_loaded();
-      }
-      is_damaged = is_damaged || !reason.empty();
-    }
-    if (reason.empty()) {
-      Resumed resumed = result_of(comm, step, std::move(manifest), loader.stats());
+    const Attempt attempt =
+        load_candidate(comm, nodes, inventory, step, {manifest, blocks, options});
+    if (attempt.fault.empty()) {
+      Resumed resumed = result_of(comm, step, std::move(manifest), attempt.stats);
       resumed.skipped = std::move(skipped);
+      resumed.damaged = std::move(damaged);
       return resumed;
     }
-    skipped.push_back(fmt::format("{}: {}", name_of(step), reason));
+    skipped.push_back(fmt::format("{}: {}", name_of(step), attempt.fault));
+    is_damaged = is_damaged || !attempt.is_missing;
+    if (!attempt.is_missing && !step.disk.empty()) {
+      damaged.push_back({step.name.step, step.name.generation});
+    }
   }
   if (!is_damaged) {
     if (options.nothing_whole && !skipped.empty()) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "io/checkpoint/load/checkpoint_loader.h"
+#include "io/checkpoint/store.h"
 
 namespace trireme {
 
@@ -23,8 +24,8 @@ struct ResumeOptions {
   std::optional<std::int64_t> step = {};  // if set, only this step is tried
   ShardIo io = {};
   // Throws ConfigError if this run may not continue from the checkpoint (fingerprint.h compares
-  // them), and DataError if the manifest contradicts itself: then no older step is tried either.
-  // Called on all ranks alike.
+  // them), and DataError if the manifest contradicts itself: then the step is skipped like a
+  // damaged one. Called on all ranks alike.
   std::function<void(const Manifest&)> accept = {};
   // Called on all ranks when the blocks of a step are loaded. Returns on all ranks alike "", or why
   // the step is of no use; then it is skipped like a damaged one.
@@ -41,6 +42,8 @@ struct Resumed {
   std::filesystem::path folder;  // the step's folder on disk; empty if it is in memory only
   Manifest manifest;
   std::vector<std::string> skipped;  // steps that were not used, and why
+  // Steps on disk among these whose manifest is valid but whose contents are damaged.
+  std::vector<StepIdentity> damaged;
   std::vector<std::string> repairs;  // damage that another copy repaired, with the rank
   LoadStats load;                    // statistics of this rank
   // Bytes by kind of copy, summed over all ranks.

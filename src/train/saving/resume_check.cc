@@ -23,6 +23,16 @@ bool same_samples(const BatchSchedule& batches, const TrainingCounters& counters
          batches.before(counters.batches()) == saved.samples;
 }
 
+// Returns whether both configurations say how many samples each batch has in the same words.
+bool same_batches(const nlohmann::json& saved, const nlohmann::json& own) {
+  static const std::set<std::string_view> fields = {"train.global_batch", "train.batch_ramp.from",
+                                                    "train.batch_ramp.by",
+                                                    "train.batch_ramp.every"};
+  return std::all_of(fields.begin(), fields.end(), [&](std::string_view field) {
+    return saved.contains(field) && own.contains(field) && saved.at(field) == own.at(field);
+  });
+}
+
 // Returns whether checkpoint.allow_change can accept a changed field. It can't if the tensors of
 // the checkpoint or its place in the data (ResumeCheck::counters()) would no longer fit. GPT-2's
 // positions are a tensor whose shape depends on model.context; the number of Llama's heads
@@ -97,11 +107,20 @@ ConfigError resume_is_never(const std::filesystem::path& folder, std::int64_t st
 }
 
 TrainingCounters ResumeCheck::counters(const CheckpointMeta& saved) const {
-  TrainingCounters counters = counters_of(saved);
-  // The place in the data is counted in batches, which would begin elsewhere if their sizes
-  // differed.
+  const TrainingCounters counters = place_of(saved);
+  warn_of_other_samples(saved);
+  return counters;
+}
+
+// The place in the data is counted in batches, which would begin elsewhere if their sizes differed.
+TrainingCounters ResumeCheck::place_of(const CheckpointMeta& saved) const {
+  const TrainingCounters counters = counters_of(saved);
   const BatchSchedule batches = config_.batches();
   if (!same_samples(batches, counters, saved)) {
+    if (same_batches(with_later_fields(*saved.config), *own_.config)) {
+      throw DataError(fmt::format("samples is {}, but the counters say {} batches", saved.samples,
+                                  counters.batches()));
+    }
     throw ConfigError(
         fmt::format("the checkpoint of step {} has seen {} samples, which are not {} batches of "
                     "train.global_batch {}{}: continue with the batch size that it was trained "
@@ -109,7 +128,6 @@ TrainingCounters ResumeCheck::counters(const CheckpointMeta& saved) const {
                     saved.step, saved.samples, counters.batches(), batches.full(),
                     batches.stages() > 1 ? " and train.batch_ramp" : ""));
   }
-  warn_of_other_samples(saved);
   return counters;
 }
 
@@ -135,6 +153,7 @@ void check_same_run(const Manifest& manifest, const RunConfig& config, const nlo
 void ResumeCheck::accept(const Manifest& manifest) const {
   check_same_run(manifest, config_, *own_.config);
   check_tokenizer_fields(*manifest.meta.extra, config_.model.vocab);
+  (void)place_of(manifest.meta);
   warn_of_other_numerics(manifest);
 }
 

@@ -33,13 +33,14 @@ class ResumeCheck {
   ResumeCheck(const RunConfig& config, const RunFingerprints& own, const SaveReport& report)
       : config_(config), own_(own), report_(report) {}
 
-  // Throws ConfigError that names each differing field if the checkpoint belongs to another run.
+  // Throws ConfigError that names each differing field if the checkpoint belongs to another run or
+  // was trained with other batches, and DataError if its fields contradict one another.
   void accept(const Manifest& manifest) const;
-  // Returns the counters to continue with. Throws DataError if they are damaged, and ConfigError if
-  // this run's batches are not those with which the checkpoint was trained.
+  // Returns the counters to continue with. Throws as accept() does.
   TrainingCounters counters(const CheckpointMeta& saved) const;
 
  private:
+  TrainingCounters place_of(const CheckpointMeta& saved) const;
   void warn_of_other_numerics(const Manifest& manifest) const;
   void warn_of_other_samples(const CheckpointMeta& saved) const;
 

@@ -87,6 +87,7 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   if (!resumed) {
     return std::nullopt;
   }
+  disk_.distrust(resumed->damaged);
   parts_.engine.masters_changed();
   const CheckpointMeta& meta = resumed->manifest.meta;
   const bool on_disk = !resumed->folder.empty();
@@ -96,12 +97,7 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   }
   policy_.start(meta.step, on_disk, resumed->from_memory);
   report_.resumed(*resumed);
-  try {
-    return check_.counters(meta);
-  } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}; move it away, or choose another checkpoint.dir",
-                                resumed->source(), error.what()));
-  }
+  return check_.counters(meta);
 }
 
 std::vector<TensorBlock> TrainingCheckpoints::blocks_to_save() const {

@@ -1,3 +1,6 @@
+#include <chrono>
+#include <thread>
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -137,8 +140,14 @@ TEST(Disk, ReadOnlyForAWhileIsSurvived) {
   const SmallFileSystem disk(4 << 20);
   SKIP_UNLESS_MOUNTED(disk);
   const fs::path folder = disk.path() / "checkpoints";
+  // A file that is just being closed keeps the file system busy.
   const auto remount = [&](unsigned long flags) {
-    return ::mount("tmpfs", disk.path().c_str(), "tmpfs", MS_REMOUNT | flags, nullptr);
+    int code = -1;
+    for (int i = 0; i < 500 && code != 0; ++i) {
+      code = ::mount("tmpfs", disk.path().c_str(), "tmpfs", MS_REMOUNT | flags, nullptr);
+      std::this_thread::sleep_for(std::chrono::milliseconds(code == 0 ? 0 : 10));
+    }
+    return code;
   };
   ThreadWorld(2).run([&](Communicator& comm) {
     DiskTarget target(comm, options_for(folder));

@@ -25,8 +25,19 @@ TEST(Generation, GrowsWithEveryRun) {
   EXPECT_EQ(next_generation(folder.path()), 2);
   fs::create_directory(folder.path() / ".tmp-1-7");
   EXPECT_EQ(next_generation(folder.path()), 8);
-  write_file_durably(folder.path() / kGenerationName, "nonsense\n");
-  EXPECT_EQ(next_generation(folder.path()), 8);
+  write_file_durably(folder.path() / kGenerationName, "12");  // without the final newline
+  EXPECT_EQ(next_generation(folder.path()), 13);
+}
+
+TEST(Generation, RefusesADamagedFile) {
+  TempFolder folder;
+  for (const std::string& text :
+       {std::string(), std::string("\n"), std::string("x\n"), std::string("-1\n"),
+        std::string("7\n\n"), std::string("7 "), std::string("0x7\n"), std::string(100, '1')}) {
+    write_file_durably(folder.path() / kGenerationName, text);
+    EXPECT_THAT(refusal(folder.path()), HasSubstr("does not hold just a number")) << text;
+    EXPECT_EQ(read_file(folder.path() / kGenerationName), text);
+  }
 }
 
 // Each of these made every later save of the folder fail, hours after the start.

@@ -52,6 +52,15 @@ TEST(Retention, KeepsAtLeastTwo) {
   });
 }
 
+TEST(Retention, DoesNotCountDamagedSteps) {
+  const std::vector<StepFolder> steps = {folder_of(5), folder_of(4), folder_of(3), folder_of(2)};
+  Retention retention{2, 0};
+  retention.damaged = {{4, 0}, {2, 1}};
+  EXPECT_THAT(doomed(steps, retention), ElementsAre("step-00000002"));
+  retention.damaged = {{5, 0}, {4, 0}};
+  EXPECT_THAT(doomed(steps, retention), IsEmpty());
+}
+
 TEST(Retention, CountsOnlyWhatWasReadBack) {
   const std::vector<StepFolder> steps = {folder_of(5, false), folder_of(4), folder_of(3, false),
                                          folder_of(2), folder_of(1)};

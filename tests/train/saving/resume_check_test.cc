@@ -150,6 +150,16 @@ TEST_F(ResumeCheckTest, WarnsOfOtherArithmetic) {
                                       Not(HasSubstr("computes differently"))));
 }
 
+TEST_F(ResumeCheckTest, AManifestThatContradictsItselfIsDamaged) {
+  Manifest manifest = saved_by(before_);
+  (*manifest.meta.extra)["counters"]["step"] = 11U;
+  EXPECT_THROW(accept(manifest), DataError);
+  manifest = saved_by(before_);
+  manifest.meta.samples = 81;
+  EXPECT_EQ(message_of<DataError>([&] { accept(manifest); }),
+            "samples is 81, but the counters say 10 batches");
+}
+
 class ResumedCounters : public ResumeCheckTest {
  protected:
   // The counters to continue with; sets log_.

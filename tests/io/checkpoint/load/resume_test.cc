@@ -146,6 +146,34 @@ TEST(Resume, ACheckpointOfAnotherRunIsRefusedByAllRanks) {
   EXPECT_EQ(ranks_that_throw<ConfigError>(work, "model.hidden: checkpoint 10, run 12"), 3);
 }
 
+TEST(Resume, AStepWhoseManifestContradictsItselfIsSkipped) {
+  TempFolder folder;
+  for (const std::int64_t step : {1, 2, 3}) {
+    ASSERT_TRUE(save_state(folder.path(), small_state(), step).durable);
+  }
+  ThreadWorld(3).run([&](Communicator& comm) {
+    const State state = small_state();
+    const Blocks blocks = cut_state(state, cut_flat, comm.rank(), 3);
+    ResumeOptions options;
+    options.accept = [](const Manifest& manifest) {
+      if (manifest.meta.step > 1) {
+        throw DataError("its counters are wrong");
+      }
+    };
+    const auto resumed = resume(comm, folder.path(), blocks.list, options);
+    ASSERT_TRUE(resumed);
+    EXPECT_EQ(resumed->manifest.meta.step, 1);
+    EXPECT_THAT(resumed->skipped.at(0), HasSubstr("manifest.json: its counters are wrong"));
+    std::vector<std::int64_t> damaged;
+    for (const StepIdentity& step : resumed->damaged) {
+      damaged.push_back(step.step);
+    }
+    EXPECT_THAT(damaged, ElementsAre(3, 2));
+    options.step = 3;
+    EXPECT_THROW(resume(comm, folder.path(), blocks.list, options), DataError);
+  });
+}
+
 TEST(Resume, AMismatchOnOneRankIsToldOnAll) {
   TempFolder folder;
   ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);
