@@ -17,6 +17,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/is_locked.h"
+#include "src/base/json_lines.h"
 #include "src/base/lock_mark.h"
 
 namespace trireme {
@@ -29,6 +30,17 @@ std::string contents_of(const fs::path& path) {
     return read_file(path, kMostBytes);
   } catch (const Error&) {
     return "";
+  }
+}
+
+// Returns the last line of metrics.jsonl; empty if there is none.
+nlohmann::json last_metrics(const fs::path& run) {
+  constexpr std::int64_t kSeveralLines = 16 << 10;
+  try {
+    const std::vector<nlohmann::json> lines = last_json_lines(run / "metrics.jsonl", kSeveralLines);
+    return lines.empty() ? nlohmann::json::object() : lines.back();
+  } catch (const Error&) {
+    return nlohmann::json::object();
   }
 }
 
@@ -140,11 +152,19 @@ void RunFiles::begin_attempt() {
   std::error_code gone;
   fs::remove(run_ / "exit_reason.json", gone);
   reason_before_ = contents_of(run_ / "exit_reason.json");
+  metrics_before_ = last_metrics(run_).dump();
 }
 
 std::optional<StatedReason> RunFiles::reason() const {
   const std::string now = contents_of(run_ / "exit_reason.json");
   return now == reason_before_ ? std::nullopt : parse_exit_reason(now);
+}
+
+std::int64_t RunFiles::logged_step() const {
+  const nlohmann::json line = last_metrics(run_);
+  const auto step = line.find("step");
+  const bool is_new = line.dump() != metrics_before_;
+  return is_new && step != line.end() && step->is_number_integer() ? step->get<std::int64_t>() : -1;
 }
 
 bool RunFiles::done(std::optional<int> code) const {

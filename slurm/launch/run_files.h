@@ -29,6 +29,8 @@ class RunFiles {
   // Returns whether the run is finished. A DONE from before this attempt counts only if the
   // launcher exited with code 0.
   bool done(std::optional<int> code) const;
+  // Returns the last step that this attempt has written to metrics.jsonl, or -1.
+  std::int64_t logged_step() const;
   // Returns the newest checkpoint that has a manifest.
   SavedStep durable_step() const;
 
@@ -43,6 +45,7 @@ class RunFiles {
   std::filesystem::path checkpoints_;
   std::string done_before_;
   std::string reason_before_;
+  std::string metrics_before_;  // the last line of metrics.jsonl
   UniqueHandle<FileDescriptorTraits> lock_;
 };
 

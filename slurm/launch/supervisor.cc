@@ -271,9 +271,10 @@ void Supervisor::look_at_launcher() {
   }
   const LauncherEnded seen = beside_pings(
       [code = end->code, files = files_] {
-        return LauncherEnded{code, files->reason(), files->done(code), files->durable_step()};
+        return LauncherEnded{code, files->reason(), files->done(code), files->durable_step(),
+                             files->logged_step()};
       },
-      LauncherEnded{end->code, {}, false, {}});
+      LauncherEnded{end->code});
   pass_signals_on();  // so that a stop counts when the end is judged
   feed(seen);
 }

@@ -66,10 +66,11 @@ struct AgentLost {  // its connection is closed, or it could not be started
   std::string why;
 };
 struct LauncherEnded {
-  std::optional<int> code;
-  std::optional<StatedReason> reason;
+  std::optional<int> code = {};
+  std::optional<StatedReason> reason = {};
   bool done = false;  // whether this attempt has written DONE
-  SavedStep durable;
+  SavedStep durable = {};
+  std::int64_t logged_step = -1;  // the last in this attempt's metrics; -1 if there is none
 };
 struct StopAsked {
   int signal = 0;

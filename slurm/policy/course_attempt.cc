@@ -222,7 +222,11 @@ void Course::on_launcher_ended(const LauncherEnded& event) {
   evidence_.reason = event.reason;
   evidence_.done = event.done;
   evidence_.stop_asked = stop_signal_ != 0;
-  evidence_.step = first_rank_.is_null() ? -1 : first_rank_.at("step").get<std::int64_t>();
+  if (!first_rank_.is_null()) {
+    // The ranks may have gone on since their agents reported.
+    evidence_.step = std::max(first_rank_.at("step").get<std::int64_t>(), event.logged_step);
+    first_rank_["step"] = evidence_.step;
+  }
   evidence_.durable_step = event.durable.step;
   on_disk_ = event.durable;
   newest_ = std::max(newest_, event.durable);

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cmath>
 #include <ctime>
-#include <sstream>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/is_locked.h"
+#include "src/base/json_lines.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/train/run/run_config.h"
@@ -27,34 +27,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using nlohmann::json;
-
-// Limits the part that is read of files which grow with the run.
-constexpr std::int64_t kTailBytes = 256 << 10;
-
-// Returns the JSON objects in the last lines of a file; none if the file does not exist.
-std::vector<json> last_objects(const fs::path& path) {
-  std::error_code gone;
-  if (!fs::is_regular_file(path, gone)) {
-    return {};
-  }
-  const File file = File::open_to_read(path);
-  const std::int64_t bytes = file.size();
-  std::string text(static_cast<std::size_t>(std::min(bytes, kTailBytes)), '\0');
-  const std::int64_t at = bytes - std::ssize(text);
-  text.resize(static_cast<std::size_t>(file.read_at(at, text.data(), std::ssize(text))));
-  if (at > 0) {
-    text.erase(0, text.find('\n') + 1);  // remove a partial line
-  }
-  std::vector<json> objects;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    json object = json::parse(line, nullptr, false);
-    if (object.is_object()) {
-      objects.push_back(std::move(object));
-    }
-  }
-  return objects;
-}
 
 std::string contents_of(const fs::path& path) {
   std::error_code gone;
@@ -230,8 +202,8 @@ void check_run_folder(const fs::path& run) {
 
 RunState state_of_run(const fs::path& run) {
   check_run_folder(run);
-  const std::vector<json> metrics = last_objects(run / "metrics.jsonl");
-  const std::vector<json> journal = last_objects(run / "journal.jsonl");
+  const std::vector<json> metrics = last_json_lines(run / "metrics.jsonl");
+  const std::vector<json> journal = last_json_lines(run / "journal.jsonl");
   std::error_code gone;
   if (metrics.empty() && journal.empty() && !fs::exists(run / "config.yaml", gone) &&
       !fs::exists(run / ".lock", gone)) {

@@ -1,6 +1,7 @@
 #include "slurm/launch/commands.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -185,6 +186,21 @@ TEST(RunFiles, DoneMustBeOfThisAttempt) {
   files.begin_attempt();
   EXPECT_FALSE(files.done(137));  // DONE is that of an earlier, shorter run
   EXPECT_TRUE(files.done(0));
+}
+
+TEST(RunFiles, KnowsTheLastStepThatAnAttemptHasLogged) {
+  const TempFolder folder;
+  RunFiles files(folder.path(), folder.path() / "checkpoints");
+  EXPECT_EQ(files.logged_step(), -1);
+  const auto log = [&](const std::string& lines) {
+    std::ofstream(folder.path() / "metrics.jsonl", std::ios::app) << lines;
+  };
+  log("{\"step\": 1}\n{\"step\": 2}\n");
+  EXPECT_EQ(files.logged_step(), 2);
+  files.begin_attempt();
+  EXPECT_EQ(files.logged_step(), -1) << "step 2 is that of an earlier attempt";
+  log("{\"step\": 1}\n{\"st");
+  EXPECT_EQ(files.logged_step(), 1);
 }
 
 TEST(RunFiles, KnowsTheNewestStepAndTheReason) {

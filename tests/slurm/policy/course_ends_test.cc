@@ -111,14 +111,15 @@ TEST(Course, AskedTwiceItEndsTheRanksAndDoesNotClaimASave) {
   play.feed(StopAsked{SIGTERM});
   play.feed(StopAsked{SIGTERM});
   EXPECT_EQ(play.all<KillRanks>().size(), 1U);
+  play.logged_step = 15;  // after its agent's last report, rank 0 has gone on
   play.ends(137, false, 10);
   ASSERT_EQ(play.code(), 128 + SIGTERM);
   const Finish end = play.all<Finish>().front();
-  EXPECT_EQ(end.step, 12);
+  EXPECT_EQ(end.step, 15);
   EXPECT_EQ(end.phase, "train");
   EXPECT_EQ(end.why,
-            "not saved: a second signal (SIGTERM) ended the ranks at once; the last step was 12, "
-            "the newest checkpoint is step 10: 2 steps are lost");
+            "not saved: a second signal (SIGTERM) ended the ranks at once; the last step was 15, "
+            "the newest checkpoint is step 10: 5 steps are lost");
 }
 
 // The rank has printed the same sentence before.
@@ -187,7 +188,7 @@ TEST(Course, ALauncherThatDoesNotDieIsLeft) {
 
 TEST(Course, ANodeWhoseOldRanksDoNotDieIsLost) {
   Play play = at_work();
-  play.feed(LauncherEnded{137, std::nullopt, false, {}});
+  play.feed(LauncherEnded{137});
   play.cleared = {{"n1", 2}};
   play.pass(58);
   EXPECT_EQ(play.all<LaunchRanks>().size(), 1U);
@@ -263,7 +264,7 @@ TEST(Course, NodesThatWereLostAskForARequeue) {
   Play play = at_work(plan);
   play.dies("n2");
   play.dies("n3");
-  play.feed(LauncherEnded{205, std::nullopt, false, {}});
+  play.feed(LauncherEnded{205});
   play.cleared = {{"n1", 2}};
   play.pass(7);
   EXPECT_EQ(play.code(), 75);
@@ -271,7 +272,7 @@ TEST(Course, NodesThatWereLostAskForARequeue) {
 
 TEST(Course, AskedToStopBetweenAttemptsItStartsNoOther) {
   Play play = at_work();
-  play.feed(LauncherEnded{137, std::nullopt, false, {}});
+  play.feed(LauncherEnded{137});
   play.feed(StopAsked{SIGUSR1});
   EXPECT_EQ(play.code(), 75);
   EXPECT_EQ(play.last_cause(), "stopped");

@@ -73,7 +73,7 @@ class Play {
   }
   // Ends the launcher and clears the old ranks of all nodes.
   void ends(std::optional<int> code, bool done = false, std::int64_t durable_step = -1) {
-    feed(LauncherEnded{code, reason, done, saved(durable_step)});
+    feed(LauncherEnded{code, reason, done, saved(durable_step), logged_step});
     for (const std::string& node : alive) {
       cleared[node] = course_.attempt() + 1;
     }
@@ -122,6 +122,7 @@ class Play {
   std::int64_t memory_step = -1;
   std::int64_t oom_kills = 7;  // kills before the launch
   std::optional<StatedReason> reason;
+  std::int64_t logged_step = -1;
   Actions log;
 
  private:

@@ -85,7 +85,7 @@ TEST(Course, ADeadRankIsRelaunchedOnTheSameNodes) {
 
 TEST(Course, NewRanksWaitUntilOldOnesAreGone) {
   Play play = at_work();
-  play.feed(LauncherEnded{137, std::nullopt, false, {}});
+  play.feed(LauncherEnded{137});
   play.report("n1");
   play.report("n2");
   EXPECT_EQ(play.all<LaunchRanks>().size(), 1U);
@@ -257,7 +257,7 @@ TEST(Course, AnAgentThatDiesGetsASuccessorAndTheRanksGoOn) {
 TEST(Course, ALateSuccessorIsToldToClear) {
   Play play = at_work();
   play.dies("n2");
-  play.feed(LauncherEnded{137, std::nullopt, false, {}});
+  play.feed(LauncherEnded{137});
   play.come_up({"n2"});
   EXPECT_EQ(play.all<ClearNode>().back().node, "n2");
   play.cleared = {{"n1", 2}, {"n2", 2}};
@@ -278,7 +278,7 @@ TEST(Course, AnAgentThatKeepsDyingCostsItsNode) {
 TEST(Course, ALostNodeIsReplacedByTheSpareAndStaysOut) {
   Play play = at_work();
   play.dies("n2");
-  play.feed(LauncherEnded{205, std::nullopt, false, {}});
+  play.feed(LauncherEnded{205});
   play.cleared = {{"n1", 2}, {"n3", 2}};
   play.pass(7);  // no agent starts on n2
   EXPECT_EQ(play.last_cause(), "node_death");
@@ -352,7 +352,7 @@ TEST(Course, WithoutSparesItGoesOnWithFewerThatFit) {
   play.come_up({"n1", "n2", "n3", "n4"});
   play.ranks_work({"n1", "n2", "n3", "n4"});
   play.dies("n3");
-  play.feed(LauncherEnded{205, std::nullopt, false, {}});
+  play.feed(LauncherEnded{205});
   play.cleared = {{"n1", 2}, {"n2", 2}, {"n4", 2}};
   play.pass(7);
   EXPECT_EQ(play.last_nodes(), (Names{"n1", "n2"}));

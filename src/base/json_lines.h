@@ -1,0 +1,18 @@
+// Reads the end of files that hold one JSON object per line and grow with a run: metrics, journals.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace trireme {
+
+// Returns the objects in the whole lines among the last `most_bytes` of a file, and none if it is
+// no regular file. Ignores lines that are no objects, such as one that is just being written.
+// Throws IoError if reading fails.
+std::vector<nlohmann::json> last_json_lines(const std::filesystem::path& path,
+                                            std::int64_t most_bytes = 256 << 10);
+
+}  // namespace trireme
