@@ -71,6 +71,7 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
   context.status.phase = "load";
   const RankPlace& place = session.place();
+  check_exists(options.checkpoint);
   DeviceContext device(choose_device(options.device, place.local_rank, place.local_size),
                        compute_threads(place.threads()));
   const LoadedModel loaded =

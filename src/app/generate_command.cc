@@ -196,6 +196,7 @@ void generate(const GenerateOptions& options, AppContext& context) {
   const std::vector<std::string> prompts = prompts_of(options);
   (void)StopStrings(options.stop);
   context.status.phase = "load";
+  check_exists(options.checkpoint);
   DeviceContext device(
       choose_device(options.device),
       compute_threads(options.threads > 0 ? options.threads : current_binding().cores));

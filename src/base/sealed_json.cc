@@ -107,7 +107,7 @@ json unseal_json(std::string_view text, std::int64_t version) {
     refuse_newer(claimed_version(text), version);
     throw DataError(
         fmt::format("damaged or edited: the seal of its {} bytes does not match (bytes [0, {}) "
-                    "give {}): restore it from a copy, or create it again",
+                    "give {}): restore the file from a copy",
                     text.size(), body_bytes, sha256_hex(body)));
   }
   json object = parse_json(text);

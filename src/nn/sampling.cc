@@ -61,13 +61,13 @@ double exponentiate(std::vector<Candidate>& candidates, double temperature) {
 
 void SamplingOptions::validate() const {
   if (!(temperature >= 0 && std::isfinite(temperature))) {
-    throw ConfigError(fmt::format("temperature is {}: it must be 0 or more", temperature));
+    throw ConfigError(fmt::format("--temperature is {}: it must be 0 or more", temperature));
   }
   if (top_k < 0) {
-    throw ConfigError(fmt::format("top-k is {}: it must be 0 (all) or more", top_k));
+    throw ConfigError(fmt::format("--top-k is {}: it must be 0 (all) or more", top_k));
   }
   if (!(top_p > 0 && top_p <= 1)) {
-    throw ConfigError(fmt::format("top-p is {}: it must be above 0 and at most 1", top_p));
+    throw ConfigError(fmt::format("--top-p is {}: it must be above 0 and at most 1", top_p));
   }
 }
 

@@ -154,6 +154,13 @@ std::string try_step(const std::filesystem::path& path, Communicator& world, Loa
 
 }  // namespace
 
+void check_exists(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(directory, ignored)) {
+    throw no_checkpoint_in(directory);
+  }
+}
+
 std::optional<DType> asked_precision(std::string_view word) {
   return word.empty() ? std::nullopt : std::optional(word == "bf16" ? DType::bf16 : DType::f32);
 }

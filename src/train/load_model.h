@@ -30,6 +30,10 @@ struct LoadedModel {
 // word: "bf16", "fp32", or "", for which it returns nothing.
 std::optional<DType> asked_precision(std::string_view word);
 
+// Throws NotFound if the folder of a checkpoint is missing. Call it before looking for a device: a
+// wrong path is the more frequent mistake.
+void check_exists(const std::filesystem::path& directory);
+
 // directory: a step's folder, or a checkpoint folder, which stands for its newest valid step: a
 // step whose damage shows only when it is read is skipped like one that is not complete. compute:
 // bf16 or f32; if empty, as it was trained. The context outlives the model. Throws NotFound if

@@ -69,7 +69,8 @@ TEST_F(DoctorCommand, TheExitCodeIsThatOfTheLaunch) {
 }
 
 TEST_F(DoctorCommand, ThePlannedLaunchIsNamed) {
-  EXPECT_THAT(doctor({"--ranks", "6"}).out, HasSubstr("doctor: 1 rank for a launch of 6: "));
+  EXPECT_THAT(doctor({"--ranks", "6"}).out,
+              HasSubstr("doctor: 1 rank, checking a planned launch of 6 ranks: "));
   EXPECT_THAT(doctor({"--ranks", "1"}).out, HasSubstr("doctor: 1 rank: "));
   const CommandRun odd = doctor({"--ranks", "6", "parallel.dp=4"});
   EXPECT_THAT(odd.out, AllOf(HasSubstr("error    all ranks: the number of ranks, 6,"),

@@ -67,6 +67,7 @@ TEST(OptionChecks, WordsAreListedAndTheNearestIsSuggested) {
   EXPECT_EQ(check.complaint("srun"), "");
   EXPECT_EQ(check.complaint("mpiurn"),
             "'mpiurn' is not one of mpirun, srun; did you mean 'mpirun'?");
+  EXPECT_EQ(one_of({"auto", "cpu"}).complaint("gpu"), "'gpu' is not one of auto, cpu");
   EXPECT_EQ(check.complaint("Q"), "'Q' is not one of mpirun, srun");
   EXPECT_NE(check.complaint(""), "");
   EXPECT_NE(check.complaint("mpirun|srun"), "");

@@ -77,8 +77,9 @@ Check one_of(std::vector<std::string> names) {
             if (std::find(names.begin(), names.end(), text) != names.end()) {
               return std::string();
             }
-            return fmt::format("'{}' is not one of {}{}", text, fmt::join(names, ", "),
-                               suggestion(text, names));
+            // Nearly all words of three letters are alike: gpu is not meant to be cpu.
+            const std::string meant = text.size() > 3 ? suggestion(text, names) : "";
+            return fmt::format("'{}' is not one of {}{}", text, fmt::join(names, ", "), meant);
           }};
 }
 

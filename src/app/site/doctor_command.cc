@@ -182,7 +182,9 @@ void print(const std::vector<Finding>& found, int ranks, int planned) {
   }
   const ExitCode code = exit_code_of(found);
   const std::string plan =
-      planned > 0 && planned != ranks ? fmt::format(" for a launch of {}", planned) : "";
+      planned > 0 && planned != ranks
+          ? fmt::format(", checking a planned launch of {}", counted(planned, "rank"))
+          : "";
   fmt::print("doctor: {}{}: {}, {}: {}\n", counted(ranks, "rank"), plan, counted(errors, "error"),
              counted(found.size() - errors, "warning"),
              errors > 0

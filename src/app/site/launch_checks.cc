@@ -218,8 +218,9 @@ std::vector<Finding> LaunchChecks::numbers() const {
     for (const std::string& warning : threads.warnings) {
       found.push_back(warning_of(warning, own().host, ""));
     }
+    const Device device = own_device();
     if (config_.self_check) {
-      DeviceContext context(own_device(), threads.threads);
+      DeviceContext context(device, threads.threads);
       // If the degree is impossible, another check reports it.
       check_kernels(context,
                     kernel_shapes(config_, tensor_degree_works(config_.model, tp) ? tp : 1));
@@ -234,6 +235,15 @@ Device LaunchChecks::own_device() const {
   return choose_device(config_.train.device, own().local_rank, own().local_size);
 }
 
+// Returns "none" without a device, which numbers() reports.
+std::string LaunchChecks::own_kernels() const {
+  try {
+    return kernels_text(kernels_for(own_device()).name);
+  } catch (const Error&) {
+    return "none";
+  }
+}
+
 int LaunchChecks::own_threads() const {
   const IntegerOrWord& threads = config_.train.threads;
   return threads.is("auto") ? own().threads() : static_cast<int>(threads.integer);
@@ -245,7 +255,7 @@ RankFacts LaunchChecks::facts(const std::string& mpi_version) const {
   facts.host = place.host;
   facts.build = build_text();
   facts.mpi = mpi_version;
-  facts.kernels = kernels_text(kernels_for(own_device()).name);
+  facts.kernels = own_kernels();
   // This is the distance of this host's wall clock from rank 0's steady clock. The comparison
   // subtracts the value of rank 0.
   facts.clock_ahead_seconds =

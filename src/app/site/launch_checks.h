@@ -42,6 +42,7 @@ class LaunchChecks {
  private:
   const RankPlace& own() const { return places_[static_cast<std::size_t>(world_.rank())]; }
   Device own_device() const;
+  std::string own_kernels() const;
   int own_threads() const;
   bool sees_what_root_writes(const std::filesystem::path& folder) const;
   std::int64_t memory_checkpoint_bytes(const std::vector<MemoryPlan>& ranks) const;
