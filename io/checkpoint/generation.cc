@@ -24,40 +24,41 @@ struct Largest {
   }
 };
 
-// Throws DataError if the file does not hold just a number.
+// Throws DataError if the text is not just a number. One that overflows counts as kMostGeneration.
 std::int64_t parse_generation(std::string text, const fs::path& file) {
   if (text.ends_with('\n')) {
     text.pop_back();
   }
   if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) {
-    throw DataError(fmt::format(
-        "{} does not hold just a number: it is damaged or was written by another program. Remove "
-        "it, then start again; the run finds the next number itself",
-        file.string()));
+    throw DataError(fmt::format("{} does not hold just a number", file.string()));
   }
   std::int64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   return code == std::errc() ? value : kMostGeneration;
 }
 
-// Returns 0 if the file is missing. A number that overflows counts as kMostGeneration.
-std::int64_t recorded_generation(const fs::path& file) {
-  std::string text;
+// Returns 0 if the file is missing, or is damaged: then it says so in the warning.
+std::int64_t recorded_generation(const fs::path& file, std::string& warning) {
   try {
-    text = read_file(file, 64);
+    return parse_generation(read_file(file, 64), file);
   } catch (const NotFound&) {
     return 0;
-  } catch (const DataError&) {
-    text = "longer than any number";
+  } catch (const DataError& error) {
+    warning = fmt::format(
+        "{}: the file is damaged or was written by another program; the run has replaced it by the "
+        "number that follows from the checkpoints",
+        error.what());
+    return 0;
   }
-  return parse_generation(std::move(text), file);
 }
 
 }  // namespace
 
-std::int64_t next_generation(const fs::path& folder) {
+Generation next_generation(const fs::path& folder) {
   Largest largest;
-  largest.take(recorded_generation(folder / kGenerationName), folder / kGenerationName);
+  Generation next;
+  largest.take(recorded_generation(folder / kGenerationName, next.warning),
+               folder / kGenerationName);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (const auto name = parse_transient_name(entry.path().filename().string())) {
       largest.take(name->generation, entry.path());
@@ -74,8 +75,9 @@ std::int64_t next_generation(const fs::path& folder) {
         "run could save after it. Remove it or move it out of the folder, then start again",
         largest.source.string(), kMostGeneration, folder.string()));
   }
-  write_file_durably(folder / kGenerationName, fmt::format("{}\n", largest.generation + 1));
-  return largest.generation + 1;
+  next.number = largest.generation + 1;
+  write_file_durably(folder / kGenerationName, fmt::format("{}\n", next.number));
+  return next;
 }
 
 }  // namespace trireme

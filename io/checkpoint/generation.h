@@ -5,15 +5,21 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 namespace trireme {
 
 // No folder sees this many runs; a larger generation is damaged or forged.
 inline constexpr std::int64_t kMostGeneration = 1'000'000'000;
 
+struct Generation {
+  std::int64_t number = 0;
+  std::string warning;  // that the record was damaged; or empty
+};
+
 // Returns a generation larger than any that appears in the folder, after recording it there. The
 // caller holds the run lock. Throws DataError that names the file if one claims kMostGeneration or
-// more, or if the file of the latest generation does not hold just a number.
-std::int64_t next_generation(const std::filesystem::path& folder);
+// more.
+Generation next_generation(const std::filesystem::path& folder);
 
 }  // namespace trireme

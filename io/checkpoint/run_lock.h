@@ -25,6 +25,8 @@
 #include <string>
 #include <thread>
 
+#include "io/checkpoint/generation.h"
+
 namespace trireme {
 
 struct LockOwner {
@@ -76,7 +78,9 @@ class RunLock {
   bool give_back(std::chrono::duration<double> limit);
 
   // Returns the generation, larger than that of every earlier run in this folder.
-  std::int64_t generation() const { return generation_; }
+  std::int64_t generation() const { return generation_.number; }
+  // Returns what the user should know about the record of generations, or "".
+  const std::string& warning() const { return generation_.warning; }
   // Throws PolicyError if another run has taken the lock over, IoError if the file can't be read
   // now. Any thread may call this and lost().
   void check_still_mine() const;
@@ -92,7 +96,7 @@ class RunLock {
   std::filesystem::path path_;
   LockTimes times_;
   LockOwner owner_;
-  std::int64_t generation_ = 0;
+  Generation generation_;
   std::unique_ptr<Keeper> keeper_;
   std::thread thread_;  // runs Keeper::work()
 };

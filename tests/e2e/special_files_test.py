@@ -95,6 +95,7 @@ class SpecialFiles(unittest.TestCase):
               fifo_at(checkpoints / "GENERATION")):
             result = harness.must(harness.run("train", config, timeout=60))
         self.assertRegex(result.stderr, "metrics.jsonl.*is a FIFO")
+        self.assertRegex(result.stderr, "warning: .*GENERATION is a FIFO.*replaced")
 
     def test_a_file_system_that_hangs_at_the_start_is_a_hang(self):
         for file in ["manifest.json", "hang.yaml"]:

@@ -44,7 +44,11 @@ TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
           [&] {
             return std::filesystem::weakly_canonical(parts.config.checkpoint_dir()).string();
           })),
-      mirror_(parts.engine.context()) {}
+      mirror_(parts.engine.context()) {
+  if (const std::string warning = disk_.warning(); !warning.empty()) {
+    report_.warning(warning);
+  }
+}
 
 ResumeOptions TrainingCheckpoints::resume_options(std::optional<std::int64_t> only) const {
   const IntegerOrWord& resume = parts_.config.checkpoint.resume;

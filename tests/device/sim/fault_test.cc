@@ -3,6 +3,7 @@
 
 #include "src/device/sim/environment.h"
 #include "tests/device/sim/device_array.h"
+#include "tests/support/environment_variables.h"
 
 namespace trireme {
 namespace {
@@ -75,30 +76,35 @@ TEST(SimFaultDeathTest, ADeviceDoesNotSurviveSomeErrors) {
   EXPECT_EXIT(fail_later(), testing::ExitedWithCode(7), "");
 }
 
+// The simulator reads the environment when a process starts: here, that of a death test.
 TEST(SimFaultDeathTest, ReadsTheEnvironment) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto with = [](const char* variable, const char* value) {
-    ::setenv(variable, value, 1);
+  const auto use = [] {
     void* memory = nullptr;
-    const cudaError_t error = cudaMalloc(&memory, 1 << 20);
+    const cudaError_t error = cudaMalloc(&memory, 2 << 20);
     int devices = 0;
     cudaGetDeviceCount(&devices);
     std::exit(error == cudaSuccess ? 10 + devices : error);
   };
-  EXPECT_EXIT(with("TRIREME_SIM_FAULT", "cudaMalloc:1:cudaErrorNotReady"),
-              testing::ExitedWithCode(600 & 0xFF), "");
-  EXPECT_EXIT(with("TRIREME_SIM_MEMORY", "1000000"), testing::ExitedWithCode(2), "");
-  EXPECT_EXIT(with("TRIREME_SIM_DEVICES", "3"), testing::ExitedWithCode(13), "");
-  EXPECT_EXIT(with("TRIREME_SIM_DEVICES", "0"), testing::ExitedWithCode(100), "");
-  EXPECT_EXIT(with("TRIREME_SIM_SEED", "12x"), testing::ExitedWithCode(2), "is not a number");
-  EXPECT_EXIT(with("TRIREME_SIM_FAULT", "cudaMalloc"), testing::ExitedWithCode(2), "cannot read");
+  const auto expect = [&](const char* variable, const char* value, int code, const char* words) {
+    EnvironmentVariables with;
+    with.set(variable, value);
+    EXPECT_EXIT(use(), testing::ExitedWithCode(code), words) << variable << "=" << value;
+  };
+  expect("TRIREME_SIM_FAULT", "cudaMalloc:1:cudaErrorNotReady", 600 & 0xFF, "");
+  expect("TRIREME_SIM_MEMORY", "1048576", 2, "");
+  expect("TRIREME_SIM_DEVICES", "3", 13, "");
+  expect("TRIREME_SIM_DEVICES", "0", 100, "");
+  expect("TRIREME_SIM_SEED", "12x", 2, "whole number");
+  expect("TRIREME_SIM_FAULT", "cudaMalloc", 2, "cannot read");
 }
 
 TEST(SimFaultDeathTest, ReportsLeaksWhereAsked) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EnvironmentVariables with;
+  with.set("TRIREME_SIM_LEAKS", "1");
   EXPECT_EXIT(
       {
-        ::setenv("TRIREME_SIM_LEAKS", "1", 1);
         void* memory = nullptr;
         cudaMalloc(&memory, 64);
         std::exit(0);

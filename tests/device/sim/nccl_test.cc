@@ -17,7 +17,7 @@ namespace {
 void expect_ok(ncclResult_t result) { EXPECT_EQ(result, ncclSuccess); }
 
 // Ranks on threads have a device each.
-[[maybe_unused]] const int devices_are_set = ::setenv("TRIREME_SIM_DEVICES", "4", 1);
+[[maybe_unused]] const int devices_are_set = ::setenv("TRIREME_SIM_DEVICES", "4", 0);
 
 struct Rank {
   int rank = 0;

@@ -21,23 +21,28 @@ std::string refusal(const fs::path& folder) {
 
 TEST(Generation, GrowsWithEveryRun) {
   TempFolder folder;
-  EXPECT_EQ(next_generation(folder.path()), 1);
-  EXPECT_EQ(next_generation(folder.path()), 2);
+  EXPECT_EQ(next_generation(folder.path()).number, 1);
+  EXPECT_EQ(next_generation(folder.path()).number, 2);
   fs::create_directory(folder.path() / ".tmp-1-7");
-  EXPECT_EQ(next_generation(folder.path()), 8);
+  EXPECT_EQ(next_generation(folder.path()).number, 8);
   write_file_durably(folder.path() / kGenerationName, "12");  // without the final newline
-  EXPECT_EQ(next_generation(folder.path()), 13);
+  EXPECT_EQ(next_generation(folder.path()).number, 13);
 }
 
-TEST(Generation, RefusesADamagedFile) {
+TEST(Generation, WarnsOfADamagedFile) {
   TempFolder folder;
+  EXPECT_EQ(next_generation(folder.path()).warning, "");
   for (const std::string& text :
        {std::string(), std::string("\n"), std::string("x\n"), std::string("-1\n"),
         std::string("7\n\n"), std::string("7 "), std::string("0x7\n"), std::string(100, '1')}) {
     write_file_durably(folder.path() / kGenerationName, text);
-    EXPECT_THAT(refusal(folder.path()), HasSubstr("does not hold just a number")) << text;
-    EXPECT_EQ(read_file(folder.path() / kGenerationName), text);
+    const Generation next = next_generation(folder.path());
+    EXPECT_EQ(next.number, 1) << text;
+    EXPECT_THAT(next.warning,
+                AllOf(HasSubstr((folder.path() / kGenerationName).string()), HasSubstr("damaged")))
+        << text;
   }
+  EXPECT_EQ(next_generation(folder.path()).number, 2);
 }
 
 // Each of these made every later save of the folder fail, hours after the start.
@@ -50,7 +55,7 @@ TEST(Generation, RefusesAPlantedFileAtTheStart) {
                 AllOf(HasSubstr((folder.path() / kGenerationName).string()), HasSubstr("Remove")))
         << number;
     fs::remove(folder.path() / kGenerationName);
-    EXPECT_EQ(next_generation(folder.path()), 1);
+    EXPECT_EQ(next_generation(folder.path()).number, 1);
   }
 }
 
@@ -60,7 +65,7 @@ TEST(Generation, RefusesAPlantedAttempt) {
   fs::create_directory(planted);
   EXPECT_THAT(refusal(folder.path()), HasSubstr(planted.string()));
   fs::remove(planted);
-  EXPECT_EQ(next_generation(folder.path()), 1);
+  EXPECT_EQ(next_generation(folder.path()).number, 1);
 }
 
 // A manifest whose generation is beyond the bound is invalid; one at the bound is refused by name.
@@ -75,7 +80,7 @@ TEST(Generation, RefusesAPlantedManifest) {
   manifest.generation = std::int64_t{1} << 59;
   write_file_durably(file, to_text(manifest));
   EXPECT_THAT(inspect_step(step_path(folder.path(), 1)).problem, HasSubstr("generation"));
-  EXPECT_EQ(next_generation(folder.path()), 2);
+  EXPECT_EQ(next_generation(folder.path()).number, 2);
 }
 
 }  // namespace
