@@ -11,6 +11,7 @@
 
 #include "benchmarks/bench_command.h"
 #include "mpi/rank_fault.h"
+#include "mpi/session/bundled_mpi.h"
 #include "src/app/ckpt_command.h"
 #include "src/app/command/app_context.h"
 #include "src/app/command/command_line.h"
@@ -138,6 +139,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
 
 int main(int argc, char** argv) {
   trireme::open_standard_streams();
+  trireme::use_bundled_mpi();
   // A launch starts its ranks through /proc/self/exe, and they would be called "exe".
   (void)::prctl(PR_SET_NAME, "trireme");
   trireme::restore_floating_point();

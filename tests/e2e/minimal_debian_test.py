@@ -87,15 +87,26 @@ class MinimalDebian(unittest.TestCase):
                                text=True, check=True).stdout.splitlines()
         return {name for name in found if not own.match(name)}
 
-    def check_it_works(self, program):
+    def check_it_works(self, program, mpirun="mpirun"):
         self.assertRegex(self.inside(program, "--version"), r"^trireme \d")
         self.inside("rm", "-rf", "/run/data", "/run/out")
         self.inside(program, "data", "pack", "--out", "/run/data", TEXT)
-        self.inside("mpirun", "-n", "2", program, "train", *TRAINING)
+        self.inside(mpirun, "-n", "2", program, "train", *TRAINING)
         self.assertTrue((self.root / "run/out/DONE").exists())
         self.inside(program, "launch", "--ranks-per-node", "2", "--", "train", *TRAINING,
                     "train.steps=6", "checkpoint.allow_change=[optimizer.schedule.steps]")
         self.assertEqual(json.loads((self.root / "run/out/DONE").read_text())["step"], 6)
+
+    # Runs before the other tests install packages.
+    def test_bundle(self):
+        installed = self.inside("dpkg-query", "--show", "--showformat", "${Package}\n")
+        self.assertNotRegex(installed, "openmpi|libhdf5|libdnnl|openssh")
+        self.must([harness.SOURCE / "src/packaging/bundle.sh", BUILD, self.folder])
+        [archive] = self.folder.glob("trireme-*-bundle.tar.gz")
+        (self.root / "srv/any where").mkdir()
+        self.must(["tar", "-xzf", archive, "-C", self.root / "srv/any where"])
+        folder = f"/srv/any where/{archive.name.removesuffix('.tar.gz')}/bin"
+        self.check_it_works(f"{folder}/trireme", f"{folder}/mpirun")
 
     def test_debian_package(self):
         before = self.files()
@@ -110,7 +121,8 @@ class MinimalDebian(unittest.TestCase):
         self.assertEqual(left, set())
 
     def test_tarball(self):
-        [archive] = [p for p in self.folder.glob("trireme-*.tar.gz") if "debug" not in p.name]
+        [archive] = [p for p in self.folder.glob("trireme-*.tar.gz")
+                     if not re.search("debug|bundle", p.name)]
         document = (harness.SOURCE / "docs/install.md").read_text()
         [packages] = re.findall(r"apt install --no-install-recommends ([^\n]*\\\n[^\n]*)", document)
         self.inside("apt-get", "install", "-y", "--no-install-recommends",
