@@ -17,7 +17,9 @@ readonly triplet=lib/x86_64-linux-gnu
 readonly system=/usr/$triplet
 shift 2
 # With DESTDIR, `uninstall` does not learn of these files.
-DESTDIR=$stage cmake --install "$build" --component program --prefix "/$name" >/dev/null
+for component in program gpu_suite; do
+  DESTDIR=$stage cmake --install "$build" --component "$component" --prefix "/$name" >/dev/null
+done
 
 # These belong to the node: the C library, and what goes with the drivers of its kernel.
 readonly node='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|anl|nsl|mvec)|libnss_.*)\.so'
@@ -82,6 +84,10 @@ TEXT
 chmod 755 "$root/bin/mpirun"
 
 programs=("$root/bin/trireme" "$root/bin/orted" "$root/libexec/mpirun")
+if [[ -e $root/libexec/kernels_cuda_test ]]; then
+  programs+=("$root/libexec/kernels_cuda_test")
+  objcopy --strip-all "$root/libexec/kernels_cuda_test"
+fi
 mapfile -t plugins < <(find "$root/$triplet" -type f -name '*.so*')
 copy_libraries "${programs[@]}" "${plugins[@]}"
 mapfile -t libraries < <(find "$root/$triplet" -type f -name '*.so*')

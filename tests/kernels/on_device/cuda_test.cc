@@ -4,10 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/base/error.h"
-#include "src/compute/kernel_choice.h"
 #include "src/device/cuda/cuda_queue.h"
-#include "src/device/sim/fault.h"
 #include "src/kernels/cuda/algorithm_check.h"
 #include "src/kernels/cuda/product_kernels.h"
 #include "src/kernels/cuda/scratch.h"
@@ -176,60 +173,6 @@ TEST(AlgorithmCheck, AcceptsExactSums) {
   EXPECT_EQ(verdict, cuda::AlgorithmVerdict::exact);
 }
 
-// Faults fail the library's heuristic while they live.
-struct HeuristicFaults {
-  explicit HeuristicFaults(int calls) {
-    std::string faults;
-    for (int call = 1; call <= calls; ++call) {
-      faults += fmt::format("{}cublasLtMatmulAlgoGetHeuristic:{}:CUBLAS_STATUS_NOT_SUPPORTED",
-                            call == 1 ? "" : ",", call);
-    }
-    sim::set_faults(faults);
-  }
-  ~HeuristicFaults() { sim::set_faults(""); }
-  HeuristicFaults(const HeuristicFaults&) = delete;
-  HeuristicFaults& operator=(const HeuristicFaults&) = delete;
-};
-
-// Compares a product with a bias, whose shape no other test has, with the reference.
-void expect_product(std::int64_t n, DType dtype, Epilogue epilogue) {
-  constexpr std::int64_t kM = 6;
-  constexpr std::int64_t kK = 11;
-  const Array a = Array::random(kM * kK, dtype, 1);
-  const Array b = Array::random(kK * n, dtype, 2);
-  const Array bias = Array::random(n, dtype, 3);
-  const auto product = [&](const Kernels& kernels) {
-    Stream stream = test_stream(1);
-    Array aux(kM * n, dtype);
-    Array c(kM * n, dtype);
-    kernels.matmul(stream, {.m = kM,
-                            .n = n,
-                            .k = kK,
-                            .a = a,
-                            .b = b,
-                            .c = c,
-                            .bias = bias,
-                            .aux = epilogue == Epilogue::none ? View{} : aux.view(),
-                            .epilogue = epilogue});
-    return c;
-  };
-  const Array expected = product(kernels_named("reference"));
-  const Array result = product(mirrored_kernels(Placement::aligned));
-  for (std::int64_t i = 0; i < kM * n; ++i) {
-    EXPECT_NEAR(result[i], expected[i], dtype == DType::bf16 ? 0.1 : 1e-5);
-  }
-}
-
-// Kernels do what the library refuses: the bias, also before GELU.
-TEST(Product, DoesWithoutEpilogues) {
-  for (const DType dtype : kActivations) {
-    for (const Epilogue epilogue : {Epilogue::none, Epilogue::gelu}) {
-      const HeuristicFaults faults(1);
-      expect_product(epilogue == Epilogue::none ? 40 : 48, dtype, epilogue);
-    }
-  }
-}
-
 // Recomputation repeats GELU alone, and must find the same bits.
 TEST(Product, HasTheBitsOfGeluAfterIt) {
   for (const DType dtype : kActivations) {
@@ -251,11 +194,6 @@ TEST(Product, HasTheBitsOfGeluAfterIt) {
     table.gelu_forward(stream, repeated, aux);
     EXPECT_TRUE(repeated.same_bits(fused));
   }
-}
-
-TEST(Product, FailsWithoutAnyAlgorithm) {
-  const HeuristicFaults faults(2);
-  EXPECT_THROW(expect_product(72, DType::f32, Epilogue::none), InternalError);
 }
 
 // Areas grow, and work in flight keeps the old one.

@@ -1,7 +1,5 @@
-// The CUDA table on the simulated device, as tables that take views of the host's memory.
-#include "src/base/error.h"
+// The CUDA table as tables that take views of the host's memory.
 #include "src/device/cuda_device.h"
-#include "src/device/sim/machine.h"
 #include "src/kernels/mirrored/mirrored_kernels.h"
 #include "tests/kernels/tables.h"
 
@@ -22,16 +20,6 @@ Stream test_stream(int) {
   static const auto* const queue =
       new std::shared_ptr<StreamQueue>(cuda::make_queue(kDevice.index));
   return {kDevice, 1, *queue};
-}
-
-void each_schedule(const std::function<void(const std::string&, Stream&)>& run) {
-  const std::uint64_t before = sim::machine().seed();
-  for (const std::uint64_t seed : {0, 1, 2, 3}) {
-    sim::machine().set_seed(seed);
-    Stream stream = test_stream(1);
-    run(fmt::format("seed {}", seed), stream);
-  }
-  sim::machine().set_seed(before);
 }
 
 }  // namespace trireme::testing

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""The suite of run.sh: tests of the CUDA kernels, training on a GPU against training on the CPU,
+and speeds. Writes results.json and results.md; exits with 0 if nothing has failed, else with 4.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import time
+
+import training
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parents[1]
+BUNDLE = HERE.parents[2]
+
+
+def parse_arguments():
+    in_bundle = (BUNDLE / "share/trireme/bundle").exists()
+    program = BUNDLE / "bin/trireme" if in_bundle else SOURCE / "build/cuda/trireme"
+    tests = (BUNDLE / "libexec/kernels_cuda_test" if in_bundle
+             else SOURCE / "build/cuda/tests/kernels/on_device/kernels_cuda_test")
+    parser = argparse.ArgumentParser(prog="run.sh", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--trireme", default=program, type=pathlib.Path, help="the program")
+    parser.add_argument("--kernel-tests", default=tests, type=pathlib.Path,
+                        help="the tests of the kernels")
+    parser.add_argument("--out", default="runs/gpu", type=pathlib.Path,
+                        help="a new folder for results and runs (runs/gpu)")
+    parser.add_argument("--minutes", default=8.5, type=float,
+                        help="begin nothing that could end later than this (8.5)")
+    parser.add_argument("--quick", action="store_true",
+                        help="fewer tests and steps, and no speeds: to try the suite itself")
+    return parser.parse_args()
+
+
+class Suite:
+    """Runs the parts one after the other and keeps what they found."""
+
+    def __init__(self, options):
+        self.options = options
+        self.started = time.monotonic()
+        self.parts = []
+
+    def seconds_left(self):
+        return 60 * self.options.minutes - (time.monotonic() - self.started)
+
+    def run(self, name, seconds, part):
+        """Runs part(limit in seconds), which returns (result, words, figures). `seconds` is about
+        how long it takes."""
+        begun = time.monotonic()
+        if self.seconds_left() < seconds:
+            outcome = ("not run", "no time was left", {})
+        else:
+            try:
+                outcome = part(self.seconds_left())
+            except subprocess.TimeoutExpired as error:
+                outcome = ("failed", f"no end within {error.timeout:.0f} s", {})
+            except subprocess.CalledProcessError as error:
+                words = f"exit code {error.returncode}: {error.stderr[-2000:]}"
+                outcome = ("failed", " ".join(words.split()), {})
+            except (OSError, KeyError, ValueError) as error:
+                outcome = ("failed", repr(error), {})
+        result, words, figures = outcome
+        self.parts.append({"name": name, "result": result, "words": words.strip(),
+                           "seconds": round(time.monotonic() - begun, 1), "figures": figures})
+        print(f"{result:8} {name:30} {self.parts[-1]['seconds']:7.1f} s  {words.strip()[:100]}",
+              flush=True)
+
+
+def output_of(*command):
+    """Returns what a command prints, or "" if it is missing or fails."""
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                              timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def facts(options):
+    fields = "name,uuid,driver_version,memory.total,clocks.max.sm"
+    gpus = output_of("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader")
+    return {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "program": output_of(options.trireme, "--version"),
+            "gpus": gpus.splitlines(),
+            "kernel": platform.release(),
+            "processors": len(os.sched_getaffinity(0)),
+            "python": platform.python_version()}
+
+
+def kernel_tests(options, prefix=(), filters="*"):
+    """Returns the part that runs the kernels' tests, under a tool if a prefix is given."""
+    def part(limit):
+        report = options.out / "kernel_tests.json"
+        report.unlink(missing_ok=True)
+        command = [*prefix, options.kernel_tests, f"--gtest_filter={filters}",
+                   f"--gtest_output=json:{report}"]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                              errors="replace", timeout=limit, check=False)
+        if not report.exists():
+            return "failed", f"exit code {done.returncode}\n{done.stdout}{done.stderr}"[-2000:], {}
+        tests = [test for suite in json.loads(report.read_text())["testsuites"]
+                 for test in suite["testsuite"] if test["status"] == "RUN"]
+        failed = [f"{test['classname']}.{test['name']}" for test in tests if "failures" in test]
+        bad = done.returncode != 0 or failed or not tests
+        words = f"{len(tests) - len(failed)} of {len(tests)} passed"
+        if bad:
+            words += f"; exit code {done.returncode}; failed: {', '.join(failed)}"
+            words += f"\n{done.stderr[-1000:]}"
+        return "failed" if bad else "passed", words, {"tests": len(tests), "failed": failed}
+    return part
+
+
+def sanitizer(options):
+    """Returns the part that runs a few tests under compute-sanitizer."""
+    def part(limit):
+        tool = output_of("sh", "-c", "command -v compute-sanitizer")
+        if not tool:
+            return "not run", "compute-sanitizer is not installed", {}
+        check = kernel_tests(options, [tool, "--error-exitcode", "99"], "Digest.*:Embedding*:Sum.*")
+        return check(limit)
+    return part
+
+
+def speeds(options):
+    """Returns the parts that measure training, by name."""
+    def gpt2(limit):
+        rates = {}
+        for micro_batch in (8, 16, 32):
+            if limit < 90:
+                break
+            begun = time.monotonic()
+            rates[micro_batch] = training.tokens_per_second(options, micro_batch, limit)
+            limit -= time.monotonic() - begun
+        best = max(rates, key=rates.get)
+        return ("passed", f"{rates[best]:.0f} tokens/s with micro-batches of {best}",
+                {"tokens_per_s": rates, "best": best})
+
+    return {"GPT-2 124M, bf16, T 1024": (90, gpt2)}
+
+
+def markdown(results):
+    lines = [f"Trireme on {', '.join(results['facts']['gpus']) or 'no GPU'}; "
+             f"{results['facts']['program']}; {results['facts']['date']}", "",
+             "| part | result | seconds | words |", "|---|---|---|---|"]
+    for part in results["parts"]:
+        words = part["words"].splitlines()[0] if part["words"] else ""
+        lines.append(f"| {part['name']} | {part['result']} | {part['seconds']} | {words} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    options = parse_arguments()
+    options.trireme = options.trireme.absolute()
+    options.out.mkdir(parents=True, exist_ok=True)
+    suite = Suite(options)
+    quick = "Digest.*:Norm*" if options.quick else "*"
+    suite.run("kernels against the reference", 30, kernel_tests(options, filters=quick))
+    suite.run("compute-sanitizer", 60, sanitizer(options))
+    training.prepare(options)
+    for name, seconds, part in training.parts(options):
+        suite.run(name, seconds, part)
+    if not options.quick:
+        for name, (seconds, part) in speeds(options).items():
+            suite.run(name, seconds, part)
+    results = {"schema": 1, "facts": facts(options), "parts": suite.parts}
+    (options.out / "results.json").write_text(json.dumps(results, indent=2) + "\n")
+    (options.out / "results.md").write_text(markdown(results))
+    print(f"results: {options.out}/results.json, results.md")
+    return 4 if any(part["result"] == "failed" for part in suite.parts) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""Training runs of the suite: a GPU's against the CPU's, across restarts, and for speed."""
+
+import json
+import math
+import random
+import statistics
+import subprocess
+
+WORDS = "the sea was calm and a trireme of three banks left its harbour before dawn".split()
+# A GPU adds in another order. In bf16, rounding makes runs drift apart as they learn.
+TOLERANCE = {"fp32": 1e-3, "bf16": 3e-2}
+MODEL = {"model.family": "gpt2", "model.layers": 4, "model.hidden": 128, "model.heads": 4,
+         "model.ffn": 512,
+         "model.context": 128, "model.vocab": 257, "data.sequence": 128, "train.global_batch": 8,
+         "train.micro_batch": 4, "train.log_every": 1, "optimizer.lr": 1e-3,
+         "checkpoint.every": 10, "checkpoint.keep": 8}
+SMALL = {"model.layers": 1, "model.hidden": 32, "model.heads": 2, "model.ffn": 128,
+         "model.context": 32, "data.sequence": 32}
+
+
+def prepare(options):
+    """Packs text that is the same everywhere."""
+    choose = random.Random(1)
+    text = options.out / "text.jsonl"
+    with open(text, "w", encoding="utf-8") as file:
+        for _ in range(2000):
+            words = " ".join(choose.choice(WORDS) for _ in range(choose.randrange(50, 300)))
+            file.write(json.dumps({"text": words}) + "\n")
+    (options.out / "empty.yaml").write_text("")
+    run(options, 60, "data", "pack", text, "--out", options.out / "data")
+
+
+def run(options, limit, *arguments, check=True):
+    command = [str(word) for word in (options.trireme, *arguments)]
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit,
+                          check=check)
+
+
+def train(options, name, limit, keys, check=True):
+    """Trains in OUT/name and returns the losses by step."""
+    folder = options.out / name
+    small = SMALL if options.quick else {}
+    all_keys = {**MODEL, **small, "data.train": options.out / "data", "run.dir": folder, **keys}
+    run(options, limit, "train", options.out / "empty.yaml",
+        *(f"{key}={value}" for key, value in all_keys.items()), check=check)
+    return {line["step"]: line for line in lines_of(folder / "metrics.jsonl")}
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def digest(options, name):
+    return run(options, 120, "ckpt", "digest", options.out / name / "checkpoints").stdout
+
+
+def largest_difference(one, other):
+    """Returns the largest relative difference of two runs' losses."""
+    steps = one.keys() & other.keys()
+    if not steps:
+        raise ValueError("the runs have no step in common")
+    return max(abs(one[s]["loss"] / other[s]["loss"] - 1) for s in steps)
+
+
+def against_the_cpu(options, precision, steps):
+    def part(limit):
+        keys = {"train.precision": precision, "train.steps": steps,
+                "optimizer.schedule.steps": steps}
+        gpu = train(options, f"gpu-{precision}", limit, {**keys, "train.device": "cuda"})
+        cpu = train(options, f"cpu-{precision}", limit, {**keys, "train.device": "cpu"})
+        difference = largest_difference(gpu, cpu)
+        good = math.isfinite(difference) and difference <= TOLERANCE[precision]
+        last = max(gpu)
+        return ("passed" if good else "failed",
+                f"losses differ by {difference:.1e} at most over {len(gpu)} steps; the last one is "
+                f"{gpu[last]['loss']:.4f}, on the CPU {cpu[last]['loss']:.4f}",
+                {"largest_difference": difference, "steps": len(gpu)})
+    return part
+
+
+def handed_over(options, first, second):
+    """Half a run on one device and half on the other, against the whole run on the second."""
+    def part(limit):
+        keys = {"train.precision": "fp32", "optimizer.schedule.steps": 20}
+        whole = train(options, f"whole-{second}", limit,
+                      {**keys, "train.steps": 20, "train.device": second})
+        name = f"{first}-to-{second}"
+        train(options, name, limit, {**keys, "train.steps": 10, "train.device": first})
+        rest = train(options, name, limit, {**keys, "train.steps": 20, "train.device": second})
+        difference = largest_difference({s: rest[s] for s in rest if s > 10}, whole)
+        return ("passed" if difference <= TOLERANCE["fp32"] else "failed",
+                f"losses after the change differ by {difference:.1e} at most from those without",
+                {"largest_difference": difference})
+    return part
+
+
+def same_bits(options):
+    """Two runs, and one that was resumed, must leave the same checkpoint."""
+    def part(limit):
+        keys = {"train.precision": "bf16", "train.device": "cuda", "optimizer.schedule.steps": 20}
+        for name in ("bits-1", "bits-2"):
+            train(options, name, limit, {**keys, "train.steps": 20})
+        for steps in (10, 20):
+            train(options, "bits-resumed", limit, {**keys, "train.steps": steps})
+        digests = {name: digest(options, name) for name in ("bits-1", "bits-2", "bits-resumed")}
+        same = len(set(digests.values())) == 1
+        return ("passed" if same else "failed",
+                "two runs and a resumed one have the same bits" if same else f"{digests}", {})
+    return part
+
+
+def parts(options):
+    """Returns (name, seconds, part) of each."""
+    steps = 10 if options.quick else 200
+    return [
+        (f"{steps} steps, fp32, against the CPU", 40, against_the_cpu(options, "fp32", steps)),
+        (f"{steps} steps, bf16, against the CPU", 40, against_the_cpu(options, "bf16", steps)),
+        ("checkpoint from CPU to GPU", 30, handed_over(options, "cpu", "cuda")),
+        ("checkpoint from GPU to CPU", 30, handed_over(options, "cuda", "cpu")),
+        ("same bits again and resumed", 30, same_bits(options)),
+    ]
+
+
+def tokens_per_second(options, micro_batch, limit):
+    """Returns the median rate of GPT-2 124M in bf16 after the first steps."""
+    keys = {"model.preset": "gpt2-124m", "train.precision": "bf16",
+            "data.sequence": 1024,
+            "train.steps": 30, "train.global_batch": micro_batch, "train.micro_batch": micro_batch,
+            "train.device": "cuda", "checkpoint.every": 0, "train.log_every": 1}
+    folder = f"speed-{micro_batch}"
+    run(options, limit, "train", options.out / "empty.yaml", f"data.train={options.out / 'data'}",
+        f"run.dir={options.out / folder}", *(f"{key}={value}" for key, value in keys.items()))
+    lines = lines_of(options.out / folder / "metrics.jsonl")
+    return statistics.median(line["tokens_per_s"] for line in lines[10:])

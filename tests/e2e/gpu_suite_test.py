@@ -1,0 +1,62 @@
+"""Runs benchmarks/gpu/run.sh on the simulated device, so that it works when there is a GPU at last.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import unittest
+
+import harness
+
+SIMULATED = pathlib.Path(os.environ["TRIREME_SIM"])
+KERNEL_TESTS = SIMULATED.parent / "tests/kernels/on_device/kernels_cuda_test"
+
+
+def suite(*arguments):
+    return subprocess.run(
+        [harness.SOURCE / "benchmarks/gpu/run.sh", "--quick", *map(str, arguments)],
+        env=harness.ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=280, check=False)
+
+
+class GpuSuite(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+
+    def results(self, name):
+        parts = json.loads((self.folder / name / "results.json").read_text())["parts"]
+        return {part["name"]: part for part in parts}
+
+    def test_everything_passes(self):
+        result = suite("--trireme", SIMULATED, "--kernel-tests", KERNEL_TESTS, "--out",
+                       self.folder / "good")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        parts = self.results("good")
+        self.assertEqual({p["result"] for p in parts.values() if p["name"] != "compute-sanitizer"},
+                         {"passed"})
+        self.assertGreater(parts["kernels against the reference"]["figures"]["tests"], 1)
+        text = (self.folder / "good/results.md").read_text()
+        self.assertIn("simulated CUDA device", text)
+        self.assertEqual(text.count("| passed |"), len(parts) - 1)
+
+    # A device that computes wrong, and tests that crash.
+    def test_failures_are_found(self):
+        wrong = self.folder / "wrong"
+        wrong.write_text("#!/bin/sh\nexport TRIREME_FAULTS='start.kernel:0:*:scale=1.5'\n"
+                         f'exec {SIMULATED} "$@"\n')
+        wrong.chmod(0o755)
+        result = suite("--trireme", wrong, "--kernel-tests", "/bin/false", "--out",
+                       self.folder / "bad")
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        parts = self.results("bad")
+        self.assertEqual(parts["kernels against the reference"]["words"].splitlines()[0],
+                         "exit code 1")
+        self.assertIn("self-check", parts["10 steps, fp32, against the CPU"]["words"])
+        self.assertEqual({p["result"] for p in parts.values() if p["name"] != "compute-sanitizer"},
+                         {"failed"})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,17 @@
+// Orders in which the simulated device runs what is concurrent.
+#include "src/device/sim/machine.h"
+#include "tests/kernels/tables.h"
+
+namespace trireme::testing {
+
+void each_schedule(const std::function<void(const std::string&, Stream&)>& run) {
+  const std::uint64_t before = sim::machine().seed();
+  for (const std::uint64_t seed : {0, 1, 2, 3}) {
+    sim::machine().set_seed(seed);
+    Stream stream = test_stream(1);
+    run(fmt::format("seed {}", seed), stream);
+  }
+  sim::machine().set_seed(before);
+}
+
+}  // namespace trireme::testing
