@@ -1,4 +1,6 @@
 // A real device has one schedule, which nobody chooses; several runs may differ.
+#include <fmt/core.h>
+
 #include "tests/kernels/tables.h"
 
 namespace trireme::testing {

@@ -1,4 +1,6 @@
 // Orders in which the simulated device runs what is concurrent.
+#include <fmt/core.h>
+
 #include "src/device/sim/machine.h"
 #include "tests/kernels/tables.h"
 
