@@ -28,7 +28,9 @@ std::string packed(const std::vector<Piece>& wanted) {
 
 std::vector<Piece> unpacked(const std::string& text) {
   std::vector<std::int64_t> words(text.size() / sizeof(std::int64_t));
-  std::memcpy(words.data(), text.data(), words.size() * sizeof(words[0]));
+  if (!words.empty()) {  // memcpy must not be given the null pointer of an empty vector
+    std::memcpy(words.data(), text.data(), words.size() * sizeof(words[0]));
+  }
   std::vector<Piece> wanted;
   for (std::size_t i = 0; i + kPieceWords <= words.size(); i += kPieceWords) {
     wanted.push_back(
