@@ -46,7 +46,7 @@ class DiskTarget final : public SaveTarget {
   // Adds steps whose contents were found damaged, which do not count towards retention.keep. Call
   // it before the first save.
   void distrust(const std::vector<StepIdentity>& damaged);
-  // Returns what rank 0 should report of the folder, or "".
+  // Returns a warning about damage in the folder, for the user, or "". Only rank 0 has one.
   std::string warning() const { return lock_ == nullptr ? "" : lock_->warning(); }
   // Stops the deletion of old steps, of which some may remain, and gives the folder's lock back.
   // Waits at most `limit` for each of them, and returns whether both have ended. If not, the target

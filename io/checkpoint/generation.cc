@@ -1,7 +1,6 @@
 #include "io/checkpoint/generation.h"
 
 #include <charconv>
-#include <utility>
 
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
@@ -37,7 +36,7 @@ std::int64_t parse_generation(std::string text, const fs::path& file) {
   return code == std::errc() ? value : kMostGeneration;
 }
 
-// Returns 0 if the file is missing, or is damaged: then it says so in the warning.
+// Returns 0 if the file is missing or damaged. Describes damage in `warning`.
 std::int64_t recorded_generation(const fs::path& file, std::string& warning) {
   try {
     return parse_generation(read_file(file, 64), file);

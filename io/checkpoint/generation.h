@@ -14,7 +14,7 @@ inline constexpr std::int64_t kMostGeneration = 1'000'000'000;
 
 struct Generation {
   std::int64_t number = 0;
-  std::string warning;  // that the record was damaged; or empty
+  std::string warning;  // describes damage of the file GENERATION; empty if there is none
 };
 
 // Returns a generation larger than any that appears in the folder, after recording it there. The

@@ -79,7 +79,7 @@ class RunLock {
 
   // Returns the generation, larger than that of every earlier run in this folder.
   std::int64_t generation() const { return generation_.number; }
-  // Returns what the user should know about the record of generations, or "".
+  // Returns a description of damage that was found in the file GENERATION, or "".
   const std::string& warning() const { return generation_.warning; }
   // Throws PolicyError if another run has taken the lock over, IoError if the file can't be read
   // now. Any thread may call this and lost().

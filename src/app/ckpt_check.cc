@@ -24,7 +24,7 @@ struct Checked {
   ExitCode code = ExitCode::ok;
 };
 
-// Returns in what the fields of a manifest that training wrote contradict one another.
+// Returns one line for each contradiction within a manifest that training wrote.
 std::vector<std::string> contradictions(const StepFolder& step) {
   const CheckpointMeta& meta = step.manifest->meta;
   if (!meta.extra->contains("counters")) {

@@ -20,8 +20,9 @@ std::string name_of(const StepCandidate& step) {
                              : fmt::format("step {} in memory", step.name.step);
 }
 
-// Throws ConfigError on all ranks if the checkpoint does not fit the run on any of them. Returns ""
-// or in what the manifest contradicts itself, which all ranks find alike in the same manifest.
+// Throws ConfigError on all ranks if the checkpoint does not fit the run on any of them. Returns a
+// description of a contradiction within the manifest, or "". All ranks have the same manifest and
+// return the same.
 std::string check_fits(Communicator& comm, const StepCandidate& step, const Manifest& manifest,
                        std::span<const TensorBlock> blocks, const ResumeOptions& options) {
   std::string fault;

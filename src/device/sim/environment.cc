@@ -11,7 +11,8 @@
 namespace sim {
 namespace {
 
-// Returns the variable's value, which is a whole number from `least` to `most`.
+// Returns the variable's value, or `otherwise` if it is not set. Ends the process unless the value
+// is a whole number from `least` to `most`.
 std::uint64_t number_of(const char* variable, std::uint64_t otherwise, std::uint64_t least,
                         std::uint64_t most) {
   const char* const text = std::getenv(variable);

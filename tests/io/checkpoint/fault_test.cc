@@ -140,7 +140,7 @@ TEST(Disk, ReadOnlyForAWhileIsSurvived) {
   const SmallFileSystem disk(4 << 20);
   SKIP_UNLESS_MOUNTED(disk);
   const fs::path folder = disk.path() / "checkpoints";
-  // A file that is just being closed keeps the file system busy.
+  // The kernel refuses to remount while a file is still open for writing, so this tries again.
   const auto remount = [&](unsigned long flags) {
     int code = -1;
     for (int i = 0; i < 500 && code != 0; ++i) {
