@@ -89,6 +89,7 @@ FOREIGN = {
     r"hdf5\w*\.h|H5\w*\.h": r"io/h5/.*",
     r"cuda.*|cublas.*|cudnn.*":
         r"src/device/.*|src/kernels/cuda/.*|mpi/nccl.*|tests/device/sim/.*",
+    r"nvml\.h": r"src/device/nvml/.*|tests/device/nvml/.*",
     r"nccl.*": r"mpi/nccl.*|src/device/sim/.*|tests/device/sim/.*",
     r"uc[pst]/.*": r"mpi/ucx/.*",
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",

@@ -1,0 +1,66 @@
+#include "src/device/nvml/gpu_state.h"
+
+#include <array>
+
+#include <fmt/core.h>
+
+namespace trireme {
+namespace {
+
+struct SlowdownCause {
+  std::string_view word;
+  std::string_view advice;
+};
+
+// The reasons for low clocks that no healthy node shows. The power cap is none of them: a GPU under
+// load reaches it.
+constexpr std::array kSlowdowns = {
+    SlowdownCause{"hw_slowdown", "the hardware halves its clocks because of heat or power"},
+    SlowdownCause{"hw_thermal_slowdown", "it is too hot: check fans, dust and the inlet air"},
+    SlowdownCause{"sw_thermal_slowdown", "it is hot: check fans, dust and the inlet air"},
+    SlowdownCause{"hw_power_brake_slowdown", "the power supply asks it to: check the supplies"}};
+
+}  // namespace
+
+std::string GpuState::text() const {
+  return fmt::format("GPU {} ({}, {}, {})", index, name.empty() ? "unknown" : name,
+                     uuid.empty() ? "no UUID" : uuid, bus.empty() ? "no bus id" : bus);
+}
+
+std::vector<std::string> faults_of(const GpuState& gpu) {
+  std::vector<std::string> faults;
+  const auto add = [&](const std::string& what) { faults.push_back(gpu.text() + ": " + what); };
+  if (!gpu.failure.empty()) {
+    add(fmt::format("{}: restart the node", gpu.failure));
+    return faults;
+  }
+  if (gpu.ecc_uncorrected.value_or(0) > 0) {
+    add(
+        fmt::format("uncorrectable memory errors since the driver was loaded: {}: reset the GPU "
+                    "(nvidia-smi -r), and replace it if they return",
+                    *gpu.ecc_uncorrected));
+  }
+  if (gpu.remap_has_failed) {
+    add("a broken row of its memory could not be remapped: replace it");
+  } else if (gpu.remap_is_pending) {
+    add("a row of its memory waits to be remapped: reset the GPU (nvidia-smi -r)");
+  }
+  for (const SlowdownCause& cause : kSlowdowns) {
+    for (const std::string& word : gpu.throttling) {
+      if (word == cause.word) {
+        add(fmt::format("clocks are slowed down ({}): {}", word, cause.advice));
+      }
+    }
+  }
+  if (gpu.pcie_width && gpu.most_pcie_width && *gpu.pcie_width < *gpu.most_pcie_width) {
+    add(fmt::format("its PCIe link has {} of {} lanes: reseat the GPU or its riser",
+                    *gpu.pcie_width, *gpu.most_pcie_width));
+  }
+  if (gpu.nvlinks_up > 0 && gpu.nvlinks_down > 0) {
+    add(fmt::format("{} of {} NVLinks are down: check the bridge or the fabric manager",
+                    gpu.nvlinks_down, gpu.nvlinks_up + gpu.nvlinks_down));
+  }
+  return faults;
+}
+
+}  // namespace trireme
