@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "src/base/philox.h"
 #include "src/device/device.h"
@@ -234,6 +235,10 @@ struct CrossEntropyOfParts {
 //   g = gradient * gradient_scale; m = beta1 m + (1-beta1) g; v = beta2 v + (1-beta2) g^2
 //   value -= lr * ( (m / (1-beta1^t)) / (sqrt(v / (1-beta2^t)) + epsilon) + weight_decay * value )
 // As in PyTorch, the decay comes before the step: value *= 1 - lr * weight_decay.
+//
+// One call updates many parameters that lie one after another, of which some decay and others do
+// not: `turns` holds, in ascending order, the elements below n where the decay ends, begins again,
+// and so on. Element i decays if an even number of turns is at or before i; without turns, all do.
 struct AdamW {
   View value;             // f32 [n]
   View m;                 // f32 [n]
@@ -246,13 +251,15 @@ struct AdamW {
   float beta2 = 0.95F;
   float epsilon = 1e-8F;
   float weight_decay = 0;
-  float gradient_scale = 1;  // from gradient clipping and loss scaling
+  std::span<const std::int64_t> turns = {};  // in the host's memory
+  float gradient_scale = 1;                  // from gradient clipping and loss scaling
 };
 
 // SGD with momentum and decoupled decay (SGDW of Loshchilov and Hutter, 2019; without decay it
 // equals PyTorch's SGD without dampening):
 //   g = gradient * gradient_scale; b = momentum * b + g; d = nesterov ? g + momentum * b : b
 //   value = (1 - lr * weight_decay) * value - lr * d
+// Parameters that do not decay are given as for AdamW.
 struct Sgd {
   View value;          // f32 [n]
   View buffer;         // f32 [n], b; zeros before the first step
@@ -262,7 +269,8 @@ struct Sgd {
   float momentum = 0.9F;
   bool nesterov = false;
   float weight_decay = 0;
-  float gradient_scale = 1;  // from gradient clipping and loss scaling
+  std::span<const std::int64_t> turns = {};  // in the host's memory
+  float gradient_scale = 1;                  // from gradient clipping and loss scaling
 };
 
 // result = a x + b y, all f32 [n]. The result may be x or y; without y it is a x.

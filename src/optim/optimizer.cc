@@ -151,14 +151,34 @@ void Optimizer::start_average() {
 
 namespace {
 
-// Returns the first parameter after `id` that a kernel call for `id` can't include, because its
-// weight decay differs or because Muon updates it.
-ParameterId end_of_alike(const ParameterStore& store, ParameterId id, bool muon) {
-  const bool decays = store[id].decays;
+// Returns the first parameter after `id` that a kernel call for `id` can't include, because Muon
+// updates it.
+ParameterId end_of_call(const ParameterStore& store, ParameterId id, bool muon) {
   do {
     ++id;
-  } while (id < store.count() && store[id].decays == decays && !(muon && store[id].hidden));
+  } while (id < store.count() && !(muon && store[id].hidden));
   return id;
+}
+
+// Returns the turns of the decay (see AdamW::turns) among n elements, numbered from the flat
+// element `first` on, which belong to the parameters from `id` on.
+std::vector<std::int64_t> turns_of_decay(const ParameterStore& store, ParameterId id,
+                                         std::int64_t first, std::int64_t n) {
+  std::vector<std::int64_t> turns;
+  bool decays = true;
+  for (; id < store.count() && store[id].offset - first < n; ++id) {
+    if (store[id].decays == decays) {
+      continue;
+    }
+    decays = store[id].decays;
+    const std::int64_t at = std::max<std::int64_t>(store[id].offset - first, 0);
+    if (!turns.empty() && turns.back() == at) {
+      turns.pop_back();  // two turns before the first element cancel each other
+    } else {
+      turns.push_back(at);
+    }
+  }
+  return turns;
 }
 
 // Stretch is the elements that one kernel call updates.
@@ -166,7 +186,7 @@ struct Stretch {
   View value;
   ConstView gradient;
   View compute;  // empty if the working copies are the master weights
-  float weight_decay;
+  std::vector<std::int64_t> turns;
 };
 
 void run_adamw(const Stretch& at, const View& m, const View& v, const OptimizerOptions& options,
@@ -182,7 +202,8 @@ void run_adamw(const Stretch& at, const View& m, const View& v, const OptimizerO
   call.beta1 = options.beta1;
   call.beta2 = options.beta2;
   call.epsilon = options.epsilon;
-  call.weight_decay = at.weight_decay;
+  call.weight_decay = options.weight_decay;
+  call.turns = at.turns;
   call.gradient_scale = update.gradient_scale;
   kernels.adamw(stream, call);
 }
@@ -197,7 +218,8 @@ void run_sgd(const Stretch& at, const View& buffer, const OptimizerOptions& opti
   call.lr = update.lr;
   call.momentum = options.momentum;
   call.nesterov = options.nesterov;
-  call.weight_decay = at.weight_decay;
+  call.weight_decay = options.weight_decay;
+  call.turns = at.turns;
   call.gradient_scale = update.gradient_scale;
   kernels.sgd(stream, call);
 }
@@ -216,18 +238,19 @@ void Optimizer::step(int range, const ConstView& gradients, const OptimizerUpdat
       step_of_muon(range, id++, gradients, update);
       continue;
     }
-    const ParameterId next = end_of_alike(store, id, muon);
+    const ParameterId first = id;
+    const ParameterId next = end_of_call(store, id, muon);
     const std::int64_t end = next < store.count() ? store[next].offset : store.flat_elements();
     const std::int64_t from = std::max<std::int64_t>(store[id].offset - held.first, 0);
     const std::int64_t n = std::min(end - held.first, gradients.count) - from;
-    const float weight_decay = store[id].decays ? options_.weight_decay : 0;
     id = next;
     if (n <= 0) {
       continue;
     }
     const bool narrow = store.compute_dtype() != DType::f32;
     const Stretch at{masters_.values(range).slice(from, n), gradients.slice(from, n),
-                     narrow ? held.working_copies.slice(from, n) : View{}, weight_decay};
+                     narrow ? held.working_copies.slice(from, n) : View{},
+                     turns_of_decay(store, first, held.first + from, n)};
     if (options_.kind != OptimizerKind::sgd) {
       run_adamw(at, state(0, range, from, n), state(1, range, from, n), options_, update, kernels,
                 stream);

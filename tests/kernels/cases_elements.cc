@@ -49,6 +49,16 @@ Results run_dropout(std::int64_t n, DType dtype, float probability, const Kernel
   return {{"y", y}};
 }
 
+// Returns turns of the decay: none, a few at odd places, or more than one launch of a GPU takes.
+std::vector<std::int64_t> decay_turns(std::int64_t n) {
+  const std::int64_t distance = n <= 64 ? n : (n <= 1001 ? 333 : 85);
+  std::vector<std::int64_t> turns;
+  for (std::int64_t at = distance; at < n; at += distance) {
+    turns.push_back(at);
+  }
+  return turns;
+}
+
 Results run_adamw(std::int64_t n, bool compute, std::int64_t step, const Kernels& kernels,
                   Stream& stream) {
   Array value = Array::random(n, DType::f32, 1);
@@ -58,6 +68,7 @@ Results run_adamw(std::int64_t n, bool compute, std::int64_t step, const Kernels
     v.set(i, v[i] * v[i]);
   }
   const Array gradient = Array::random(n, DType::f32, 4);
+  const std::vector<std::int64_t> turns = decay_turns(n);
   Array copy(n, DType::bf16);
   kernels.adamw(stream, {.value = value,
                          .m = m,
@@ -67,6 +78,7 @@ Results run_adamw(std::int64_t n, bool compute, std::int64_t step, const Kernels
                          .step = step,
                          .lr = 0.01F,
                          .weight_decay = 0.1F,
+                         .turns = turns,
                          .gradient_scale = 0.37F});
   return {{"value", value}, {"m", m}, {"v", v}, {"compute", copy}};
 }
@@ -76,6 +88,7 @@ Results run_sgd(std::int64_t n, bool compute, bool nesterov, const Kernels& kern
   Array value = Array::random(n, DType::f32, 1);
   Array buffer = Array::random(n, DType::f32, 2, 0.1);
   const Array gradient = Array::random(n, DType::f32, 4);
+  const std::vector<std::int64_t> turns = decay_turns(n);
   Array copy(n, DType::bf16);
   kernels.sgd(stream, {.value = value,
                        .buffer = buffer,
@@ -84,6 +97,7 @@ Results run_sgd(std::int64_t n, bool compute, bool nesterov, const Kernels& kern
                        .lr = 0.01F,
                        .nesterov = nesterov,
                        .weight_decay = 0.1F,
+                       .turns = turns,
                        .gradient_scale = 0.37F});
   Array average = Array::random(n, DType::f32, 5);
   kernels.moving_average(stream, {.average = average, .value = value, .decay = 0.99F});

@@ -3,6 +3,16 @@
 #include "src/kernels/reference/reference.h"
 
 namespace trireme::reference {
+namespace {
+
+// Returns how much of element i the decay leaves.
+template <class Update>
+double kept(const Update& p, std::int64_t i) {
+  const auto turns = std::upper_bound(p.turns.begin(), p.turns.end(), i) - p.turns.begin();
+  return turns % 2 == 0 ? 1 - static_cast<double>(p.lr) * static_cast<double>(p.weight_decay) : 1;
+}
+
+}  // namespace
 
 void adamw(Stream&, const AdamW& p) {
   const auto beta1 = static_cast<double>(p.beta1);
@@ -14,7 +24,7 @@ void adamw(Stream&, const AdamW& p) {
     const double g = at(p.gradient, i) * static_cast<double>(p.gradient_scale);
     const double m = beta1 * at(p.m, i) + (1 - beta1) * g;
     const double v = beta2 * at(p.v, i) + (1 - beta2) * g * g;
-    const double decayed = at(p.value, i) * (1 - lr * static_cast<double>(p.weight_decay));
+    const double decayed = at(p.value, i) * kept(p, i);
     const double step =
         m / correction1 / (std::sqrt(v / correction2) + static_cast<double>(p.epsilon));
     put(p.m, i, m);
@@ -34,7 +44,7 @@ void sgd(Stream&, const Sgd& p) {
     const double buffer = momentum * at(p.buffer, i) + g;
     const double step = p.nesterov ? g + momentum * buffer : buffer;
     put(p.buffer, i, buffer);
-    put(p.value, i, at(p.value, i) * (1 - lr * static_cast<double>(p.weight_decay)) - lr * step);
+    put(p.value, i, at(p.value, i) * kept(p, i) - lr * step);
     if (!p.compute.empty()) {
       put(p.compute, i, at(p.value, i));
     }

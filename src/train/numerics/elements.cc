@@ -8,6 +8,8 @@ namespace {
 
 // Enough elements for two threads, with a remainder that does not fill a vector.
 constexpr std::int64_t kCount = 16640 + 7;
+// Elements between these do not decay.
+constexpr std::int64_t kTurns[] = {4099, 9001};
 
 void check_activation(CheckBench& bench) {
   const DType type = bench.dtype();
@@ -76,6 +78,7 @@ void check_adamw(CheckBench& bench) {
     p.step = 10;
     p.lr = 1e-3F;
     p.weight_decay = 0.1F;
+    p.turns = kTurns;
     table.adamw(bench.stream, p);
     return made;
   };
@@ -102,6 +105,7 @@ void check_sgd(CheckBench& bench) {
     p.lr = 1e-3F;
     p.nesterov = nesterov;
     p.weight_decay = 0.1F;
+    p.turns = kTurns;
     table.sgd(bench.stream, p);
     return made;
   };
