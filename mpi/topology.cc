@@ -1,5 +1,6 @@
 #include "mpi/topology.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 

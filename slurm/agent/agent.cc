@@ -1,5 +1,6 @@
 #include "slurm/agent/agent.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>

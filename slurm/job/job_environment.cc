@@ -1,5 +1,6 @@
 #include "slurm/job/job_environment.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "slurm/job/host_list.h"

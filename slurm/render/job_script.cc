@@ -1,5 +1,6 @@
 #include "slurm/render/job_script.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>

@@ -1,5 +1,7 @@
 #include "slurm/wire/frame.h"
 
+#include <algorithm>
+
 #include "src/base/error.h"
 
 namespace trireme {

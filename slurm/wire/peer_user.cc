@@ -1,5 +1,6 @@
 #include "slurm/wire/peer_user.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 

@@ -1,5 +1,6 @@
 #include "src/base/command.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <thread>

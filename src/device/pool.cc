@@ -1,5 +1,6 @@
 #include "src/device/pool.h"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <mutex>

@@ -1,5 +1,6 @@
 #include "src/nn/model_parts.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/nn/model_size.h"

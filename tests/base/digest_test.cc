@@ -1,5 +1,6 @@
 #include "src/base/digest.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,7 @@
 // Parses any bytes as run.lock, and each line as a name in a checkpoint folder. A name that parses
 // must be spelt exactly as the program spells it.
+#include <algorithm>
+
 #include "io/checkpoint/memory/node_memory.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/run_lock.h"

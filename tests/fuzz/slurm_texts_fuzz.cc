@@ -1,5 +1,6 @@
 // Parses any bytes as output of scontrol, and their NAME=VALUE lines as the environment variables
 // of a Slurm job.
+#include <algorithm>
 #include <map>
 
 #include "slurm/job/job_environment.h"

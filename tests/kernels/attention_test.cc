@@ -1,5 +1,6 @@
 // Tests of attention that go beyond comparing every entry with reference: block edges, strides,
 // grouped heads, caches, and equal bits in every schedule and for both ways to divide backward.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>

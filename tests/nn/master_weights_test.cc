@@ -1,5 +1,7 @@
 #include "src/nn/master_weights.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"

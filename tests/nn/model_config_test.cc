@@ -1,5 +1,7 @@
 #include "src/nn/model_config.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 #include "src/optim/gradient_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

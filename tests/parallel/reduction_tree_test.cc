@@ -1,5 +1,6 @@
 #include "src/parallel/reduction_tree.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 // families, recomputing, tensor and pipeline parallelism, ZeRO and schedules. Ranks are threads.
 #include "src/train/memory/memory_plan.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include <gtest/gtest.h>

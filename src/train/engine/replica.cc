@@ -1,5 +1,6 @@
 #include "src/train/engine/replica.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/base/fault.h"

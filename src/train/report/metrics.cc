@@ -1,9 +1,11 @@
 #include "src/train/report/metrics.h"
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 

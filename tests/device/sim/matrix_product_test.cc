@@ -1,6 +1,7 @@
 // cuBLASLt's products against a plain triple loop.
 #include "src/device/sim/matrix_product.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/device/sim/fault.h"

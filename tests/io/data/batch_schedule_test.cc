@@ -1,5 +1,6 @@
 #include "io/data/batch_schedule.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <gtest/gtest.h>

@@ -6,6 +6,7 @@
 //   desync           the last rank runs another operation
 // Deadline: 2 s.
 #include <csignal>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>

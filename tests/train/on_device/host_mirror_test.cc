@@ -1,5 +1,6 @@
 #include "src/train/saving/host_mirror.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include <gtest/gtest.h>
