@@ -1,0 +1,111 @@
+// Linked into every program that is built with ThreadSanitizer (preset `tsan`). It tells the
+// sanitizer what OpenMP orders, since libgomp synchronizes with futexes that the sanitizer does not
+// see: without this file, it would report each access to data that two regions share. The functions
+// replace those of libgomp and call them. Where the program uses another construct of OpenMP, it
+// needs a function here; without one, the sanitizer reports races that are none.
+//
+// It also holds the sanitizer's options and suppressions, so that no environment variable is
+// needed. TSAN_OPTIONS overrides the options.
+#include <array>
+
+#include <dlfcn.h>
+#include <sanitizer/tsan_interface.h>
+
+namespace {
+
+// One execution of a parallel region. The addresses of its members identify what happens before
+// what: the region's start before each thread's work, that before the region's end, and the same at
+// each barrier. A thread that has passed a barrier may reach the next one while others are still
+// leaving the first, but not the one after it. Hence barriers use two addresses in turn.
+struct Region {
+  void (*work)(void*);
+  void* data;
+  char start = 0;
+  char end = 0;
+  std::array<char, 2> barriers{};
+};
+
+thread_local Region* region = nullptr;   // the innermost that the calling thread works in
+thread_local unsigned barriers_met = 0;  // by the calling thread in that region
+
+template <class Function>
+Function* libgomp(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+void work_in_region(void* argument) {
+  auto* const mine = static_cast<Region*>(argument);
+  __tsan_acquire(&mine->start);
+  Region* const outer = region;
+  const unsigned met_outside = barriers_met;
+  region = mine;
+  barriers_met = 0;
+  mine->work(mine->data);
+  region = outer;
+  barriers_met = met_outside;
+  __tsan_release(&mine->end);
+}
+
+void pass_barrier(void (*wait)()) {
+  if (region == nullptr) {
+    wait();
+    return;
+  }
+  char* const barrier = &region->barriers[barriers_met++ % 2];
+  __tsan_release(barrier);
+  wait();
+  __tsan_acquire(barrier);
+}
+
+}  // namespace
+
+extern "C" {
+
+void GOMP_parallel(void (*work)(void*), void* data, unsigned threads, unsigned flags) {
+  using Parallel = void(void (*)(void*), void*, unsigned, unsigned);
+  static auto* const parallel = libgomp<Parallel>("GOMP_parallel");
+  Region mine{work, data};
+  __tsan_release(&mine.start);
+  parallel(work_in_region, &mine, threads, flags);
+  __tsan_acquire(&mine.end);
+}
+
+void GOMP_barrier() {
+  static auto* const barrier = libgomp<void()>("GOMP_barrier");
+  pass_barrier(barrier);
+}
+
+// The end of a loop without `nowait` is a barrier.
+void GOMP_loop_end() {
+  static auto* const loop_end = libgomp<void()>("GOMP_loop_end");
+  pass_barrier(loop_end);
+}
+
+void GOMP_critical_name_start(void** lock) {
+  static auto* const start = libgomp<void(void**)>("GOMP_critical_name_start");
+  start(lock);
+  __tsan_acquire(lock);
+}
+
+void GOMP_critical_name_end(void** lock) {
+  static auto* const end = libgomp<void(void**)>("GOMP_critical_name_end");
+  __tsan_release(lock);
+  end(lock);
+}
+
+// The sanitizer's own exit code, 66, means NotFound here.
+const char* __tsan_default_options() { return "exitcode=70:second_deadlock_stack=1"; }
+
+// Libraries that are built without the sanitizer. It sees their calls of memcpy, free and the like,
+// but not the atomic operations that order these.
+const char* __tsan_default_suppressions() {
+  return "race:libmpi.so\n"
+         "race:libopen-pal.so\n"
+         "race:libopen-rte.so\n"
+         "race:libpmix.so\n"
+         "race:libevent\n"
+         "race:libucp.so\n"
+         "race:libuct.so\n"
+         "race:libucs.so\n";
+}
+}
