@@ -1,6 +1,6 @@
 // cuBLASLt's interface over the simulated device. Its heuristic knows one algorithm, which takes a
-// small workspace where it may. Which epilogues the real library has for a shape, only that library
-// knows.
+// small workspace where it may, and splits sums where that is not forbidden. Which epilogues the
+// real library has for a shape, only that library knows.
 #include <cstring>
 #include <initializer_list>
 
@@ -35,6 +35,8 @@ namespace {
 constexpr std::size_t kCublasVersion = 130002;
 constexpr std::uint64_t kWorkspaceBytes = 4096;
 constexpr std::uintptr_t kWorkspaceAlignment = 256;
+constexpr int kSplitsSums = 5;  // index of an algorithm's data, behind workspace and alignments
+constexpr std::int64_t kLostTerms = 8;
 
 struct Field {
   void* data = nullptr;
@@ -206,6 +208,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   for (int operand = 0; operand < 4; ++operand) {
     results[0].algo.data[1 + operand] = preference->alignments[operand];
   }
+  results[0].algo.data[kSplitsSums] =
+      preference->reduction_schemes != CUBLASLT_REDUCTION_SCHEME_NONE ? 1 : 0;
   results[0].wavesCount = 1;
   *found = 1;
   return CUBLAS_STATUS_SUCCESS;
@@ -217,9 +221,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algo,
                               void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
-  if (const cublasStatus_t status = injected_status("cublasLtMatmul");
-      status != CUBLAS_STATUS_SUCCESS) {
-    return status;
+  const sim::Fault fault = sim::take_fault("cublasLtMatmul");
+  if (fault.error != 0) {
+    return static_cast<cublasStatus_t>(fault.error);
   }
   if (handle == nullptr) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -232,6 +236,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   product.b_data = b;
   product.c_data = c;
   product.d_data = d;
+  product.splits_sums = algo != nullptr && algo->data[kSplitsSums] != 0;
+  product.lost_terms = fault.wrong ? kLostTerms : 0;
   if (const cublasStatus_t status = sim::check_product(product); status != CUBLAS_STATUS_SUCCESS) {
     return status;
   }

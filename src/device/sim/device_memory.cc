@@ -110,6 +110,17 @@ void* DeviceMemory::take(std::size_t bytes) {
   return own_ + at;
 }
 
+// Checks what lies behind an allocation of `bytes` bytes.
+void DeviceMemory::check_red_zone(std::size_t at, std::size_t bytes) const {
+  const auto untouched = [](std::byte one) { return one == std::byte{0xFF}; };
+  if (!std::all_of(alias_ + at + bytes, alias_ + at + with_red_zone(bytes), untouched)) {
+    char text[120];
+    std::snprintf(text, sizeof text, "a kernel wrote behind the end of an allocation of %zu bytes",
+                  bytes);
+    die(text);
+  }
+}
+
 bool DeviceMemory::give_back(void* address) {
   const auto at = static_cast<std::size_t>(static_cast<std::byte*>(address) - own_);
   const auto found = taken_.find(at);
@@ -118,13 +129,7 @@ bool DeviceMemory::give_back(void* address) {
   }
   const std::size_t bytes = found->second;
   const std::size_t all = with_red_zone(bytes);
-  if (!std::all_of(alias_ + at + bytes, alias_ + at + all,
-                   [](std::byte one) { return one == std::byte{0xFF}; })) {
-    char text[120];
-    std::snprintf(text, sizeof text, "a kernel wrote behind the end of an allocation of %zu bytes",
-                  bytes);
-    die(text);
-  }
+  check_red_zone(at, bytes);
   poison(address, bytes);
   std::memset(alias_ + at, 0xFF, bytes);
   taken_.erase(found);
@@ -149,6 +154,11 @@ void DeviceMemory::allow_access(bool allowed) {
   if (allowed != allowed_) {
     ::mprotect(own_, capacity_, allowed ? PROT_READ | PROT_WRITE : PROT_NONE);
     allowed_ = allowed;
+    for (const auto& [at, bytes] : taken_) {
+      if (!allowed) {
+        check_red_zone(at, bytes);
+      }
+    }
   }
 }
 

@@ -33,10 +33,12 @@ class DeviceMemory {
   // behind the allocation.
   bool give_back(void* address);
 
-  // Lets every thread of the process access the memory at its own addresses, or none.
+  // Lets every thread of the process access the memory at its own addresses, or none. Ends the
+  // program if a kernel has written behind an allocation in the meantime.
   void allow_access(bool allowed);
 
  private:
+  void check_red_zone(std::size_t at, std::size_t bytes) const;
   void merge_with_next(std::map<std::size_t, std::size_t>::iterator at);
   void fill_fresh(std::size_t end);
 

@@ -52,6 +52,10 @@ bool parse(const std::string& text, PlannedFault& to) {
   if (to.error == "hang" || to.error == "error") {
     return parts.size() == 3;
   }
+  if (to.error == "wrong") {
+    to.fault.wrong = true;
+    return parts.size() == 3;
+  }
   const std::optional<int> value = error_value(to.error);
   to.fault = {value.value_or(0), parts.size() == 4};
   return value.has_value();
@@ -70,7 +74,7 @@ void FaultPlan::set(const std::string& faults) {
       std::fprintf(
           stderr,
           "simulated device: TRIREME_SIM_FAULT: cannot read '%s': expected CALL:NUMBER:ERROR, "
-          "CALL:NUMBER:ERROR:later, RANK:NUMBER:hang or RANK:NUMBER:error\n",
+          "CALL:NUMBER:ERROR:later, CALL:NUMBER:wrong, RANK:NUMBER:hang or RANK:NUMBER:error\n",
           text.c_str());
       std::_Exit(2);
     }

@@ -5,6 +5,7 @@
 //                            cublasStatus_t. Errors that a device does not survive are returned by
 //                            every later call, too.
 //   CALL:NUMBER:ERROR:later  the call succeeds, and the device fails when it gets there
+//   cublasLtMatmul:NUMBER:wrong   the product lacks the last terms of its sums
 //   RANK:NUMBER:hang         the NUMBERth operation (from 0) of rank RANK in a communicator never
 //                            starts
 //   RANK:NUMBER:error        the same, and all ranks of the communicator see an asynchronous error
@@ -20,6 +21,7 @@ namespace sim {
 struct Fault {
   int error = 0;  // 0: none
   bool later = false;
+  bool wrong = false;
 };
 
 // Counts a call, and returns the fault to inject into it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 
 #include "src/device/sim/kernel_thread.h"
 #include "src/device/sim/machine.h"
@@ -86,6 +87,7 @@ class Computation {
   void run(const MatrixProduct& product);
 
  private:
+  void multiply(std::int64_t row, std::int64_t column, float* sums) const;
   void finish(std::int64_t row, std::int64_t column, std::int64_t count, float* v);
   void write_bias_gradient();
   void sum_stripes(const std::vector<float>& packed, std::int64_t width);
@@ -98,7 +100,6 @@ class Computation {
 
 void Computation::run(const MatrixProduct& product) {
   product_ = &product;
-  const std::int64_t k = product.k();
   pack_stripes<kPanelRows>(accessible(product.a_data), product.a, product.transposes_a, a_);
   // The columns of b are the rows of its transpose.
   pack_stripes<kPanelColumns>(accessible(product.b_data), product.b, !product.transposes_b, b_);
@@ -107,13 +108,35 @@ void Computation::run(const MatrixProduct& product) {
     const std::int64_t columns = std::min(kPanelColumns, product.d.columns - column);
     for (std::int64_t row = 0; row < product.d.rows; row += kPanelRows) {
       float sums[kPanelColumns * kPanelRows];
-      multiply_panels(a_.data() + row * k, b_.data() + column * k, k, sums);
+      multiply(row, column, sums);
       for (std::int64_t j = 0; j < columns; ++j) {
         finish(row, column + j, std::min(kPanelRows, product.d.rows - row), sums + j * kPanelRows);
       }
     }
   }
   write_bias_gradient();
+}
+
+// Computes the sums of one panel.
+void Computation::multiply(std::int64_t row, std::int64_t column, float* sums) const {
+  const std::int64_t k = product_->k();
+  const float* const a = a_.data() + row * k;
+  const float* const b = b_.data() + column * k;
+  if (!product_->splits_sums) {
+    multiply_panels(a, b, std::max<std::int64_t>(k - product_->lost_terms, 0), sums);
+    return;
+  }
+  constexpr std::size_t kParts = 3;
+  const std::size_t first = machine().random_below(kParts);
+  std::fill(sums, sums + kPanelColumns * kPanelRows, 0.0F);
+  for (std::size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<std::int64_t>((first + i) % kParts);
+    const std::int64_t begin = k * part / std::int64_t{kParts};
+    const std::int64_t end = k * (part + 1) / std::int64_t{kParts};
+    float more[kPanelColumns * kPanelRows];
+    multiply_panels(a + begin * kPanelRows, b + begin * kPanelColumns, end - begin, more);
+    std::transform(sums, sums + kPanelColumns * kPanelRows, more, sums, std::plus());
+  }
 }
 
 // Applies the epilogue to `count` sums of one column and writes the results.

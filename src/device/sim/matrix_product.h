@@ -28,6 +28,8 @@ struct MatrixProduct {
   void* aux = nullptr;  // [rows of d, columns of d]: what GELU was applied to
   cudaDataType aux_type = CUDA_R_32F;
   std::int64_t aux_leading_dimension = 0;
+  bool splits_sums = false;     // adds parts of each sum in an order that the seed shuffles
+  std::int64_t lost_terms = 0;  // terms that are missing at the end of each sum
 
   std::int64_t k() const { return transposes_a ? a.rows : a.columns; }
   bool has(int part) const { return (epilogue & part) != 0; }

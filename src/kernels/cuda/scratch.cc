@@ -10,7 +10,7 @@
 namespace trireme::cuda {
 namespace {
 
-constexpr std::int64_t kLeast = std::int64_t{1} << 20;  // bytes
+constexpr std::int64_t kLeast = std::int64_t{64} << 10;  // bytes
 
 struct Area {
   void* data = nullptr;

@@ -10,6 +10,7 @@
 
 #include "src/base/error.h"
 #include "src/device/cuda_device.h"
+#include "src/device/sim/machine.h"
 
 namespace trireme {
 namespace {
@@ -57,6 +58,23 @@ TEST_F(CudaQueueTest, CopiesOrdinaryAndPinnedMemory) {
   EXPECT_EQ(back, std::vector<float>(kCount, 0));
 }
 
+// A later copy must not take the pinned buffer of one that has not begun yet.
+TEST_F(CudaQueueTest, KeepsPinnedBuffersUntilTheirCopiesEnd) {
+  Stream stream = make_stream();
+  const Buffer second = pool_.allocate(kCount * 4);
+  std::promise<void> open;
+  std::vector<float> numbers = counted_up();
+  std::vector<float> zeros(kCount);
+  std::vector<float> back(kCount);
+  stream.run([&] { open.get_future().wait(); });
+  stream.copy(on_device_, view_of(numbers));
+  stream.copy(second.view(DType::f32), view_of(zeros));
+  stream.copy(view_of(back), on_device_);
+  open.set_value();
+  stream.synchronize();
+  EXPECT_EQ(back, counted_up());
+}
+
 TEST_F(CudaQueueTest, HasDeviceMemoryThatTheHostCannotRead) {
   EXPECT_THROW((void)as<float>(on_device_), InternalError);
   EXPECT_EQ(buffer_.device(), kDevice);
@@ -77,19 +95,26 @@ TEST_F(CudaQueueTest, RunsWorkOfTheHostInOrder) {
   EXPECT_EQ(ran, 1);
 }
 
+// Without the wait, some of the seeds would let the second stream go first.
 TEST_F(CudaQueueTest, WaitsForAnotherStream) {
-  Stream first = make_stream();
-  Stream second = make_stream();
-  std::promise<void> open;
-  std::vector<float> numbers = counted_up();
-  std::vector<float> back(kCount);
-  first.run([&] { open.get_future().wait(); });
-  first.copy(on_device_, view_of(numbers));
-  second.wait(first.record());
-  second.copy(view_of(back), on_device_);
-  open.set_value();
-  second.synchronize();
-  EXPECT_EQ(back, counted_up());
+  const std::uint64_t before = sim::machine().seed();
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    sim::machine().set_seed(seed);
+    Stream first = make_stream();
+    Stream second = make_stream();
+    std::promise<void> open;
+    std::vector<float> numbers = counted_up();
+    std::vector<float> back(kCount);
+    first.clear(on_device_);
+    first.run([&] { open.get_future().wait(); });
+    first.copy(on_device_, view_of(numbers));
+    second.wait(first.record());
+    second.copy(view_of(back), on_device_);
+    open.set_value();
+    second.synchronize();
+    EXPECT_EQ(back, counted_up()) << "seed " << seed;
+  }
+  sim::machine().set_seed(before);
 }
 
 TEST_F(CudaQueueTest, WaitsForAStreamOfTheHost) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "src/device/cuda/cuda_queue.h"
+#include "src/device/cuda_device.h"
 #include "src/kernels/cuda/algorithm_check.h"
 #include "src/kernels/cuda/product_kernels.h"
 #include "src/kernels/cuda/scratch.h"
@@ -46,7 +47,7 @@ TEST(Digest, DependsOnTheOrderAndTheNumberOfBytes) {
 
 // Many rows share an id, so that lists of rows are longer than what a warp searches in a step.
 TEST(Embedding, AddsTheRowsOfAnIdInOrder) {
-  constexpr std::int64_t kRows = 1500;
+  constexpr std::int64_t kRows = 1501;
   Stream stream = test_stream(1);
   Array ids = Array::ids(kRows, 3, 1);
   as<std::int32_t>(ids.view())[0] = 7;
@@ -208,6 +209,86 @@ TEST(Scratch, GrowsAndKeepsOldAreas) {
   cuda::fill_with(stream, {after, kBytes / 4, DType::f32, {DeviceKind::cuda, 0}}, 1);
   cuda::fill_with(stream, {before, 1, DType::f32, {DeviceKind::cuda, 0}}, 1);
   on_device.synchronize();
+}
+
+// Each of these needs more scratch memory than the least that a stream has. The simulated device
+// finds what a kernel writes behind it.
+TEST(Scratch, HoldsWhatKernelsNeed) {
+  // Streams with scratch memory of their own, which stay: another stream must not get it.
+  static const std::vector<std::shared_ptr<StreamQueue>>& queues =
+      *new std::vector{cuda::make_queue(0), cuda::make_queue(0), cuda::make_queue(0)};
+  const auto stream = [&](std::size_t i) { return Stream({DeviceKind::cuda, 0}, 1, queues[i]); };
+  const Kernels& table = mirrored_kernels(Placement::aligned);
+
+  constexpr std::int64_t kRows = 513;
+  constexpr std::int64_t kChannels = 40;
+  const Array x = Array::random(kRows * kChannels, DType::f32, 1);
+  const Array ones = Array::random(kRows, DType::f32, 2);
+  Array dx(x.count(), DType::f32);
+  Array sums(2 * kChannels, DType::f32);
+  Stream of_norm = stream(0);
+  table.layer_norm_backward(of_norm, {.rows = kRows,
+                                      .channels = kChannels,
+                                      .dy = x,
+                                      .x = x,
+                                      .weight = ConstView(x).slice(0, kChannels),
+                                      .mean = ones,
+                                      .rstd = ones,
+                                      .dx = dx,
+                                      .dweight = sums.view().slice(0, kChannels),
+                                      .dbias = sums.view().slice(kChannels, kChannels)});
+
+  const Array tall(8192 * 140, DType::bf16);
+  Array column_sums(140, DType::f32);
+  Stream of_sum = stream(1);
+  table.column_sum(of_sum, {.m = 8192, .n = 140, .x = tall, .sum = column_sums});
+
+  constexpr std::int64_t kTokens = 8200;
+  const Array ids = Array::ids(kTokens, 1, 3);
+  const Array dout(kTokens, DType::f32);
+  Array dtoken(1, DType::f32);
+  Stream of_embedding = stream(2);
+  table.embedding_backward(
+      of_embedding,
+      {.batch = 1, .time = kTokens, .channels = 1, .dout = dout, .ids = ids, .dtoken = dtoken});
+}
+
+// The sum is stored in bf16, and normalizing it again has the same bits: recomputation does so.
+TEST(NormForward, NormalizesTheSumThatItStores) {
+  constexpr std::int64_t kRows = 7;
+  constexpr std::int64_t kChannels = 96;
+  Stream stream = test_stream(1);
+  const Kernels& table = mirrored_kernels(Placement::aligned);
+  const Array x = Array::random(kRows * kChannels, DType::bf16, 1);
+  const Array residual = Array::random(x.count(), DType::bf16, 2);
+  const Array weight = Array::random(2 * kChannels, DType::bf16, 3);
+  Array sum(x.count(), DType::bf16);
+  Array fused(x.count(), DType::bf16);
+  Array again(x.count(), DType::bf16);
+  Array moments(4 * kRows, DType::f32);
+  const auto part = [&](std::int64_t i) { return moments.view().slice(i * kRows, kRows); };
+  NormForward p{.rows = kRows,
+                .channels = kChannels,
+                .x = x,
+                .residual = residual,
+                .sum = sum,
+                .weight = ConstView(weight).slice(0, kChannels),
+                .bias = ConstView(weight).slice(kChannels, kChannels),
+                .y = fused,
+                .mean = part(0),
+                .rstd = part(1)};
+  table.layer_norm_forward(stream, p);
+  p.x = sum;
+  p.residual = {};
+  p.sum = {};
+  p.y = again;
+  p.mean = part(2);
+  p.rstd = part(3);
+  table.layer_norm_forward(stream, p);
+  EXPECT_TRUE(again.same_bits(fused));
+  for (std::int64_t i = 0; i < 2 * kRows; ++i) {
+    EXPECT_EQ(moments[i], moments[2 * kRows + i]);
+  }
 }
 
 // The library may refuse a small product, but not the whole one.

@@ -65,6 +65,13 @@ TEST(Product, DoesWithoutEpilogues) {
   }
 }
 
+// The first product of a kind is the check of its algorithm, and here the only algorithm is wrong.
+TEST(Product, RefusesAlgorithmsWithWrongSums) {
+  sim::set_faults("cublasLtMatmul:1:wrong");
+  EXPECT_THROW(expect_product(56, DType::f32, Epilogue::none), DeviceError);
+  sim::set_faults("");
+}
+
 TEST(Product, FailsWithoutAnyAlgorithm) {
   const HeuristicFaults faults(2);
   EXPECT_THROW(expect_product(72, DType::f32, Epilogue::none), InternalError);

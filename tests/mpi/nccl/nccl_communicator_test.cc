@@ -1,6 +1,8 @@
 // Runs the cases for every transport over NCCL, whose ranks are threads with a simulated device
 // each.
+#include <atomic>
 #include <string_view>
+#include <thread>
 #include <tuple>
 
 #include <gmock/gmock.h>
@@ -9,6 +11,7 @@
 #include "mpi/nccl/nccl_world.h"
 #include "mpi/thread/thread_world.h"
 #include "src/base/error.h"
+#include "src/device/sim/machine.h"
 #include "tests/mpi/collective_cases.h"
 #include "tests/mpi/nccl/host_views.h"
 
@@ -74,20 +77,27 @@ class DeviceTensor {
   Buffer buffer_;
 };
 
+// Without a wait, some of the seeds would let the operation or the second copy go first.
 TEST(NcclCommunicator, OrdersOperationsWithStreams) {
-  ThreadWorld world(2);
-  world.run([](Communicator& threads) {
-    const auto comm = connect(threads);
-    DeviceTensor x(device_of(threads), 1000);
-    std::vector<float> host(1000, static_cast<float>(threads.rank() + 1));
-    std::vector<float> result(1000);
-    x.stream.copy(x.view(), {host.data(), 1000, DType::f32});
-    Pending pending = comm->all_reduce(x.view(), ReduceOp::sum, &x.stream);
-    pending.wait(x.stream);  // the stream waits, not the host
-    x.stream.copy({result.data(), 1000, DType::f32}, x.view());
-    x.stream.synchronize();
-    EXPECT_EQ(result, std::vector<float>(1000, 3.0F));
-  });
+  const std::uint64_t before = sim::machine().seed();
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    sim::machine().set_seed(seed);
+    ThreadWorld world(2);
+    world.run([seed](Communicator& threads) {
+      const auto comm = connect(threads);
+      DeviceTensor x(device_of(threads), 1000);
+      std::vector<float> host(1000, static_cast<float>(threads.rank() + 1));
+      std::vector<float> result(1000);
+      x.stream.clear(x.view());
+      x.stream.copy(x.view(), {host.data(), 1000, DType::f32});
+      Pending pending = comm->all_reduce(x.view(), ReduceOp::sum, &x.stream);
+      pending.wait(x.stream);  // the stream waits, not the host
+      x.stream.copy({result.data(), 1000, DType::f32}, x.view());
+      x.stream.synchronize();
+      EXPECT_EQ(result, std::vector<float>(1000, 3.0F)) << "seed " << seed;
+    });
+  }
+  sim::machine().set_seed(before);
 }
 
 // The stream that waits for the operation continues, and its next wait by the host throws.
@@ -109,6 +119,39 @@ TEST(NcclCommunicator, NamesARankThatNeverComes) {
       }
       EXPECT_THROW((void)comm->barrier(), Hang) << "later operations fail alike";
     }
+    threads.barrier().wait();
+  });
+}
+
+// Work that comes before an operation on the stream does not count towards its deadline. The
+// simulated devices of a process run such work one after the other, so one rank waits 1 s for the
+// other's.
+TEST(NcclCommunicator, WaitsForItsInputWithoutADeadline) {
+  ThreadWorld world(2);
+  world.run([&](Communicator& threads) {
+    const auto comm = connect(threads);
+    comm->set_deadline(1.5s);
+    DeviceTensor x(device_of(threads), 16);
+    x.stream.clear(x.view());
+    x.stream.run([] { std::this_thread::sleep_for(1s); });
+    Pending pending = comm->all_reduce(x.view(), ReduceOp::sum, &x.stream);
+    pending.wait(x.stream);
+    EXPECT_NO_THROW(x.stream.synchronize());
+    threads.barrier().wait();
+  });
+}
+
+TEST(NcclCommunicator, ABarrierWaitsForAllRanks) {
+  ThreadWorld world(2);
+  std::atomic<bool> has_come = false;
+  world.run([&](Communicator& threads) {
+    const auto comm = connect(threads);
+    if (threads.rank() == 1) {
+      std::this_thread::sleep_for(0.1s);
+      has_come = true;
+    }
+    comm->barrier().wait();
+    EXPECT_TRUE(has_come);
     threads.barrier().wait();
   });
 }
