@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "benchmarks/heat_map.h"
 #include "benchmarks/point_to_point.h"
 #include "benchmarks/progress.h"
 #include "benchmarks/report.h"
@@ -17,6 +16,7 @@
 #include "src/base/file.h"
 #include "src/base/units.h"
 #include "src/device/pool.h"
+#include "src/figures/heat_map.h"
 
 namespace trireme {
 namespace {

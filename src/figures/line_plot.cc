@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "src/figures/xml_text.h"
+#include "src/figures/svg.h"
 
 namespace trireme {
 namespace {
@@ -78,19 +78,14 @@ class Figure {
   }
 
   std::string draw() {
-    out_ = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-        "height=\"{1}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        kWidth, kHeight);
-    text((kLeft + kRight) / 2, 26, "middle", plot_.title, "font-size=\"16\"");
+    svg_.text((kLeft + kRight) / 2, 26, "middle", plot_.title, "font-size=\"16\"");
     draw_axes();
     draw_marks();
     for (std::size_t i = 0; i < plot_.series.size(); ++i) {
       draw_series(plot_.series[i], kColours[i % kColours.size()]);
     }
     draw_legend();
-    return out_ + "</svg>\n";
+    return svg_.str();
   }
 
  private:
@@ -101,37 +96,26 @@ class Figure {
     return kBottom - (y - y_.low) / (y_.high - y_.low) * (kBottom - kTop);
   }
 
-  void text(double x, double y, std::string_view anchor, std::string_view words,
-            std::string_view more = "") {
-    out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y,
-                        anchor, more, xml_text(words));
-  }
-
-  void line(double x1, double y1, double x2, double y2, std::string_view style) {
-    out_ += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1,
-                        y1, x2, y2, style);
-  }
-
   void draw_axes() {
     for (const double tick : axis_ticks(y_.low, y_.high, 6)) {
-      line(kLeft, down(tick), kRight, down(tick), "stroke=\"#e5e5e5\"");
-      text(kLeft - 8, down(tick) + 4, "end", tick_text(tick));
+      svg_.line(kLeft, down(tick), kRight, down(tick), "stroke=\"#e5e5e5\"");
+      svg_.text(kLeft - 8, down(tick) + 4, "end", tick_text(tick));
     }
     for (const double tick : axis_ticks(x_.low, x_.high, 8)) {
-      line(across(tick), kBottom, across(tick), kBottom + 5, "stroke=\"#888\"");
-      text(across(tick), kBottom + 19, "middle", tick_text(tick));
+      svg_.line(across(tick), kBottom, across(tick), kBottom + 5, "stroke=\"#888\"");
+      svg_.text(across(tick), kBottom + 19, "middle", tick_text(tick));
     }
-    line(kLeft, kBottom, kRight, kBottom, "stroke=\"#888\"");
-    text((kLeft + kRight) / 2, kHeight - 14, "middle", plot_.x_label);
-    text(20, (kTop + kBottom) / 2, "middle", plot_.y_label,
-         fmt::format("transform=\"rotate(-90 20 {:.1f})\"", (kTop + kBottom) / 2));
+    svg_.line(kLeft, kBottom, kRight, kBottom, "stroke=\"#888\"");
+    svg_.text((kLeft + kRight) / 2, kHeight - 14, "middle", plot_.x_label);
+    svg_.text(20, (kTop + kBottom) / 2, "middle", plot_.y_label,
+              fmt::format("transform=\"rotate(-90 20 {:.1f})\"", (kTop + kBottom) / 2));
   }
 
   void draw_marks() {
     for (const PlotMark& level : plot_.levels) {
-      line(kLeft, down(level.at), kRight, down(level.at),
-           "stroke=\"#888\" stroke-dasharray=\"6 4\"");
-      text((kLeft + kRight) / 2, down(level.at) - 5, "middle", level.label);
+      svg_.line(kLeft, down(level.at), kRight, down(level.at),
+                "stroke=\"#888\" stroke-dasharray=\"6 4\"");
+      svg_.text((kLeft + kRight) / 2, down(level.at) - 5, "middle", level.label);
     }
     std::vector<PlotMark> events = plot_.events;
     std::sort(events.begin(), events.end(),
@@ -139,10 +123,10 @@ class Figure {
     double free_from = 0;  // labels are left of their lines and must not overlap
     for (const PlotMark& event : events) {
       const double x = std::clamp(across(event.at), kLeft, kRight);
-      line(x, kTop, x, kBottom, "stroke=\"#b00\" stroke-dasharray=\"2 3\"");
+      svg_.line(x, kTop, x, kBottom, "stroke=\"#b00\" stroke-dasharray=\"2 3\"");
       const double at = std::max(x - 4, free_from + kLabelHeight);
-      text(at, kTop + 4, "end", event.label,
-           fmt::format("fill=\"#b00\" transform=\"rotate(-90 {:.1f} {:.1f})\"", at, kTop + 4));
+      svg_.text(at, kTop + 4, "end", event.label,
+                fmt::format("fill=\"#b00\" transform=\"rotate(-90 {:.1f} {:.1f})\"", at, kTop + 4));
       free_from = at;
     }
   }
@@ -182,10 +166,9 @@ class Figure {
     if (!path.empty()) {
       path.pop_back();
     }
-    out_ += fmt::format(
-        "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" "
-        "stroke-linejoin=\"round\" stroke-linecap=\"round\"/>\n",
-        path, colour);
+    svg_.path(path, fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" "
+                                "stroke-linejoin=\"round\" stroke-linecap=\"round\"",
+                                colour));
   }
 
   void draw_legend() {
@@ -196,16 +179,16 @@ class Figure {
     const double x = kRight - 40 - 7.0 * static_cast<double>(longest);
     for (std::size_t i = 0; i < plot_.series.size() && plot_.series.size() > 1; ++i) {
       const double y = kTop + 14 + kLegendRow * static_cast<double>(i);
-      line(x, y - 4, x + 24, y - 4,
-           fmt::format("stroke=\"{}\" stroke-width=\"2.5\"", kColours[i % kColours.size()]));
-      text(x + 32, y, "start", plot_.series[i].name);
+      svg_.line(x, y - 4, x + 24, y - 4,
+                fmt::format("stroke=\"{}\" stroke-width=\"2.5\"", kColours[i % kColours.size()]));
+      svg_.text(x + 32, y, "start", plot_.series[i].name);
     }
   }
 
   const LinePlot& plot_;
   Range x_;
   Range y_;
-  std::string out_;
+  Svg svg_{kWidth, kHeight, "font-size=\"12\" fill=\"#333\""};
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "src/figures/line_plot.h"
-#include "src/figures/xml_text.h"
+#include "src/figures/svg.h"
 
 namespace trireme {
 namespace {
@@ -26,26 +26,21 @@ constexpr double kMostWidth = 3000;
 constexpr double kDigit = 6.5;
 constexpr double kLegendEntry = 132;
 
-struct Colour {
-  double red, green, blue;
-};
 // Colours by kind of step. Dark text is readable on all of them, and they differ in lightness, too.
-constexpr std::array<Colour, 5> kColours = {
+constexpr std::array<SvgColour, 5> kColours = {
     {{116, 178, 236}, {122, 205, 160}, {122, 205, 160}, {247, 190, 96}, {222, 150, 196}}};
 
 // Returns the fill colour of a step; later chunks are lighter.
 std::string colour_of(PipelineStep::Kind kind, int chunk, int chunks) {
-  const double white = 0.65 * chunk / chunks;
-  const auto mix = [white](double part) { return std::lround(part + (255 - part) * white); };
-  const Colour& colour = kColours.at(static_cast<std::size_t>(kind));
-  return fmt::format("#{:02x}{:02x}{:02x}", mix(colour.red), mix(colour.green), mix(colour.blue));
+  constexpr SvgColour kWhite{255, 255, 255};
+  return mixed_colour(kColours.at(static_cast<std::size_t>(kind)), kWhite, 0.65 * chunk / chunks);
 }
 
 constexpr const char* kStyle =
-    "<style>.page{fill:#fff}.idle{fill:#ececec}text{fill:#222}.axis{stroke:#888}"
+    ".page{fill:#fff}.idle{fill:#ececec}text{fill:#222}.axis{stroke:#888}"
     ".box{stroke:#fff;stroke-width:1}.number{fill:#111}"
     "@media(prefers-color-scheme:dark){.page{fill:#12161c}.idle{fill:#2b313a}text{fill:#ddd}"
-    ".box{stroke:#12161c}.number{fill:#111}}</style>\n";
+    ".box{stroke:#12161c}.number{fill:#111}}";
 
 class Drawing {
  public:
@@ -64,33 +59,23 @@ class Drawing {
     const double wanted = std::isfinite(shortest) ? simulation.seconds / shortest * kStep : 0;
     width_ = std::clamp(wanted, kLeastWidth, kMostWidth);
     bottom_ = kTop + kRow * static_cast<double>(simulation.stages.size());
+    svg_ = Svg(kLeft + width_ + kNotes, bottom_ + kFoot, "font-size=\"12\"", kStyle);
   }
 
-  std::string svg(const std::string& title) {
-    out_ = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
-        "width=\"{0:.0f}\" height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n{2}"
-        "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n",
-        kLeft + width_ + kNotes, bottom_ + kFoot, kStyle);
-    text(kLeft, 24, "start", title, "font-size=\"15\"");
+  std::string draw(const std::string& title) {
+    svg_.text(kLeft, 24, "start", title, "font-size=\"15\"");
     draw_legend();
     for (std::size_t stage = 0; stage < simulation_.stages.size(); ++stage) {
       draw_row(stage);
     }
     draw_axis();
-    text(kLeft, bottom_ + 52, "start", caption());
-    return out_ + "</svg>\n";
+    svg_.text(kLeft, bottom_ + 52, "start", caption());
+    return svg_.str();
   }
 
  private:
   double across(double seconds) const {
     return kLeft + (simulation_.seconds > 0 ? seconds / simulation_.seconds * width_ : 0);
-  }
-
-  void text(double x, double y, const char* anchor, const std::string& words,
-            const char* more = "") {
-    out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y,
-                        anchor, more, xml_text(words));
   }
 
   void draw_legend() {
@@ -100,55 +85,48 @@ class Drawing {
         continue;
       }
       const auto name = static_cast<PipelineStep::Kind>(kind);
-      out_ += fmt::format("<rect x=\"{:.1f}\" y=\"42\" width=\"14\" height=\"14\" fill=\"{}\"/>\n",
-                          x, colour_of(name, 0, 1));
-      text(x + 20, 53, "start", std::string(name_of(name)));
+      svg_.box(x, 42, 14, 14, fmt::format("fill=\"{}\"", colour_of(name, 0, 1)));
+      svg_.text(x + 20, 53, "start", name_of(name));
       x += kLegendEntry;
     }
     if (shape_.chunks > 1) {
-      text(x, 53, "start", "lighter: later chunks");
+      svg_.text(x, 53, "start", "lighter: later chunks");
     }
   }
 
   void draw_row(std::size_t stage) {
     const double y = kTop + kRow * static_cast<double>(stage);
-    text(kLeft - 8, y + 16, "end", fmt::format("stage {}", stage));
-    out_ += fmt::format(
-        "<rect class=\"idle\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.0f}\"/>\n",
-        kLeft, y, width_, kBox);
+    svg_.text(kLeft - 8, y + 16, "end", fmt::format("stage {}", stage));
+    svg_.box(kLeft, y, width_, kBox, "class=\"idle\"");
     for (const TimedStep& timed : simulation_.stages[stage]) {
       draw_box(timed, y);
     }
     const double idle = simulation_.bubble(static_cast<int>(stage)) / simulation_.seconds;
-    text(kLeft + width_ + 10, y + 16, "start",
-         fmt::format("{:.1f} % idle, {} live", 100 * idle, simulation_.peak_live[stage]));
+    svg_.text(kLeft + width_ + 10, y + 16, "start",
+              fmt::format("{:.1f} % idle, {} live", 100 * idle, simulation_.peak_live[stage]));
   }
 
   void draw_box(const TimedStep& timed, double y) {
     const double x = across(timed.start);
     const double width = across(timed.end) - x;
-    out_ += fmt::format(
-        "<rect class=\"box\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.0f}\" "
-        "fill=\"{}\"><title>{}: {:.4g} to {:.4g}</title></rect>\n",
-        x, y, width, kBox, colour_of(timed.step.kind, timed.step.chunk, shape_.chunks),
-        xml_text(describe(timed.step)), timed.start, timed.end);
+    svg_.box(x, y, width, kBox,
+             fmt::format("class=\"box\" fill=\"{}\"",
+                         colour_of(timed.step.kind, timed.step.chunk, shape_.chunks)),
+             fmt::format("{}: {:.4g} to {:.4g}", describe(timed.step), timed.start, timed.end));
     const std::string number = std::to_string(timed.step.micro_batch);
     if (width >= kDigit * static_cast<double>(number.size()) + 2) {
-      text(x + width / 2, y + 16, "middle", number, "class=\"number\"");
+      svg_.text(x + width / 2, y + 16, "middle", number, "class=\"number\"");
     }
   }
 
   void draw_axis() {
-    out_ += fmt::format(
-        "<line class=\"axis\" x1=\"{0:.1f}\" y1=\"{2:.1f}\" x2=\"{1:.1f}\" y2=\"{2:.1f}\"/>\n",
-        kLeft, kLeft + width_, bottom_);
+    constexpr const char* kAxis = "class=\"axis\"";
+    svg_.line(kLeft, bottom_, kLeft + width_, bottom_, kAxis);
     for (const double tick : axis_ticks(0, simulation_.seconds, 10)) {
-      out_ += fmt::format(
-          "<line class=\"axis\" x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\"/>\n",
-          across(tick), bottom_, bottom_ + 5);
-      text(across(tick), bottom_ + 19, "middle", fmt::format("{:.4g}", tick));
+      svg_.line(across(tick), bottom_, across(tick), bottom_ + 5, kAxis);
+      svg_.text(across(tick), bottom_ + 19, "middle", fmt::format("{:.4g}", tick));
     }
-    text(kLeft + width_ + 10, bottom_ + 19, "start", "time");
+    svg_.text(kLeft + width_ + 10, bottom_ + 19, "start", "time");
   }
 
   std::string caption() const {
@@ -163,14 +141,14 @@ class Drawing {
   std::array<bool, 5> seen_{};  // by kind: whether it occurs
   double width_ = kLeastWidth;  // width of the rows
   double bottom_ = kTop;
-  std::string out_;
+  Svg svg_{0, 0, ""};
 };
 
 }  // namespace
 
 std::string to_svg(const PipelineSimulation& simulation, const PipelineShape& shape,
                    const std::string& title) {
-  return Drawing(simulation, shape).svg(title);
+  return Drawing(simulation, shape).draw(title);
 }
 
 }  // namespace trireme
