@@ -33,28 +33,21 @@ void add_layout(CommandLine& command, BenchStepOptions& options) {
       .add_option("--dp", options.dp,
                   "Data-parallel replicas (default: as many as the ranks allow)")
       .check(positive_count());
-  command.add_option("--tp", options.tp, "Tensor-parallel ranks per stage")
-      .check(positive_count())
-      .show_default();
-  command.add_option("--pp", options.pp, "Pipeline stages").check(positive_count()).show_default();
+  command.add_option("--tp", options.tp, "Tensor-parallel ranks per stage").check(positive_count());
+  command.add_option("--pp", options.pp, "Pipeline stages").check(positive_count());
   command.add_option("--schedule", options.schedule, "The pipeline schedule")
-      .check(one_of(pipeline_schedule_names()))
-      .show_default();
+      .check(one_of(pipeline_schedule_names()));
   command.add_option("--virtual-stages", options.virtual_stages, "Virtual stages per rank")
-      .check(positive_count())
-      .show_default();
+      .check(positive_count());
   command
       .add_option(
           "--zero", options.zero,
           "What replicas shard: 0 nothing, 1 optimizer state, 2 also gradients, 3 also parameters")
-      .check(integer_within(0, 3))
-      .show_default();
+      .check(integer_within(0, 3));
   command.add_option("--recompute", options.recompute, "What the backward pass recomputes")
-      .check(one_of({"none", "selective", "full"}))
-      .show_default();
+      .check(one_of({"none", "selective", "full"}));
   command.add_option("--backend", options.backend, "The transport between ranks")
-      .check(one_of(backend_names()))
-      .show_default();
+      .check(one_of(backend_names()));
 }
 
 void add_step(CommandLine& bench, AppContext& context) {
@@ -62,32 +55,23 @@ void add_step(CommandLine& bench, AppContext& context) {
       "step", "Time a training step and compare it with the machine's rate of matrix products");
   const auto options = std::make_shared<BenchStepOptions>();
   const auto file = std::make_shared<std::string>();
-  command.add_option("--model", options->model, "The model preset")
-      .type_name("NAME")
-      .show_default();
+  command.add_option("--model", options->model, "The model preset").type_name("NAME");
   command.add_option("--precision", options->precision, "Precision of the products and activations")
-      .check(one_of({"bf16", "fp32"}))
-      .show_default();
+      .check(one_of({"bf16", "fp32"}));
   command.add_option("--micro-batch", options->micro_batch, "Sequences computed at a time")
-      .check(positive_count())
-      .show_default();
+      .check(positive_count());
   command
       .add_option("--micro-batches", options->micro_batches, "Micro-batches per replica and step")
-      .check(positive_count())
-      .show_default();
+      .check(positive_count());
   command.add_option("--sequence", options->sequence, "Tokens per sequence")
-      .check(positive_count())
-      .show_default();
+      .check(positive_count());
   command
       .add_option("--threads", options->threads,
                   "Compute threads per rank (default: its share of the cores)")
       .check(thread_count());
   command.add_option("--rounds", options->rounds, "Timed rounds, after a warm-up round")
-      .check(positive_count())
-      .show_default();
-  command.add_option("--steps", options->steps, "Steps per round")
-      .check(positive_count())
-      .show_default();
+      .check(positive_count());
+  command.add_option("--steps", options->steps, "Steps per round").check(positive_count());
   add_layout(command, *options);
   command.add_option("-J,--json-file", *file, "Also write the results to FILE as JSON")
       .type_name("FILE");
@@ -112,38 +96,30 @@ void add_pipeline(CommandLine& bench, AppContext& context) {
   const auto file = std::make_shared<std::string>();
   const Check milliseconds = within(0.01, 60000.0);
   command.add_option("--schedule", options->schedule, "The pipeline schedule")
-      .check(one_of(pipeline_schedule_names()))
-      .show_default();
+      .check(one_of(pipeline_schedule_names()));
   command.add_option("--chunks", options->chunks, "Virtual stages per rank")
-      .check(integer_within(1, 1024))
-      .show_default();
+      .check(integer_within(1, 1024));
   command.add_option("--micro-batches", options->micro_batches, "Micro-batches per step")
-      .check(integer_within(1, 100'000))
-      .show_default();
+      .check(integer_within(1, 100'000));
   command
       .add_option("--forward-ms", options->forward_ms,
                   "Time of a rank for the forward pass of a micro-batch")
       .check(milliseconds)
-      .type_name("MS")
-      .show_default();
+      .type_name("MS");
   command
       .add_option("--input-ms", options->input_ms, "Time of a rank for the gradient of its input")
       .check(milliseconds)
-      .type_name("MS")
-      .show_default();
+      .type_name("MS");
   command
       .add_option("--weight-ms", options->weight_ms,
                   "Time of a rank for the gradients of its weights")
       .check(milliseconds)
-      .type_name("MS")
-      .show_default();
-  command.add_option("--bytes", *bytes, "Size of an activation").type_name("BYTES").show_default();
+      .type_name("MS");
+  command.add_option("--bytes", *bytes, "Size of an activation").type_name("BYTES");
   command.add_option("--rounds", options->rounds, "Timed rounds, after a warm-up round")
-      .check(positive_count())
-      .show_default();
+      .check(positive_count());
   command.add_option("--backend", options->backend, "The transport between ranks")
-      .check(one_of(backend_names()))
-      .show_default();
+      .check(one_of(backend_names()));
   command.add_option("-J,--json-file", *file, "Also write the results to FILE as JSON")
       .type_name("FILE");
   command.footer(
@@ -168,23 +144,16 @@ void add_loader(CommandLine& bench, AppContext& context) {
       .add_option("--data", options->data,
                   "The dataset's folder (default: random bytes, packed for the measurement)")
       .type_name("DIR");
-  command.add_option("--sequence", options->sequence, "Tokens per sample")
-      .check(positive_count())
-      .show_default();
+  command.add_option("--sequence", options->sequence, "Tokens per sample").check(positive_count());
   command.add_option("--micro-batch", options->micro_batch, "Samples read at a time")
-      .check(positive_count())
-      .show_default();
+      .check(positive_count());
   command.add_option("--shuffle", options->shuffle, "Order of the samples")
-      .check(one_of({"block", "global", "none"}))
-      .show_default();
-  command.add_option("--threads", options->threads, "Threads of the loader")
-      .check(thread_count())
-      .show_default();
+      .check(one_of({"block", "global", "none"}));
+  command.add_option("--threads", options->threads, "Threads of the loader").check(thread_count());
   command
       .add_option("--rounds", options->rounds,
                   "Timed rounds of the loader and of plain reads, alternating")
-      .check(positive_count())
-      .show_default();
+      .check(positive_count());
   command.add_option("-J,--json-file", *file, "Also write the results to FILE as JSON")
       .type_name("FILE");
   command.footer("Example:\n  trireme bench loader -J loader.json");
@@ -204,15 +173,9 @@ void add_ckpt(CommandLine& bench, AppContext& context) {
   const auto bytes = std::make_shared<std::string>("2G");
   const auto file = std::make_shared<std::string>();
   options->folder = ".";
-  command.add_option("--dir", options->folder, "Measure the disk that holds DIR")
-      .type_name("DIR")
-      .show_default();
-  command.add_option("--bytes", *bytes, "Size of the training state")
-      .type_name("BYTES")
-      .show_default();
-  command.add_option("--rounds", options->rounds, "Timed rounds")
-      .check(positive_count())
-      .show_default();
+  command.add_option("--dir", options->folder, "Measure the disk that holds DIR").type_name("DIR");
+  command.add_option("--bytes", *bytes, "Size of the training state").type_name("BYTES");
+  command.add_option("--rounds", options->rounds, "Timed rounds").check(positive_count());
   command.add_option("--threads", options->threads, "Threads that copy (default: all cores)")
       .check(thread_count());
   command

@@ -102,8 +102,7 @@ void add_sizes(CommandLine& command, CollArguments& arguments) {
                   "Largest size of the array (default: the smallest; with --write-tuning: 64M)")
       .type_name("BYTES");
   command.add_option("-i,--stepbytes", arguments.increment, "Increment between sizes")
-      .type_name("BYTES")
-      .show_default();
+      .type_name("BYTES");
   command
       .add_option("-f,--stepfactor", arguments.factor,
                   "Factor between sizes, instead of -i (default: none; with --write-tuning: 4)")
@@ -112,18 +111,15 @@ void add_sizes(CommandLine& command, CollArguments& arguments) {
 
 void add_rounds(CommandLine& command, BenchCollOptions& options) {
   command.add_option("-n,--iters", options.turns.iterations, "Samples per size")
-      .check(integer_within(1, 1'000'000))
-      .show_default();
+      .check(integer_within(1, 1'000'000));
   command.add_option("-w,--warmup_iters", options.turns.warmup, "Warm-up calls per size")
-      .check(integer_within(0, 1'000'000))
-      .show_default();
+      .check(integer_within(0, 1'000'000));
   command
       .add_option("-m,--agg_iters", options.turns.aggregated,
                   "Calls per sample (default: as many as fill 0.2 ms, at most 100)")
       .check(integer_within(0, 1'000'000));
   command.add_option("-c,--check", options.checks, "Rounds that verify the data; 0 = none")
-      .check(integer_within(0, 1000))
-      .show_default();
+      .check(integer_within(0, 1000));
 }
 
 void add_operation(CommandLine& command, CollArguments& arguments) {
@@ -134,17 +130,13 @@ void add_operation(CommandLine& command, CollArguments& arguments) {
       .type_name("NAME,...")
       .delimiter(',');
   command.add_option("-d,--datatype", arguments.dtype, "Type of the elements")
-      .type_name("float|double|bfloat16|int32|int64")
-      .show_default();
+      .type_name("float|double|bfloat16|int32|int64");
   command.add_option("-o,--redop", arguments.reduction, "The reduction")
-      .check(one_of({"sum", "max", "min"}))
-      .show_default();
+      .check(one_of({"sum", "max", "min"}));
   command.add_option("-r,--root", arguments.rest.root, "Root rank of broadcast")
-      .check(integer_within(0, 1 << 24))
-      .show_default();
+      .check(integer_within(0, 1 << 24));
   command.add_option("--backend", arguments.backend, "The transport between ranks")
-      .check(one_of(backend_names()))
-      .show_default();
+      .check(one_of(backend_names()));
   command.add_flag("--ordinary-memory", arguments.rest.ordinary_memory,
                    "Use plain buffers instead of the backend's own");
   command.add_option("--peer", arguments.peer, "Also measure MPI's own operation, in alternation")

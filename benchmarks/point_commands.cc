@@ -112,8 +112,7 @@ void add_p2p_bench(CommandLine& bench, AppContext& context) {
   BenchP2pOptions& options = arguments->rest;
   command
       .add_option("-m,--message-size", arguments->sizes, "Sizes of the messages, from MIN to MAX")
-      .type_name("[MIN:]MAX")
-      .show_default();
+      .type_name("[MIN:]MAX");
   command
       .add_option("-i,--iterations", options.iterations,
                   "Iterations per size (default: as in OSU's benchmarks)")
@@ -123,19 +122,16 @@ void add_p2p_bench(CommandLine& bench, AppContext& context) {
                   "Warm-up iterations per size (default: as in OSU's benchmarks)")
       .check(integer_within(0, 1'000'000));
   command.add_option("-W,--window-size", options.window, "Messages in flight, for the bandwidth")
-      .check(integer_within(1, 4096))
-      .show_default();
+      .check(integer_within(1, 4096));
   command.add_option("--test", arguments->test, "What to measure")
-      .check(one_of({"latency", "bandwidth", "both"}))
-      .show_default();
+      .check(one_of({"latency", "bandwidth", "both"}));
   command.add_option("--pair", arguments->pair, "The two ranks (default: 0,1)")
       .type_name("RANK,RANK")
       .delimiter(',')
       .expected(2)
       .check(integer_within(0, 1 << 24));
   command.add_option("--backend", arguments->backend, "The transport between ranks")
-      .check(one_of(backend_names()))
-      .show_default();
+      .check(one_of(backend_names()));
   command
       .add_option("-J,--json-file", arguments->json_file, "Also write the results to FILE as JSON")
       .type_name("FILE");
@@ -152,20 +148,14 @@ void add_pairs_bench(CommandLine& bench, AppContext& context) {
   command
       .add_option("--by", arguments->by,
                   "Measure pairs of ranks, or pairs of hosts with one rank each")
-      .check(one_of({"rank", "host"}))
-      .show_default();
-  command.add_option("--bytes", arguments->bytes, "Size of a message")
-      .type_name("BYTES")
-      .show_default();
+      .check(one_of({"rank", "host"}));
+  command.add_option("--bytes", arguments->bytes, "Size of a message").type_name("BYTES");
   command.add_option("-n,--iters", options.iterations, "Timed windows per pair")
-      .check(small_count())
-      .show_default();
+      .check(small_count());
   command.add_option("-w,--warmup_iters", options.warmup, "Warm-up windows per pair")
-      .check(integer_within(0, 1'000'000))
-      .show_default();
+      .check(integer_within(0, 1'000'000));
   command.add_option("-W,--window-size", options.window, "Messages in flight")
-      .check(integer_within(1, 4096))
-      .show_default();
+      .check(integer_within(1, 4096));
   command
       .add_option("--threshold", arguments->threshold,
                   "Exit with 4 if the bandwidth of a pair is below RATE: a fraction of the "
@@ -176,8 +166,7 @@ void add_pairs_bench(CommandLine& bench, AppContext& context) {
   command.add_option("--svg", options.svg_file, "Also draw the bandwidths in FILE as SVG")
       .type_name("FILE");
   command.add_option("--backend", arguments->backend, "The transport between ranks")
-      .check(one_of(backend_names()))
-      .show_default();
+      .check(one_of(backend_names()));
   command
       .add_option("-J,--json-file", arguments->json_file, "Also write the results to FILE as JSON")
       .type_name("FILE");

@@ -115,12 +115,10 @@ void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& optio
       "while a run writes to the folder",
       "trireme ckpt prune runs/demo/run/checkpoints --keep 2 --dry-run", options,
       "The folder that holds the checkpoints");
-  command.add_option("--keep", options->retention.keep, "Keep the N newest checkpoints, at least 2")
-      .show_default();
-  command
-      .add_option("--keep-every", options->retention.keep_every,
-                  "Also keep the steps divisible by N; 0 = none")
-      .show_default();
+  command.add_option("--keep", options->retention.keep,
+                     "Keep the N newest checkpoints, at least 2");
+  command.add_option("--keep-every", options->retention.keep_every,
+                     "Also keep the steps divisible by N; 0 = none");
   command.add_flag("--dry-run", options->dry_run, "Only print what would be deleted");
   command.add_flag("--json", options->json, "Print JSON");
   command.callback([options] { prune(*options); });

@@ -77,7 +77,7 @@ void run_list(const ListArguments& arguments) {
 void add_data_list(CommandLine& data) {
   CommandLine& command = data.add_command("ls", "List the datasets in a folder and below it");
   const auto arguments = std::make_shared<ListArguments>();
-  command.add_option("DIR", arguments->folder, "The folder to look through").show_default();
+  command.add_option("DIR", arguments->folder, "The folder to look through");
   command.add_flag("--json", arguments->json, "Print JSON");
   command.footer(
       "Reads manifests and the sizes of shards, no tokens; trireme data verify reads every byte.\n"

@@ -20,12 +20,10 @@ struct OutputOptions {
         .required()
         .type_name("DIR");
     command.add_option("--shard-size", shard_size, "Approximate size of a shard, as in 64M")
-        .show_default()
         .type_name("SIZE");
     command
         .add_option("--alignment", alignment,
                     "Alignment of the token data in a shard: 4K, or 1M on Lustre")
-        .show_default()
         .type_name("SIZE");
     command.add_flag("--json", json, "Print JSON");
   }
@@ -88,18 +86,15 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator) {
   command
       .add_option("--field", options.field,
                   "The field with the text in the objects of .jsonl files")
-      .type_name("NAME")
-      .show_default();
+      .type_name("NAME");
   command
       .add_option("--tokenizer", options.tokenizer,
                   "The tokenizer; bytes has 256 bytes and an end-of-document token")
-      .type_name("NAME")
-      .show_default();
+      .type_name("NAME");
   command
       .add_option("--validation-fraction", options.validation_fraction,
                   "Put this fraction of the documents into DIR/validation and the others into "
                   "DIR/train; 0 = do not split")
-      .show_default()
       .type_name("FRACTION");
   command.add_option("--source", options.source,
                      "A note on the origin of the text, stored in the dataset");
@@ -143,8 +138,7 @@ void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator)
   command
       .add_option("--tokens", options.tokens,
                   "Name of the HDF5 dataset with the tokens: integers in one dimension")
-      .type_name("NAME")
-      .show_default();
+      .type_name("NAME");
   command
       .add_option("--offsets", options.offsets,
                   "Name of the HDF5 dataset with the document offsets: 0, then where each document "
@@ -155,8 +149,7 @@ void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator)
           "--tokenizer", options.tokenizer,
           "Name of the tokenizer that made the ids; bytes means the one of data pack. A run "
           "refuses datasets of different tokenizers")
-      .type_name("NAME")
-      .show_default();
+      .type_name("NAME");
   command.add_option("--source", options.source,
                      "A note on the origin of the tokens, stored in the dataset");
   command.footer(

@@ -130,8 +130,7 @@ void add_eval_command(CommandLine& app, AppContext& context) {
   command.add_option("--sequence", options->sequence, "Tokens per sample (default: as in training)")
       .check(positive_count());
   command.add_option("--micro-batch", options->micro_batch, "Samples computed at a time")
-      .check(positive_count())
-      .show_default();
+      .check(positive_count());
   command.add_option("--samples", options->samples, "Evaluate at most N samples (default: all)")
       .check(positive_count());
   command
@@ -140,8 +139,7 @@ void add_eval_command(CommandLine& app, AppContext& context) {
       .check(one_of({"bf16", "fp32"}));
   command
       .add_option("--device", options->device, "Where to compute; auto: on a GPU if there is one")
-      .check(one_of(device_words()))
-      .show_default();
+      .check(one_of(device_words()));
   command.add_flag("--any-tokenizer", options->any_tokenizer,
                    "Evaluate even if another tokenizer made the dataset");
   command.add_flag("--ema", options->ema,

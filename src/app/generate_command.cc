@@ -236,25 +236,17 @@ void generate(const GenerateOptions& options, AppContext& context) {
 
 void add_sampling_options(CommandLine& command, GenerateOptions& options) {
   command.add_option("--tokens", options.tokens, "Generate at most N tokens per text")
-      .check(integer_within(1, kMostCounted))
-      .show_default();
-  command
-      .add_option("--temperature", options.sampling.temperature,
-                  "Sampling temperature; 0 = greedy decoding")
-      .show_default();
+      .check(integer_within(1, kMostCounted));
+  command.add_option("--temperature", options.sampling.temperature,
+                     "Sampling temperature; 0 = greedy decoding");
   command
       .add_option("--top-k", options.sampling.top_k,
                   "Sample from the N most likely tokens; 0 = no limit")
-      .check(integer_within(0, kMostCounted))
-      .show_default();
-  command
-      .add_option("--top-p", options.sampling.top_p,
-                  "Nucleus sampling: keep the smallest set of tokens with a cumulative "
-                  "probability of at least NUMBER")
-      .show_default();
-  command.add_option("--seed", options.sampling.seed, "Random seed")
-      .check(any_seed())
-      .show_default();
+      .check(integer_within(0, kMostCounted));
+  command.add_option("--top-p", options.sampling.top_p,
+                     "Nucleus sampling: keep the smallest set of tokens with a cumulative "
+                     "probability of at least NUMBER");
+  command.add_option("--seed", options.sampling.seed, "Random seed").check(any_seed());
 }
 
 }  // namespace
@@ -274,8 +266,7 @@ void add_generate_command(CommandLine& app, AppContext& context) {
                   "\"prompt\" per line")
       .type_name("FILE");
   command.add_option("--samples", options->samples, "Draw N texts for each prompt")
-      .check(integer_within(1, kMostCounted))
-      .show_default();
+      .check(integer_within(1, kMostCounted));
   command.add_option("--stop", options->stop, "End a text before this string; can be repeated")
       .one_value_per_use();
   command.add_flag("--ema", options->ema,
@@ -288,8 +279,7 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       .check(one_of({"bf16", "fp32"}));
   command
       .add_option("--device", options->device, "Where to compute; auto: on a GPU if there is one")
-      .check(one_of(device_words()))
-      .show_default();
+      .check(one_of(device_words()));
   command.add_flag(
       "--ids", options->ids,
       "Read the prompt and print the output as token ids, as in '464 3290', for models "

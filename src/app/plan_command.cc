@@ -127,42 +127,32 @@ void plan(const PlanOptions& options) {
 
 void add_shape(CommandLine& command, PlanOptions& options) {
   command.add_option("--schedule", options.schedule, "The pipeline schedule")
-      .check(one_of(pipeline_schedule_names()))
-      .show_default();
+      .check(one_of(pipeline_schedule_names()));
   command.add_option("--stages", options.shape.stages, "Pipeline stages of a replica")
-      .check(integer_within(1, 4096))
-      .show_default();
+      .check(integer_within(1, 4096));
   command
       .add_option("--chunks", options.shape.chunks,
                   "Virtual stages per rank, for the interleaved schedule")
-      .check(integer_within(1, 1024))
-      .show_default();
+      .check(integer_within(1, 1024));
   command
       .add_option("--micro-batches", options.shape.micro_batches,
                   "Micro-batches of a replica per step")
-      .check(integer_within(1, kMostSteps))
-      .show_default();
+      .check(integer_within(1, kMostSteps));
   command.add_flag("--tied", options.shape.tied, "Tie the output matrix to the token embedding");
 }
 
 void add_times(CommandLine& command, PlanOptions& options) {
-  command
-      .add_option("--forward", options.costs.forward,
-                  "Time of a stage for the forward pass of a micro-batch, in any unit; the other "
-                  "times are in the same unit")
-      .show_default();
-  command
-      .add_option("--backward-input", options.costs.backward_input,
-                  "Time of a stage for the gradient of its input")
-      .show_default();
-  command
-      .add_option("--backward-weight", options.costs.backward_weight,
-                  "Time of a stage for the gradients of its weights")
-      .show_default();
-  command.add_option("--transfer", options.transfer, "Time to send an activation to the next stage")
-      .show_default();
-  command.add_option("--tie", options.tie, "Time of the last stage for a tied embedding")
-      .show_default();
+  command.add_option(
+      "--forward", options.costs.forward,
+      "Time of a stage for the forward pass of a micro-batch, in any unit; the other "
+      "times are in the same unit");
+  command.add_option("--backward-input", options.costs.backward_input,
+                     "Time of a stage for the gradient of its input");
+  command.add_option("--backward-weight", options.costs.backward_weight,
+                     "Time of a stage for the gradients of its weights");
+  command.add_option("--transfer", options.transfer,
+                     "Time to send an activation to the next stage");
+  command.add_option("--tie", options.tie, "Time of the last stage for a tied embedding");
 }
 
 }  // namespace

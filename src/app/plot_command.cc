@@ -141,9 +141,8 @@ void add_plot_command(CommandLine& app) {
   const auto options = std::make_shared<PlotOptions>();
   command.add_option("RUN", options->runs, "The runs' folders (run.dir)").required();
   command.add_option("-o,--out", options->out, "Write the figure to FILE, which ends in .svg")
-      .type_name("FILE")
-      .show_default();
-  command.add_option("--title", options->title, "The figure's title").show_default();
+      .type_name("FILE");
+  command.add_option("--title", options->title, "The figure's title");
   command
       .add_option("--event", options->events, "Mark a step with a vertical line; can be repeated")
       .one_value_per_use()

@@ -358,6 +358,7 @@ void add_train_command(CommandLine& app, AppContext& context) {
       .add_option("--replay", options->replay,
                   "Recompute the steps from the newest checkpoint before STEP up to STEP and "
                   "compare their bits with metrics.jsonl; saves nothing")
+      .no_default()
       .type_name("STEP")
       .check(positive_number());
   command.footer(

@@ -21,10 +21,9 @@ class CommandLineTest : public testing::Test {
  protected:
   CommandLineTest() {
     bake_.add_option("KIND", kind_, "of dough").required().check(one_of({"rye", "oat"}));
-    bake_.add_option("-n,--loaves", loaves_, "How many loaves")
-        .check(integer_within(1, 12))
-        .show_default();
+    bake_.add_option("-n,--loaves", loaves_, "How many loaves").check(integer_within(1, 12));
     bake_.add_option("--heat", heat_, "How hot the oven is")
+        .no_default()
         .check(within(100.0, 250.0))
         .type_name("DEGREES");
     bake_.add_option("--size", size_, "width and length").delimiter(',').expected(2);

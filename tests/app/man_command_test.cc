@@ -17,9 +17,11 @@ TEST(ManPages, SayWhatHelpSays) {
   data.require_command();
   CommandLine& pack = data.add_command("pack", "Pack text");
   data.add_hidden_command("secret", "Not for users");
-  std::string out = "here";
+  std::string out;
+  int size = 3;
   std::vector<std::string> inputs;
-  pack.add_option("-o,--out", out, "Where it goes").show_default().type_name("DIR").required();
+  pack.add_option("-o,--out", out, "Where it goes").type_name("DIR").required();
+  pack.add_option("--size", size, "How big");
   pack.add_option("INPUT", inputs, "Files").required();
   pack.footer("Take care.\nExample:\n  .dots and 'quotes' \\ back\\slashes stay\n");
   const auto pages = man_pages(app);
@@ -30,7 +32,7 @@ TEST(ManPages, SayWhatHelpSays) {
        {".TH trireme\\-data 1", ".SH SYNOPSIS\n.B trireme data pack\n",
         "[OPTION]... \\-\\-out DIR INPUT...\n", ".SH DESCRIPTION\nLook after data.\n",
         ".SS trireme data pack\nPack text.\n.PP\nTake care.\n",
-        ".B \\-o, \\-\\-out DIR\nWhere it goes (default: here).\n",
+        ".B \\-o, \\-\\-out DIR\nWhere it goes.\n", ".B \\-\\-size N\nHow big (default: 3).\n",
         ".SH EXAMPLES\n.nf\n\\&.dots and \\(aqquotes\\(aq \\e back\\eslashes stay\n.fi\n",
         ".SH ENVIRONMENT\n", "NO_COLOR", ".SH FILES\n", "manifest.json", ".SH EXIT STATUS\n",
         ".SH SEE ALSO\n"}) {

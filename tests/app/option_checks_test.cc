@@ -126,13 +126,21 @@ TEST_F(HelpText, ACommandThatNeedsASubcommandHasNoOwnUsage) {
   EXPECT_THAT(help_text(app_), testing::StartsWith("Usage: prog COMMAND [ARGUMENT]...\n\n"));
 }
 
-TEST_F(HelpText, DefaultsAreShownOnlyWhereAskedFor) {
+TEST_F(HelpText, DefaultsAreShownUnlessTheyMeanNothing) {
   int shown = 4;
-  int hidden = 5;
-  app_.add_option("--shown", shown, "A number").show_default();
-  app_.add_option("--hidden", hidden, "Another");
-  EXPECT_THAT(help_text(app_), AllOf(HasSubstr("A number (default: 4)\n"), HasSubstr("Another\n"),
-                                     Not(HasSubstr("default: 5"))));
+  int sentinel = 5;
+  std::vector<int> list = {6};
+  std::string empty;
+  app_.add_option("--shown", shown, "A number");
+  app_.add_option("--sentinel", sentinel, "Another").no_default();
+  app_.add_option("--described", sentinel, "A third one (default: all)");
+  app_.add_option("--required", sentinel, "A fourth one").required();
+  app_.add_option("--list", list, "Several");
+  app_.add_option("--empty", empty, "A word");
+  EXPECT_THAT(help_text(app_),
+              AllOf(HasSubstr("A number (default: 4)\n"), HasSubstr("Another\n"),
+                    HasSubstr("A third one (default: all)\n"), HasSubstr("A fourth one\n"),
+                    HasSubstr("Several\n"), HasSubstr("A word\n")));
 }
 
 // Text after the indented examples is a note again.

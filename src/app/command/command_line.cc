@@ -47,6 +47,12 @@ std::string text_of(const CLI::Error& error) {
   return missing == std::string::npos ? text : text.substr(0, missing) + ": the value is missing";
 }
 
+// Returns the default as shown to people, or "" if there is none or the description names it.
+std::string default_of(const CLI::Option& option) {
+  const bool described = option.get_description().find("(default: ") != std::string::npos;
+  return option.get_required() || described ? "" : option.get_default_str();
+}
+
 OptionSummary summary_of(const CLI::Option& option) {
   const bool positional = option.get_positional();
   const bool takes_values = option.get_expected_min() > 0;
@@ -57,7 +63,7 @@ OptionSummary summary_of(const CLI::Option& option) {
   return {.names = names,
           .type = takes_values && !positional ? option.get_type_name() : "",
           .description = option.get_description(),
-          .default_value = option.get_default_str(),
+          .default_value = default_of(option),
           .positional = positional,
           .required = option.get_required(),
           .several = option.get_items_expected_max() > 1};
@@ -66,7 +72,8 @@ OptionSummary summary_of(const CLI::Option& option) {
 template <class Value>
 Option add(CLI::App& app, const std::string& names, Value& value, const std::string& description,
            const char* placeholder) {
-  return Option(*app.add_option(names, value, description)->type_name(placeholder));
+  CLI::Option* const option = app.add_option(names, value, description)->type_name(placeholder);
+  return Option(*option->capture_default_str());
 }
 
 }  // namespace
@@ -112,8 +119,8 @@ Option& Option::check(Check values) {
   return *this;
 }
 
-Option& Option::show_default() {
-  option_.capture_default_str();
+Option& Option::no_default() {
+  option_.default_str("");
   return *this;
 }
 
@@ -208,12 +215,12 @@ Option CommandLine::add_option(const std::string& names, double& value,
 
 Option CommandLine::add_option(const std::string& names, std::vector<std::string>& value,
                                const std::string& description) {
-  return add(app_, names, value, description, "TEXT");
+  return add(app_, names, value, description, "TEXT").no_default();
 }
 
 Option CommandLine::add_option(const std::string& names, std::vector<int>& value,
                                const std::string& description) {
-  return add(app_, names, value, description, "N");
+  return add(app_, names, value, description, "N").no_default();
 }
 
 void CommandLine::add_flag(const std::string& names, bool& value, const std::string& description) {

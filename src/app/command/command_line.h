@@ -37,14 +37,16 @@ Check within(double low, double high);
 Check positive_number();
 Check non_negative_number();
 
-// Sets further properties of an option that is being added.
+// Sets further properties of an option that is being added. --help shows the initial value of its
+// variable as the default, unless the option is required, the value is an empty text or a list,
+// or the description itself says "(default: ...)".
 class Option {
  public:
   explicit Option(CLI::Option& option) : option_(option) {}
   Option& required();
   Option& check(Check values);
-  // Makes --help show the current value of the variable as the default.
-  Option& show_default();
+  // Keeps --help from showing a default, for an initial value that means "not given".
+  Option& no_default();
   // Sets the placeholder of its values in --help, such as FILE or BYTES. The default is N, NUMBER,
   // PATH or TEXT, by the type of the variable.
   Option& type_name(const std::string& name);

@@ -14,7 +14,9 @@ namespace {
 void add_node_options(CommandLine& command, LaunchOptions& o) {
   command.add_option("--hosts", o.hosts, "File with one node per line: NAME [slots=N] [group=G]")
       .type_name("FILE");
-  command.add_option("--local", o.local, "Simulate N nodes on this machine").check(within(1, 1024));
+  command.add_option("--local", o.local, "Simulate N nodes on this machine")
+      .no_default()
+      .check(within(1, 1024));
   command
       .add_option("--ranks-per-node", o.ranks_per_node,
                   "Ranks per node (default: from --hosts or Slurm, else 1)")
@@ -24,8 +26,7 @@ void add_node_options(CommandLine& command, LaunchOptions& o) {
                   "Cores to bind each rank to (default: decided by mpirun or srun)")
       .check(within(1, 4096));
   command.add_option("--spares", o.spares, "Nodes to keep in reserve for nodes that fail")
-      .check(within(0, 1 << 20))
-      .show_default();
+      .check(within(0, 1 << 20));
   command
       .add_option(
           "--min-nodes", o.min_nodes,
@@ -35,11 +36,9 @@ void add_node_options(CommandLine& command, LaunchOptions& o) {
 
 void add_start_options(CommandLine& command, LaunchOptions& o) {
   command.add_option("--launcher", o.launcher, "The program that starts the ranks")
-      .check(one_of({"mpirun", "srun"}))
-      .show_default();
+      .check(one_of({"mpirun", "srun"}));
   command.add_option("--ssh", o.ssh, "The command that reaches the nodes of --hosts")
-      .type_name("COMMAND")
-      .show_default();
+      .type_name("COMMAND");
   command
       .add_option("--launcher-arg", o.launcher_arguments,
                   "An argument to pass to mpirun or srun; can be repeated")

@@ -225,6 +225,7 @@ void add_doctor_command(CommandLine& app, AppContext& context) {
                   "Check the layout for N ranks (default: the ranks of this launch)")
       .check(integer_within(1, 10'000'000));
   command.add_option("--ranks-per-node", options->planned.per_host, "Ranks per node, with --ranks")
+      .no_default()
       .check(integer_within(1, 4096));
   command.add_flag("--json", options->json, "Print JSON");
   command.footer(

@@ -171,12 +171,10 @@ void add_health_command(CommandLine& app, int& exit_code) {
                   "Fail below PERCENT of the baseline's rates; differences within the baseline's "
                   "own scatter are ignored")
       .type_name("PERCENT")
-      .check(within(1.0, 100.0))
-      .show_default();
+      .check(within(1.0, 100.0));
   command.add_option("--seconds", options->seconds, "Fail if the check takes longer than SECONDS")
       .type_name("SECONDS")
-      .check(within(1.0, 3600.0))
-      .show_default();
+      .check(within(1.0, 3600.0));
   command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Examples:\n"

@@ -207,14 +207,11 @@ void add_options(CommandLine& command, SlurmOptions& options) {
                   "The site's profile: a file like those in configs/cluster/")
       .required()
       .type_name("FILE");
-  command.add_option("--nodes", options.nodes, "Nodes that train")
-      .check(integer_within(1, 100000))
-      .show_default();
+  command.add_option("--nodes", options.nodes, "Nodes that train").check(integer_within(1, 100000));
   command
       .add_option("--spares", options.spares,
                   "Additional nodes that replace nodes that fail; implies --supervised")
-      .check(integer_within(0, 10000))
-      .show_default();
+      .check(integer_within(0, 10000));
   command.add_flag("--supervised", options.supervised,
                    "Start the run with trireme launch, which relaunches it after a failure");
   command
@@ -229,8 +226,7 @@ void add_options(CommandLine& command, SlurmOptions& options) {
   command
       .add_option("--chain", options.chain,
                   "Jobs in a chain; each continues the run when the one before it has ended")
-      .check(integer_within(1, 1000))
-      .show_default();
+      .check(integer_within(1, 1000));
   command
       .add_option("--time", options.time,
                   "Time limit of a job: minutes, HH:MM:SS or D-HH:MM:SS (default: the profile's)")
