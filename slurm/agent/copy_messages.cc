@@ -8,18 +8,12 @@
 #include "slurm/policy/nodes.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"
+#include "src/base/overloaded.h"
 
 namespace trireme {
 namespace {
 
 using nlohmann::json;
-
-template <class... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 std::string dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);

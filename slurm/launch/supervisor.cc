@@ -23,6 +23,7 @@
 #include "slurm/wire/secret.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/overloaded.h"
 #include "src/base/terminal.h"
 
 namespace trireme {
@@ -36,13 +37,6 @@ constexpr double kStopPatience = 10;  // longest wait for a disk after a stop wa
 constexpr double kPingSeconds = 1;
 constexpr double kFarewellSeconds = 12;  // agents take up to 10 s to end ranks
 constexpr int kBlameSeconds = 2;
-
-template <class... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 // Returns the run's mean time between failures as a variable, for checkpoint intervals.
 Environment failure_rate(const std::filesystem::path& journal) {

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "src/base/error.h"
+#include "src/base/overloaded.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -19,13 +20,6 @@ std::string join_names(const std::vector<NodeSpec>& nodes) {
   }
   return text;
 }
-
-template <class... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 }  // namespace
 
@@ -85,14 +79,17 @@ void Course::leave_out(double gap) {
     node.heard += gap;
     node.since += gap;
   }
-  for (auto& [rank, since] : stopped_since_) {
+  for (auto& [rank, since] : attempt_.stopped_since) {
     since += gap;
   }
-  for (double* const since :
-       {&first_gone_, &ranks_over_since_, &enough_since_, &killing_since_, &settling_since_}) {
-    *since += *since < 0 ? 0 : gap;
+  for (std::optional<double>* const since :
+       {&enough_since_, &attempt_.first_gone, &attempt_.all_gone, &attempt_.killed,
+        &attempt_.settling}) {
+    if (*since) {
+      **since += gap;
+    }
   }
-  waits_since_ += gap;
+  attempt_.waits_since += gap;
 }
 
 // ---- Agents and nodes
@@ -115,9 +112,9 @@ void Course::on_heard(const AgentHeard& event) {
     node->was_ready = true;
     node->since = now_;
     note("agent_ready", {{"node", node->spec.name}});
-    if (in_use(*node) && (stage_ == Stage::settle || killing_)) {
+    if (in_use(*node) && (stage_ == Stage::settle || attempt_.killed)) {
       // The agent connected too late to receive the order to clear the node.
-      out_.emplace_back(ClearNode{node->spec.name, attempt_ + 1});
+      out_.emplace_back(ClearNode{node->spec.name, attempt_.number + 1});
     }
   }
   if (in_use(*node) && stage_ != Stage::gather) {
@@ -153,7 +150,7 @@ void Course::lose(Node& node, const std::string& why, bool blame) {
   }
   note("node_lost", {{"node", node.spec.name}, {"why", why}, {"in_use", in_use(node)}},
        fmt::format("{} is lost: {}", node.spec.name, why));
-  if (stage_ == Stage::run && in_use(node) && !killing_) {
+  if (stage_ == Stage::run && in_use(node) && !attempt_.killed) {
     end_attempt("its node " + node.spec.name + " is lost");
   }
 }
@@ -173,7 +170,7 @@ double Course::agent_limit(const Node& node) const {
   if (!node.was_ready) {
     return plan_.agents_start;
   }
-  const bool ends_anyway = stage_ != Stage::run || killing_ || first_gone_ >= 0;
+  const bool ends_anyway = stage_ != Stage::run || attempt_.killed || attempt_.first_gone;
   const bool others_are_enough = std::ssize(with(Standing::ready)) >= plan_.nodes_wanted;
   return ends_anyway && others_are_enough ? plan_.replaceable : plan_.agent_restart;
 }
@@ -202,20 +199,21 @@ void Course::on_stop(int signal) {
   stop_signal_ = signal;
   stop_at_ = now_;
   if (stage_ == Stage::settle) {
-    evidence_.stop_asked = true;
-    conclude(judge(evidence_));
+    attempt_.evidence.stop_asked = true;
+    conclude(judge(attempt_.evidence));
   } else if (stage_ != Stage::run) {
-    finish(static_cast<int>(ExitCode::requeue),
-           attempt_ > 0 ? "stopped between two attempts" : "stopped before the ranks had started");
-  } else if (killing_) {
+    finish(static_cast<int>(ExitCode::requeue), attempt_.number > 0
+                                                    ? "stopped between two attempts"
+                                                    : "stopped before the ranks had started");
+  } else if (attempt_.killed) {
     // The attempt is about to end anyway.
   } else if (again) {
-    evidence_.end_signal = signal;
+    attempt_.evidence.end_signal = signal;
     end_attempt("asked twice to stop");
-  } else if (ranks_seen() == 0 && newest_ <= on_disk_) {
+  } else if (ranks_seen().empty() && newest_ <= on_disk_) {
     end_attempt("asked to stop before any rank had started");
     // Otherwise the ranks are signalled once they have started, to save what is only in memory.
-  } else if (ranks_seen() > 0) {
+  } else if (!ranks_seen().empty()) {
     out_.emplace_back(SignalRanks{SIGUSR2});
   }
 }
@@ -249,8 +247,8 @@ void Course::try_to_launch() {
   const std::vector<std::size_t> ready = with(Standing::ready);
   const bool waiting = !with(Standing::starting).empty();
   const bool enough = static_cast<int>(ready.size()) >= plan_.nodes_wanted;
-  enough_since_ = !enough ? -1 : enough_since_ < 0 ? now_ : enough_since_;
-  if (waiting && (!enough || now_ - enough_since_ < plan_.enough_nodes)) {
+  enough_since_ = enough ? enough_since_.value_or(now_) : std::optional<double>();
+  if (waiting && (!enough || now_ - *enough_since_ < plan_.enough_nodes)) {
     return;
   }
   const int count = choose_count(static_cast<int>(ready.size()), plan_.nodes_wanted,
@@ -258,7 +256,7 @@ void Course::try_to_launch() {
   if (count == 0) {
     // A requeue brings new nodes. It makes sense if the nodes worked before; nodes that were never
     // fit may never be.
-    const bool were_at_work = plan_.in_slurm && attempt_ > 0;
+    const bool were_at_work = plan_.in_slurm && attempt_.number > 0;
     const ExitCode code = were_at_work ? ExitCode::requeue : ExitCode::device;
     finish(static_cast<int>(code), too_few_nodes(std::ssize(ready)));
     return;
@@ -272,38 +270,33 @@ void Course::try_to_launch() {
 }
 
 void Course::launch(const std::vector<std::size_t>& chosen) {
-  used_ = chosen;
+  attempt_ = {.number = attempt_.number + 1,
+              .nodes = chosen,
+              .launched = now_,
+              .waits_since = now_,
+              .status_at = now_};
   std::vector<NodeSpec> specs;
   nlohmann::json names = nlohmann::json::array();
   nlohmann::json groups = nlohmann::json::array();
-  for (const std::size_t i : used_) {
+  for (const std::size_t i : attempt_.nodes) {
     specs.push_back(nodes_[i].spec);
     names.push_back(nodes_[i].spec.name);
     groups.push_back(nodes_[i].spec.group);
     nodes_[i].agent_deaths = 0;
     nodes_[i].oom_kills_before = nodes_[i].report.oom_kills;
   }
-  ++attempt_;
-  evidence_ = {};
-  stopped_since_.clear();
-  launched_ = waits_since_ = status_at_ = now_;
-  first_gone_ = -1;
-  ranks_over_since_ = -1;
-  detected_ = -1;
-  killing_ = false;
-  killing_since_ = settling_since_ = -1;
-  first_step_seen_ = false;
-  first_rank_ = nullptr;
   newest_before_ = newest_;
   stage_ = Stage::run;
-  const std::size_t ranks = used_.size() * static_cast<std::size_t>(plan_.ranks_per_node);
-  note("launch", {{"attempt", attempt_}, {"nodes", names}, {"groups", groups}, {"ranks", ranks}},
-       fmt::format("attempt {}: {} on {}{}", attempt_,
-                   counted(static_cast<std::int64_t>(ranks), "rank"), join_names(specs),
-                   static_cast<int>(used_.size()) < plan_.nodes_wanted
-                       ? fmt::format(", {} fewer than asked for",
-                                     counted(plan_.nodes_wanted - std::ssize(used_), "node"))
-                       : ""));
+  const std::size_t ranks = attempt_.nodes.size() * static_cast<std::size_t>(plan_.ranks_per_node);
+  note("launch",
+       {{"attempt", attempt_.number}, {"nodes", names}, {"groups", groups}, {"ranks", ranks}},
+       fmt::format(
+           "attempt {}: {} on {}{}", attempt_.number,
+           counted(static_cast<std::int64_t>(ranks), "rank"), join_names(specs),
+           static_cast<int>(attempt_.nodes.size()) < plan_.nodes_wanted
+               ? fmt::format(", {} fewer than asked for",
+                             counted(plan_.nodes_wanted - std::ssize(attempt_.nodes), "node"))
+               : ""));
   const std::vector<int> partners = partners_of(specs);
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const int partner = partners[i];
@@ -313,17 +306,17 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
   const double deadline = longest_start_ > 0 ? std::clamp(plan_.start_factor * longest_start_,
                                                           plan_.least_start, plan_.most_start)
                                              : 0;
-  out_.emplace_back(
-      LaunchRanks{attempt_, specs, deadline, newest_.generation > newest_at_first_.generation});
+  out_.emplace_back(LaunchRanks{attempt_.number, specs, deadline,
+                                newest_.generation > newest_at_first_.generation});
 }
 
 void Course::finish(int code, const std::string& why, std::string text) {
   stage_ = Stage::over;
   note("over", {{"code", code}}, text.empty() ? why : std::move(text));
   Finish order{.code = code, .why = why};
-  if (!first_rank_.is_null()) {
-    order.step = first_rank_.at("step");
-    order.phase = first_rank_.at("phase");
+  if (!attempt_.first_rank.is_null()) {
+    order.step = attempt_.first_rank.at("step");
+    order.phase = attempt_.first_rank.at("phase");
   }
   out_.emplace_back(std::move(order));
 }
@@ -341,7 +334,7 @@ Course::Node* Course::find(const std::string& name) {
 }
 
 bool Course::in_use(const Node& node) const {
-  return std::any_of(used_.begin(), used_.end(),
+  return std::any_of(attempt_.nodes.begin(), attempt_.nodes.end(),
                      [&](std::size_t i) { return &nodes_[i] == &node; });
 }
 

@@ -133,7 +133,7 @@ class Course {
   Actions on(const Event& event, double now);
 
   bool over() const { return stage_ == Stage::over; }
-  std::int64_t attempt() const { return attempt_; }
+  std::int64_t attempt() const { return attempt_.number; }
   // Returns the nodes whose agent is ready to take orders.
   std::vector<std::string> ready_nodes() const;
 
@@ -159,6 +159,29 @@ class Course {
   void on_launcher_ended(const LauncherEnded& event);
   void on_stop(int signal);
   void on_tick();
+
+  // What is known of the attempt that runs or ran last. Times are on the clock of the events.
+  struct Attempt {
+    std::int64_t number = 0;
+    std::vector<std::size_t> nodes = {};  // indices into nodes_, in the order of the ranks
+    double launched = 0;
+    double waits_since = 0;  // launched, plus the time that leave_out() excludes
+    double status_at = 0;    // when the latest status was noted
+    Evidence evidence = {};
+    std::map<int, double> stopped_since = {};  // for each rank that is stopped
+    bool first_step_seen = false;
+    nlohmann::json first_rank = {};  // rank 0's progress page as last seen, for the account
+    std::optional<double> first_gone = {};
+    std::optional<double> all_gone = {};
+    std::optional<double> detected = {};  // when its end was first noticed
+    std::optional<double> killed = {};    // when its launcher was killed
+    std::optional<double> settling = {};  // when its launcher had ended
+  };
+  // A rank of the attempt, as its agent reported it last.
+  struct SeenRank {
+    const Node& node;
+    const RankState& state;
+  };
 
   void look_at_ranks(const Node& node);
   void look_at_first_rank(const RankState& rank);
@@ -192,7 +215,7 @@ class Course {
   bool in_use(const Node& node) const;
   std::vector<std::size_t> with(Standing standing) const;
   std::vector<Node*> used_nodes();
-  int ranks_seen() const;
+  std::vector<SeenRank> ranks_seen() const;
   std::string node_of_rank(int rank) const;
   bool ranks_are_over() const;
 
@@ -200,25 +223,10 @@ class Course {
   std::vector<Node> nodes_;
   Stage stage_ = Stage::gather;
   double now_ = 0;
-  double enough_since_ = -1;
+  std::optional<double> enough_since_;  // since when enough nodes are ready
   Actions out_;
 
-  // State of the attempt:
-  std::int64_t attempt_ = 0;
-  std::vector<std::size_t> used_;  // indices into nodes_, in the order of the ranks
-  Evidence evidence_;
-  std::map<int, double> stopped_since_;  // for each rank that is stopped
-  double launched_ = 0;
-  double waits_since_ = 0;  // launched_, plus the time that leave_out() excludes
-  double first_gone_ = -1;
-  double status_at_ = 0;
-  double ranks_over_since_ = -1;
-  double detected_ = -1;  // when its end was first noticed
-  bool killing_ = false;
-  double killing_since_ = -1;
-  double settling_since_ = -1;
-  bool first_step_seen_ = false;
-  nlohmann::json first_rank_;  // rank 0's progress page as last seen, for the account
+  Attempt attempt_;
 
   // State of the launch:
   int stop_signal_ = 0;

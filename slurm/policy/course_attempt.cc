@@ -30,7 +30,7 @@ nlohmann::json json_of(const RankState& rank) {
 
 void Course::look_at_ranks(const Node& node) {
   for (const RankState& rank : node.report.ranks) {
-    if (rank.page.attempt == attempt_) {
+    if (rank.page.attempt == attempt_.number) {
       if (rank.page.rank == 0) {
         look_at_first_rank(rank);
       }
@@ -43,37 +43,37 @@ void Course::look_at_ranks(const Node& node) {
 }
 
 void Course::look_at_first_rank(const RankState& rank) {
-  first_rank_ = json_of(rank);
-  first_rank_["seen"] = now_;
-  if (!first_step_seen_ && rank.page.first_step_ns > 0) {
-    first_step_seen_ = true;
+  attempt_.first_rank = json_of(rank);
+  attempt_.first_rank["seen"] = now_;
+  if (!attempt_.first_step_seen && rank.page.first_step_ns > 0) {
+    attempt_.first_step_seen = true;
     longest_start_ =
         std::max(longest_start_,
                  seconds(rank.page.spent_ns[static_cast<std::size_t>(ProgressPhase::start)]));
     const double ago = rank.age + seconds(rank.page.changed_ns - rank.page.first_step_ns);
-    const double after = now_ - ago - launched_;
+    const double after = now_ - ago - attempt_.launched;
     note("first_step",
-         {{"attempt", attempt_},
+         {{"attempt", attempt_.number},
           {"from", rank.page.begun_at},
           {"after_launch", after},
-          {"rank0", first_rank_}},
-         fmt::format("attempt {}: started at step {}; first step finished after {:.1f} s", attempt_,
-                     rank.page.begun_at, after));
+          {"rank0", attempt_.first_rank}},
+         fmt::format("attempt {}: started at step {}; first step finished after {:.1f} s",
+                     attempt_.number, rank.page.begun_at, after));
   }
 }
 
 void Course::note_gone(const Node& node, const RankState& rank) {
-  const bool known = std::any_of(evidence_.gone.begin(), evidence_.gone.end(),
+  const bool known = std::any_of(attempt_.evidence.gone.begin(), attempt_.evidence.gone.end(),
                                  [&](const GoneRank& g) { return g.rank == rank.page.rank; });
-  if (known || stage_ != Stage::run || killing_ || rank.page.phase == ProgressPhase::end) {
+  if (known || stage_ != Stage::run || attempt_.killed || rank.page.phase == ProgressPhase::end) {
     return;
   }
-  evidence_.gone.push_back({node.spec.name, rank.page.rank, rank.page.exit_code});
-  detected_ = detected_ < 0 ? now_ : detected_;
-  if (first_gone_ < 0) {
-    first_gone_ = now_;
+  attempt_.evidence.gone.push_back({node.spec.name, rank.page.rank, rank.page.exit_code});
+  attempt_.detected = attempt_.detected.value_or(now_);
+  if (!attempt_.first_gone) {
+    attempt_.first_gone = now_;
     note("rank_gone",
-         {{"attempt", attempt_},
+         {{"attempt", attempt_.number},
           {"node", node.spec.name},
           {"rank", rank.page.rank},
           {"step", rank.page.step},
@@ -88,52 +88,50 @@ void Course::note_gone(const Node& node, const RankState& rank) {
 bool Course::stays_stopped(const RankState& rank) {
   constexpr double kStaysSeconds = 5;
   if (rank.state != 'T') {
-    stopped_since_.erase(rank.page.rank);
+    attempt_.stopped_since.erase(rank.page.rank);
     return false;
   }
-  const double since = stopped_since_.try_emplace(rank.page.rank, now_).first->second;
+  const double since = attempt_.stopped_since.try_emplace(rank.page.rank, now_).first->second;
   return rank.age > plan_.stopped && now_ - since > kStaysSeconds;
 }
 
 void Course::end_if_stale() {
-  if (stage_ != Stage::run || killing_) {
+  if (stage_ != Stage::run || attempt_.killed) {
     return;
   }
-  for (const Node* node : used_nodes()) {
-    for (const RankState& rank : node->report.ranks) {
-      const Progress& page = rank.page;
-      const bool is_late = rank.age > page.deadline_seconds + plan_.hang_slack;
-      if (page.attempt == attempt_ && !rank.gone && page.deadline_seconds > 0 &&
-          (is_late || stays_stopped(rank))) {
-        evidence_.stale.push_back({node->spec.name, page.rank, page.step,
-                                   std::string(name_of(page.phase)), rank.age,
-                                   page.deadline_seconds, rank.state});
-      }
+  for (const auto& [node, rank] : ranks_seen()) {
+    const Progress& page = rank.page;
+    const bool is_late = rank.age > page.deadline_seconds + plan_.hang_slack;
+    if (!rank.gone && page.deadline_seconds > 0 && (is_late || stays_stopped(rank))) {
+      attempt_.evidence.stale.push_back({node.spec.name, page.rank, page.step,
+                                         std::string(name_of(page.phase)), rank.age,
+                                         page.deadline_seconds, rank.state});
     }
   }
-  if (!evidence_.stale.empty()) {
+  if (!attempt_.evidence.stale.empty()) {
     end_attempt("no progress before the deadline; stacks: logs/rank-*.stack of the run's folder");
   }
 }
 
 void Course::watch_attempt() {
-  const int expected = static_cast<int>(used_.size()) * plan_.ranks_per_node;
-  const bool are_there = evidence_.all_ranks_seen;
-  evidence_.all_ranks_seen = are_there || ranks_seen() >= expected;
+  const int expected = static_cast<int>(attempt_.nodes.size()) * plan_.ranks_per_node;
+  const auto seen = static_cast<int>(ranks_seen().size());
+  const bool are_there = attempt_.evidence.all_ranks_seen;
+  attempt_.evidence.all_ranks_seen = are_there || seen >= expected;
   note_status();
-  if (killing_) {
+  if (attempt_.killed) {
     watch_the_end();
     return;
   }
-  if (stop_signal_ != 0 && evidence_.all_ranks_seen && !are_there) {
+  if (stop_signal_ != 0 && attempt_.evidence.all_ranks_seen && !are_there) {
     out_.emplace_back(SignalRanks{SIGUSR2});  // to reach ranks that had not started before
   }
-  if (!evidence_.all_ranks_seen && now_ - waits_since_ > plan_.ranks_start) {
-    end_attempt(fmt::format("only {} of {} ranks started within {:.0f} s", ranks_seen(), expected,
+  if (!attempt_.evidence.all_ranks_seen && now_ - attempt_.waits_since > plan_.ranks_start) {
+    end_attempt(fmt::format("only {} of {} ranks started within {:.0f} s", seen, expected,
                             plan_.ranks_start));
-  } else if (first_gone_ >= 0 && now_ - first_gone_ > grace()) {
-    end_attempt(fmt::format("a rank exited {:.1f} s ago and {} has not ended", now_ - first_gone_,
-                            plan_.launcher));
+  } else if (attempt_.first_gone && now_ - *attempt_.first_gone > grace()) {
+    end_attempt(fmt::format("a rank exited {:.1f} s ago and {} has not ended",
+                            now_ - *attempt_.first_gone, plan_.launcher));
   } else {
     watch_launcher();
   }
@@ -145,21 +143,21 @@ void Course::watch_attempt() {
 // cause. The same holds if a node has lost its agent, as the ranks of other nodes report only that
 // their peers are gone. Any other error is still to be written to exit_reason.json.
 double Course::grace() const {
-  const bool is_sudden = std::all_of(evidence_.gone.begin(), evidence_.gone.end(),
+  const bool is_sudden = std::all_of(attempt_.evidence.gone.begin(), attempt_.evidence.gone.end(),
                                      [](const GoneRank& rank) { return rank.exit_code == 0; });
-  const bool lacks_an_agent = std::any_of(used_.begin(), used_.end(), [&](std::size_t i) {
-    return nodes_[i].standing != Standing::ready;
-  });
+  const bool lacks_an_agent =
+      std::any_of(attempt_.nodes.begin(), attempt_.nodes.end(),
+                  [&](std::size_t i) { return nodes_[i].standing != Standing::ready; });
   return is_sudden || lacks_an_agent ? plan_.sudden_grace : plan_.launcher_grace;
 }
 
 // Records rank 0's progress for the account in case this process is killed. At most a tenth of the
 // attempt is then missing, and at most half a minute.
 void Course::note_status() {
-  const double interval = std::clamp(0.1 * (now_ - launched_), 1.0, 30.0);
-  if (now_ - status_at_ > interval && !first_rank_.is_null()) {
-    status_at_ = now_;
-    note("status", {{"attempt", attempt_}, {"rank0", first_rank_}});
+  const double interval = std::clamp(0.1 * (now_ - attempt_.launched), 1.0, 30.0);
+  if (now_ - attempt_.status_at > interval && !attempt_.first_rank.is_null()) {
+    attempt_.status_at = now_;
+    note("status", {{"attempt", attempt_.number}, {"rank0", attempt_.first_rank}});
   }
 }
 
@@ -167,18 +165,18 @@ void Course::note_status() {
 // because a cancelled job has only seconds left while mpirun waits for daemons that Slurm has
 // ended.
 void Course::watch_launcher() {
-  ranks_over_since_ = !ranks_are_over() ? -1 : ranks_over_since_ < 0 ? now_ : ranks_over_since_;
+  attempt_.all_gone = ranks_are_over() ? attempt_.all_gone.value_or(now_) : std::optional<double>();
   const double limit = stop_signal_ != 0 ? plan_.launcher_grace : plan_.launcher_end;
-  if (ranks_over_since_ >= 0 && now_ - ranks_over_since_ > limit) {
+  if (attempt_.all_gone && now_ - *attempt_.all_gone > limit) {
     end_attempt(fmt::format("all ranks have ended, but {} has not", plan_.launcher));
   }
 }
 
 // A process that hangs in the kernel cannot be killed, and must not delay the others.
 void Course::watch_the_end() {
-  if (now_ - killing_since_ > plan_.killed_end) {
-    killing_since_ = now_;
-    note("launcher_left", {{"attempt", attempt_}},
+  if (now_ - *attempt_.killed > plan_.killed_end) {
+    attempt_.killed = now_;
+    note("launcher_left", {{"attempt", attempt_.number}},
          fmt::format(
              "{} was killed {:.0f} s ago, but still exists: continuing without waiting for it",
              plan_.launcher, plan_.killed_end));
@@ -189,11 +187,11 @@ void Course::watch_the_end() {
 // If the old ranks ever continue, the lock and generation of the checkpoint folder keep them from
 // writing. The cause may be the file system, on all nodes, so no node is put on the site list.
 void Course::give_up_old_ranks() {
-  if (now_ - settling_since_ <= plan_.old_ranks_end) {
+  if (now_ - *attempt_.settling <= plan_.old_ranks_end) {
     return;
   }
   for (Node* const node : used_nodes()) {
-    if (node->standing == Standing::ready && node->report.cleared <= attempt_) {
+    if (node->standing == Standing::ready && node->report.cleared <= attempt_.number) {
       lose(*node,
            fmt::format("ranks that were killed {:.0f} s ago still exist", plan_.old_ranks_end),
            false);
@@ -203,13 +201,12 @@ void Course::give_up_old_ranks() {
 
 // Kills the launcher and makes the agents end the ranks. The launcher's end arrives as an event.
 void Course::end_attempt(const std::string& why) {
-  killing_ = true;
-  killing_since_ = now_;
-  detected_ = detected_ < 0 ? now_ : detected_;
-  evidence_.killed_launcher = true;
-  note("end_attempt", {{"attempt", attempt_}, {"why", why}}, "ending the attempt: " + why);
+  attempt_.killed = now_;
+  attempt_.detected = attempt_.detected.value_or(now_);
+  attempt_.evidence.killed_launcher = true;
+  note("end_attempt", {{"attempt", attempt_.number}, {"why", why}}, "ending the attempt: " + why);
   for (const Node* node : used_nodes()) {
-    out_.emplace_back(ClearNode{node->spec.name, attempt_ + 1});
+    out_.emplace_back(ClearNode{node->spec.name, attempt_.number + 1});
   }
   out_.emplace_back(KillRanks{});
 }
@@ -218,48 +215,49 @@ void Course::on_launcher_ended(const LauncherEnded& event) {
   if (stage_ != Stage::run) {
     return;
   }
-  evidence_.launcher_code = event.code;
-  evidence_.reason = event.reason;
-  evidence_.done = event.done;
-  evidence_.stop_asked = stop_signal_ != 0;
-  if (!first_rank_.is_null()) {
+  attempt_.evidence.launcher_code = event.code;
+  attempt_.evidence.reason = event.reason;
+  attempt_.evidence.done = event.done;
+  attempt_.evidence.stop_asked = stop_signal_ != 0;
+  if (!attempt_.first_rank.is_null()) {
     // The ranks may have gone on since their agents reported.
-    evidence_.step = std::max(first_rank_.at("step").get<std::int64_t>(), event.logged_step);
-    first_rank_["step"] = evidence_.step;
+    attempt_.evidence.step =
+        std::max(attempt_.first_rank.at("step").get<std::int64_t>(), event.logged_step);
+    attempt_.first_rank["step"] = attempt_.evidence.step;
   }
-  evidence_.durable_step = event.durable.step;
+  attempt_.evidence.durable_step = event.durable.step;
   on_disk_ = event.durable;
   newest_ = std::max(newest_, event.durable);
-  detected_ = detected_ < 0 ? now_ : detected_;
+  attempt_.detected = attempt_.detected.value_or(now_);
   stage_ = Stage::settle;
-  settling_since_ = now_;
-  note("launcher_ended",
-       {{"attempt", attempt_}, {"code", event.code ? nlohmann::json(*event.code) : nullptr}});
-  const Verdict verdict = judge(evidence_);
+  attempt_.settling = now_;
+  note("launcher_ended", {{"attempt", attempt_.number},
+                          {"code", event.code ? nlohmann::json(*event.code) : nullptr}});
+  const Verdict verdict = judge(attempt_.evidence);
   if (is_final(verdict.cause)) {
     conclude(verdict);
     return;
   }
   for (const Node* node : used_nodes()) {
     if (node->standing == Standing::ready) {
-      out_.emplace_back(ClearNode{node->spec.name, attempt_ + 1});
+      out_.emplace_back(ClearNode{node->spec.name, attempt_.number + 1});
     }
   }
 }
 
 void Course::try_to_conclude() {
-  evidence_.lost_nodes.clear();
-  evidence_.oom_kills = 0;
+  attempt_.evidence.lost_nodes.clear();
+  attempt_.evidence.oom_kills = 0;
   for (const Node* node : used_nodes()) {
     if (node->standing == Standing::lost || node->standing == Standing::excluded) {
-      evidence_.lost_nodes.push_back(node->spec.name);
-    } else if (node->standing == Standing::starting || node->report.cleared <= attempt_) {
+      attempt_.evidence.lost_nodes.push_back(node->spec.name);
+    } else if (node->standing == Standing::starting || node->report.cleared <= attempt_.number) {
       return;
     }
-    evidence_.oom_kills += node->report.oom_kills - node->oom_kills_before;
+    attempt_.evidence.oom_kills += node->report.oom_kills - node->oom_kills_before;
     newest_ = std::max(newest_, node->report.memory_step);
   }
-  conclude(judge(evidence_));
+  conclude(judge(attempt_.evidence));
 }
 
 // After a rewind, a run may newly save an earlier step, which is progress. Saving the same step
@@ -308,13 +306,13 @@ void Course::conclude(const Verdict& verdict) {
 // spares.
 void Course::exclude_suspects(const Verdict& verdict) {
   std::vector<std::string> names = verdict.nodes;
-  const bool device = verdict.cause == Cause::device && evidence_.reason.has_value();
+  const bool device = verdict.cause == Cause::device && attempt_.evidence.reason.has_value();
   if (device) {
-    names.push_back(node_of_rank(evidence_.reason->rank));
+    names.push_back(node_of_rank(attempt_.evidence.reason->rank));
   }
   for (const std::string& name : names) {
     Node* const node = find(name);
-    const bool spare = with(Standing::ready).size() > used_.size();
+    const bool spare = with(Standing::ready).size() > attempt_.nodes.size();
     if (node != nullptr && node->standing == Standing::ready &&
         (++node->rank_deaths >= 2 || device) && spare) {
       out_.emplace_back(BlameNode{name, verdict.what});
@@ -327,59 +325,55 @@ void Course::exclude_suspects(const Verdict& verdict) {
 // own. Without a page, the order of the nodes is assumed; the result is "" if there is no such
 // rank.
 std::string Course::node_of_rank(int rank) const {
-  for (const std::size_t i : used_) {
-    for (const RankState& state : nodes_[i].report.ranks) {
-      if (state.page.rank == rank && state.page.attempt == attempt_) {
-        return nodes_[i].spec.name;
-      }
+  for (const auto& [node, state] : ranks_seen()) {
+    if (state.page.rank == rank) {
+      return node.spec.name;
     }
   }
   const auto place = static_cast<std::size_t>(rank / plan_.ranks_per_node);
-  return place < used_.size() ? nodes_[used_[place]].spec.name : "";
+  return place < attempt_.nodes.size() ? nodes_[attempt_.nodes[place]].spec.name : "";
 }
 
 void Course::note_attempt(const Verdict& verdict) {
-  nlohmann::json fields = {{"attempt", attempt_},         {"cause", name_of(verdict.cause)},
-                           {"code", verdict.code},        {"what", verdict.what},
-                           {"launched", launched_},       {"detected", detected_},
+  nlohmann::json fields = {{"attempt", attempt_.number},    {"cause", name_of(verdict.cause)},
+                           {"code", verdict.code},          {"what", verdict.what},
+                           {"launched", attempt_.launched}, {"detected", attempt_.detected.value()},
                            {"durable_step", newest_.step}};
-  if (!first_rank_.is_null()) {
-    fields["rank0"] = first_rank_;
+  if (!attempt_.first_rank.is_null()) {
+    fields["rank0"] = attempt_.first_rank;
   }
   // The end of the launch repeats a final verdict.
   note("attempt_end", std::move(fields),
        is_final(verdict.cause) ? ""
-                               : fmt::format("attempt {} ended: {}: {}", attempt_,
+                               : fmt::format("attempt {} ended: {}: {}", attempt_.number,
                                              name_of(verdict.cause), verdict.what));
 }
 
 std::vector<Course::Node*> Course::used_nodes() {
   std::vector<Node*> found;
-  for (const std::size_t i : used_) {
+  for (const std::size_t i : attempt_.nodes) {
     found.push_back(&nodes_[i]);
   }
   return found;
 }
 
-bool Course::ranks_are_over() const {
-  for (const std::size_t i : used_) {
+std::vector<Course::SeenRank> Course::ranks_seen() const {
+  std::vector<SeenRank> seen;
+  for (const std::size_t i : attempt_.nodes) {
     for (const RankState& rank : nodes_[i].report.ranks) {
-      if (rank.page.attempt == attempt_ && !rank.gone) {
-        return false;
+      if (rank.page.attempt == attempt_.number) {
+        seen.push_back({nodes_[i], rank});
       }
     }
   }
-  return evidence_.all_ranks_seen;
+  return seen;
 }
 
-int Course::ranks_seen() const {
-  int seen = 0;
-  for (const std::size_t i : used_) {
-    for (const RankState& rank : nodes_[i].report.ranks) {
-      seen += rank.page.attempt == attempt_ ? 1 : 0;
-    }
-  }
-  return seen;
+bool Course::ranks_are_over() const {
+  const std::vector<SeenRank> seen = ranks_seen();
+  return attempt_.evidence.all_ranks_seen &&
+         std::all_of(seen.begin(), seen.end(),
+                     [](const SeenRank& rank) { return rank.state.gone; });
 }
 
 }  // namespace trireme
