@@ -7,12 +7,13 @@
 # usage: bundle.sh BUILD-FOLDER FOLDER [LIBRARY-TO-LEAVE-OUT ...]
 set -euo pipefail
 
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 build=$(realpath "$1")
 folder=$(realpath "$2")
 name=trireme-$("$build/trireme" --version | awk '{print $2; exit}')-$(uname -sm | tr ' ' -)-bundle
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
-readonly build folder stage name root=$stage/$name tarball=$folder/$name.tar.gz
+readonly here build folder stage name root=$stage/$name tarball=$folder/$name.tar.gz
 readonly triplet=lib/x86_64-linux-gnu
 readonly system=/usr/$triplet
 shift 2
@@ -21,8 +22,9 @@ for component in program gpu_suite; do
   DESTDIR=$stage cmake --install "$build" --component "$component" --prefix "/$name" >/dev/null
 done
 
-# These belong to the node: the C library, and what goes with the drivers of its kernel.
-readonly node='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|anl|nsl|mvec)|libnss_.*)\.so'
+# These belong to the node: the C library with GCC's support library, which it needs itself, and what
+# goes with the drivers of its kernel.
+readonly node='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|anl|nsl|mvec|gcc_s)|libnss_.*)\.so'
 readonly fabric='^lib(ibverbs|rdmacm|efa|infinipath|psm_infinipath|psm2|fabric)\.so'
 readonly driver='^lib(cuda|nvidia-.*)\.so'
 left_out="$node|$fabric|$driver"
@@ -93,10 +95,18 @@ copy_libraries "${programs[@]}" "${plugins[@]}"
 mapfile -t libraries < <(find "$root/$triplet" -type f -name '*.so*')
 point_to_libraries "${programs[@]}" "${libraries[@]}"
 
-# The oldest C library that has all symbols that the bundle asks for.
-glibc=$(objdump -T "${programs[@]}" "${libraries[@]}" 2>/dev/null |
-  grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
-printf 'Needs the C library %s or newer, on %s.\n' "${glibc/_/ }" "$(uname -m)" \
+# The bundle has to start on systems whose C library is older than this one, down to glibc 2.34, that
+# of Red Hat Enterprise Linux 9. It adds the few newer functions that the libraries of Debian 12 call.
+readonly additions=$root/$triplet/libtrireme_glibc.so
+"${CC:-cc}" -O2 -Wall -Wextra -Werror -shared -fPIC -Wl,-soname,libtrireme_glibc.so \
+  -o "$additions" "$here/glibc_additions.c"
+strip "$additions"
+mapfile -t changed < <(
+  /usr/bin/python3 "$here/drop_versions.py" 2.34 "$additions" "${programs[@]}" "${libraries[@]}")
+for file in "${changed[@]:1}"; do
+  patchelf --add-needed libtrireme_glibc.so "$file"
+done
+printf 'Needs the C library GLIBC %s or newer, on %s.\n' "${changed[0]}" "$(uname -m)" \
   >"$root/share/trireme/bundle"
 tar -C "$stage" --owner=0 --group=0 -czf "$tarball" "$name"
 printf '%s: %s. %s' "$tarball" "$(du -h "$tarball" | cut -f1)" "$(cat "$root/share/trireme/bundle")"

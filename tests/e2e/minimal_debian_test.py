@@ -105,8 +105,23 @@ class MinimalDebian(unittest.TestCase):
         [archive] = self.folder.glob("trireme-*-bundle.tar.gz")
         (self.root / "srv/any where").mkdir()
         self.must(["tar", "-xzf", archive, "-C", self.root / "srv/any where"])
+        needs = self.inside("cat", f"/srv/any where/{archive.name.removesuffix('.tar.gz')}"
+                            "/share/trireme/bundle")
+        self.assertIn("Needs the C library GLIBC 2.34 or newer", needs)
         folder = f"/srv/any where/{archive.name.removesuffix('.tar.gz')}/bin"
         self.check_it_works(f"{folder}/trireme", f"{folder}/mpirun")
+        self.check_it_starts_with_an_older_c_library(f"{folder}/trireme")
+
+    def check_it_starts_with_an_older_c_library(self, program):
+        """The system's C library serves as one of the time before 2.36, without the version's name."""
+        libc = (self.root / "usr/lib/x86_64-linux-gnu/libc.so.6").read_bytes()
+        self.assertEqual(libc.count(b"GLIBC_2.36\0"), 1)
+        (self.root / "srv/older").mkdir()
+        (self.root / "srv/older/libc.so.6").write_bytes(
+            libc.replace(b"GLIBC_2.36\0", b"GLIBC_9.99\0"))
+        version = self.inside("env", "LD_LIBRARY_PATH=/srv/older", "LD_BIND_NOW=1", program,
+                              "--version")
+        self.assertRegex(version, r"^trireme \d")
 
     def test_debian_package(self):
         before = self.files()
