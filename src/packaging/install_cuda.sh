@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the preset `cuda` needs from the packages that NVIDIA publishes for Python: nvcc,
-# cuBLASLt and NCCL, 1.1 GB, without a driver and without touching the system's CUDA (docs/gpu.md).
+# cuBLASLt, NCCL, and nvdisasm for a test of the machine code. 1.1 GB, without a driver and without
+# touching the system's CUDA (docs/gpu.md).
 #
 # usage: install_cuda.sh DIR
 set -euo pipefail
@@ -18,7 +19,8 @@ fi
 mkdir -p "$1"
 /usr/bin/python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore \
   --target "$packages" \
-  'cuda-toolkit[nvcc,crt,nvvm,cudart,cccl,cublas,nvml]==13.0.2' nvidia-nccl-cu13==2.28.9
+  'cuda-toolkit[nvcc,crt,nvvm,cudart,cccl,cublas,nvml]==13.0.2' nvidia-nccl-cu13==2.28.9 \
+  nvidia-cuda-nvdisasm==13.2.51
 
 # The linker asks for names without a version, and nvcc for a folder lib64.
 for library in "$toolkit"/lib/*.so.* "$packages"/nvidia/nccl/lib/*.so.*; do

@@ -1,0 +1,131 @@
+"""What nvcc makes of the CUDA kernels for one GPU: their PTX, their machine code where nvdisasm is
+installed, and what the assembler reports of registers and memory."""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SEARCHED = f"{os.environ['PATH']}:/usr/local/cuda/bin"
+NVCC = shutil.which("nvcc", path=SEARCHED)
+NVDISASM = shutil.which("nvdisasm", path=SEARCHED)
+ARCHITECTURE = "sm_90a"
+FLAGS = ["-std=c++20", f"-arch={ARCHITECTURE}", "-O3", "--expt-relaxed-constexpr",
+         "-Werror=all-warnings", "-cubin", "--keep", "-Xptxas", "-v"]
+FOLDERS = [".", "src/device/cuda/language", "src/device/cuda/native"]
+RESOURCES = r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+
+# Limits of one multiprocessor of compute capability 9.0 (CUDA C++ Programming Guide, "Compute
+# Capabilities"): registers, those that a warp gets at once, warps, blocks, shared memory, and of it
+# what each block takes for itself.
+REGISTERS, REGISTER_UNIT, WARPS, BLOCKS, SHARED, SHARED_OF_BLOCK = 65536, 256, 64, 32, 233472, 1024
+SUBPARTITIONS = 4  # which divide the warps among them
+
+# Dynamic shared memory, in bytes, by source and kernel: what the host's code computes from the
+# template's arguments, and for norms from the channels, here 768 as in GPT-2 124M.
+CHANNELS = 768
+
+
+def attention_forward_tiles(d, keys):
+    return 2 * (64 + 4 * keys) * (d + 8)
+
+
+def attention_backward_tiles(d, read):
+    return 2 * (2 * 64 + 4 * read) * (d + 8) + 4 * 4 * read
+
+
+DYNAMIC = {
+    "attention_forward": {r"forward_kernel<(\d+), (\d+),": attention_forward_tiles},
+    "attention_backward": {r"(?:keys|queries)_kernel<(\d+), (\d+),": attention_backward_tiles},
+    "norms": {r"norm_forward_kernel<float": lambda: 4 * CHANNELS,
+              r"norm_forward_kernel<": lambda: 2 * CHANNELS,
+              r"norm_backward_kernel<": lambda: 8 * CHANNELS},
+}
+
+
+class Kernel:
+    """One kernel: its source and readable name, its PTX and SASS (empty without nvdisasm), and what
+    the assembler reports."""
+
+    def __init__(self, source, name, ptx, sass, reported):
+        self.source, self.name, self.ptx, self.sass = source, name, ptx, sass
+        self.frame, self.spills, self.registers, self.static = reported
+        self.threads = int(re.search(r"\.maxntid (\d+)", ptx)[1])
+
+    def shared(self):
+        """Returns the bytes of shared memory of a block."""
+        for pattern, bytes_of in DYNAMIC.get(self.source, {}).items():
+            if found := re.search(pattern, self.name):
+                return self.static + bytes_of(*(int(number) for number in found.groups()))
+        return self.static
+
+    def blocks(self):
+        """Returns how many blocks a multiprocessor holds."""
+        warps = -(-self.threads // 32)
+        of_warp = -(-self.registers * 32 // REGISTER_UNIT) * REGISTER_UNIT
+        by_registers = REGISTERS // SUBPARTITIONS // of_warp * SUBPARTITIONS // warps
+        by_shared = SHARED // (self.shared() + SHARED_OF_BLOCK)
+        return min(BLOCKS, WARPS // warps, by_registers, by_shared)
+
+    def occupancy(self):
+        return self.blocks() * -(-self.threads // 32) / WARPS
+
+
+def readable(names):
+    shown = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    return [re.sub(r"\(anonymous namespace\)::|trireme::(cuda::)?|\(bool\)|\(int\)|^void |\(.*", "",
+                   re.sub(r"\((bool|int)\)", "", name.replace("<unnamed>", "(anonymous namespace)")
+                          .replace("(anonymous namespace)::", "")))
+            for name in shown]
+
+
+def resources(text):
+    """Returns a kernel's symbol; and the bytes of its frame and of what it spills, with those of
+    the functions that it calls, its registers, and the bytes of its static shared memory."""
+    functions = [[int(x) for x in found] for found in re.findall(RESOURCES, text)]
+    registers = int(re.search(r"Used (\d+) registers", text)[1])
+    static = re.search(r"(\d+) bytes smem", text)
+    return re.match(r"'(\w+)'", text)[1], (
+        max(frame for frame, _, _ in functions), sum(one + two for _, one, two in functions),
+        registers, int(static[1]) if static else 0)
+
+
+def disassembled(cubin):
+    """Returns the machine code by symbol."""
+    if NVDISASM is None:
+        return {}
+    text = subprocess.run([NVDISASM, "-c", cubin], capture_output=True, text=True,
+                          check=True).stdout
+    pieces = re.split(r"(?m)^\.text\.(\w+):", text)
+    return dict(zip(pieces[1::2], pieces[2::2]))
+
+
+def compiled(source):
+    """Returns the kernels of a source."""
+    with tempfile.TemporaryDirectory() as folder:
+        includes = [f"-I{ROOT / one}" for one in FOLDERS]
+        command = [NVCC, *FLAGS, *includes, "--keep-dir", folder, "-o", f"{folder}/cubin", source]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise AssertionError(f"{source}: {result.stderr}")
+        ptx = (pathlib.Path(folder) / source.with_suffix(".ptx").name).read_text(encoding="utf-8")
+        sass = disassembled(f"{folder}/cubin")
+    bodies = dict(re.findall(r"\.entry (\w+)\((.*?\n)\}\n", ptx, re.DOTALL))
+    reported = dict(resources(text) for text in
+                    result.stderr.split("Compiling entry function ")[1:])
+    if bodies.keys() != reported.keys():
+        raise AssertionError(f"{source}: nvcc reports {sorted(reported)} of {sorted(bodies)}")
+    return [Kernel(source.stem, name, bodies[key], sass.get(key, ""), reported[key])
+            for key, name in zip(bodies, readable(bodies))]
+
+
+def all_kernels():
+    """Returns the kernels by their source's name."""
+    sources = sorted([*(ROOT / "src/kernels/cuda").glob("*.cu"), *(ROOT / "mpi/nccl").glob("*.cu")])
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = dict(zip([one.stem for one in sources], pool.map(compiled, sources)))
+    return {stem: kernels for stem, kernels in found.items() if kernels}
