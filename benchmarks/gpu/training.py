@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 import statistics
 import subprocess
 
@@ -121,14 +122,53 @@ def parts(options):
     ]
 
 
-def tokens_per_second(options, micro_batch, limit):
-    """Returns the median rate of GPT-2 124M in bf16 after the first steps."""
-    keys = {"model.preset": "gpt2-124m", "train.precision": "bf16",
-            "data.sequence": 1024,
-            "train.steps": 30, "train.global_batch": micro_batch, "train.micro_batch": micro_batch,
-            "train.device": "cuda", "checkpoint.every": 0, "train.log_every": 1}
-    folder = f"speed-{micro_batch}"
-    run(options, limit, "train", options.out / "empty.yaml", f"data.train={options.out / 'data'}",
-        f"run.dir={options.out / folder}", *(f"{key}={value}" for key, value in keys.items()))
-    lines = lines_of(options.out / folder / "metrics.jsonl")
+def speed_keys(options, folder, keys, micro_batch, global_batch):
+    """Returns a training run's arguments for speed: 30 steps in bf16 at T 1024."""
+    all_keys = {"train.precision": "bf16", "data.sequence": 1024, "train.steps": 30,
+                "train.global_batch": global_batch, "train.micro_batch": micro_batch,
+                "train.device": "cuda", "checkpoint.every": 0, "train.log_every": 1,
+                "data.train": options.out / "data", "run.dir": folder, **keys}
+    return [f"{key}={value}" for key, value in all_keys.items()]
+
+
+def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, prefix=()):
+    """Returns the median rate after the first steps. prefix: how ranks are started, if several."""
+    folder = options.out / name
+    command = [*prefix, options.trireme, "train", options.out / "empty.yaml",
+               *speed_keys(options, folder, keys, micro_batch, global_batch)]
+    subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                   errors="replace", timeout=limit, check=True)
+    lines = lines_of(folder / "metrics.jsonl")
     return statistics.median(line["tokens_per_s"] for line in lines[10:])
+
+
+def flops_per_token(options, keys):
+    """Returns what a model computes for each token, forward and backward."""
+    shown = run(options, 60, "config", "show", options.out / "empty.yaml",
+                *speed_keys(options, options.out / "shown", keys, 1, 1))
+    number, unit = re.search(r"([\d.]+) ?([kMGT]?) FLOPs per token", shown.stdout).groups()
+    return float(number) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[unit]
+
+
+def stalls_of_saves(options, limit):
+    """Returns the seconds for which each save stalled the training of GPT-2 124M, and the bytes of
+    one save."""
+    folder = options.out / "stall"
+    keys = {"model.preset": "gpt2-124m", "checkpoint.every": 10}
+    run(options, limit, "train", options.out / "empty.yaml",
+        *speed_keys(options, folder, keys, 16, 16))
+    lines = lines_of(folder / "metrics.jsonl")
+    stalls = [line["checkpoint_stall_ms"] / 1e3 for line in lines
+              if line.get("checkpoint_stall_ms")]
+    steps = sorted((folder / "checkpoints").glob("step-*"))
+    return stalls, sum(file.stat().st_size for file in steps[-1].iterdir())
+
+
+def try_shared(options, prefix, environment, limit):
+    """Trains on two ranks that share a GPU; returns the finished process."""
+    keys = {**MODEL, "train.steps": 10, "train.precision": "bf16", "train.device": "cuda",
+            "data.train": options.out / "data", "run.dir": options.out / "shared"}
+    command = [*prefix, options.trireme, "train", options.out / "empty.yaml",
+               *(f"{key}={value}" for key, value in keys.items())]
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          errors="replace", timeout=limit, check=False, env=environment)

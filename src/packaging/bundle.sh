@@ -86,10 +86,12 @@ TEXT
 chmod 755 "$root/bin/mpirun"
 
 programs=("$root/bin/trireme" "$root/bin/orted" "$root/libexec/mpirun")
-if [[ -e $root/libexec/kernels_cuda_test ]]; then
-  programs+=("$root/libexec/kernels_cuda_test")
-  objcopy --strip-all "$root/libexec/kernels_cuda_test"
-fi
+for program in kernels_cuda_test kernels_benchmark; do
+  if [[ -e $root/libexec/$program ]]; then
+    programs+=("$root/libexec/$program")
+    objcopy --strip-all "$root/libexec/$program"
+  fi
+done
 mapfile -t plugins < <(find "$root/$triplet" -type f -name '*.so*')
 copy_libraries "${programs[@]}" "${plugins[@]}"
 mapfile -t libraries < <(find "$root/$triplet" -type f -name '*.so*')

@@ -5,12 +5,21 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import unittest
 
 import harness
 
 SIMULATED = pathlib.Path(os.environ["TRIREME_SIM"])
 KERNEL_TESTS = SIMULATED.parent / "tests/kernels/on_device/kernels_cuda_test"
+BENCHMARK = SIMULATED.parent / "benchmarks/kernels/kernels_benchmark"
+SPEEDS = 12  # parts that measure speed
+
+
+def speeds_module():
+    sys.path.insert(0, str(harness.SOURCE / "benchmarks/gpu"))
+    import speeds
+    return speeds
 
 
 def suite(*arguments):
@@ -34,12 +43,14 @@ class GpuSuite(unittest.TestCase):
                        self.folder / "good")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         parts = self.results("good")
-        self.assertEqual({p["result"] for p in parts.values() if p["name"] != "compute-sanitizer"},
-                         {"passed"})
+        results = [p["result"] for p in parts.values() if p["name"] != "compute-sanitizer"]
+        self.assertEqual(set(results), {"passed", "refused"})
+        self.assertEqual(results.count("refused"), SPEEDS)
+        self.assertEqual(parts["kernels over a copy"]["words"], "a simulated device has no speed")
         self.assertGreater(parts["kernels against the reference"]["figures"]["tests"], 1)
         text = (self.folder / "good/results.md").read_text()
         self.assertIn("simulated CUDA device", text)
-        self.assertEqual(text.count("| passed |"), len(parts) - 1)
+        self.assertEqual(text.count("| passed |"), len(parts) - 1 - SPEEDS)
 
     # A device that computes wrong, and tests that crash.
     def test_failures_are_found(self):
@@ -55,7 +66,19 @@ class GpuSuite(unittest.TestCase):
                          "exit code 1")
         self.assertIn("self-check", parts["10 steps, fp32, against the CPU"]["words"])
         self.assertEqual({p["result"] for p in parts.values() if p["name"] != "compute-sanitizer"},
-                         {"failed"})
+                         {"failed", "refused"})
+
+    # What a GPU would be timed with runs on the simulated device, too, over small arrays.
+    def test_kernels_are_timed(self):
+        report = self.folder / "kernels.json"
+        subprocess.run([BENCHMARK, "--device=cuda", "--benchmark_min_time=0.000001",
+                        "--benchmark_out_format=json", f"--benchmark_out={report}"],
+                       env=harness.ENVIRONMENT, stdout=subprocess.DEVNULL, timeout=200, check=True)
+        speeds = speeds_module()
+        rates = speeds.rates_of(json.loads(report.read_text()))
+        self.assertGreater(len(rates), 20)
+        self.assertTrue(set(speeds.NOT_BOUND_BY_MEMORY) - {"triad"} <= rates.keys())
+        self.assertIn("embedding_backward/257", rates)
 
 
 if __name__ == "__main__":

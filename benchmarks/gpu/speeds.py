@@ -1,0 +1,246 @@
+"""Speeds of the suite: kernels over the bandwidth of a copy, products, attention, training steps,
+stalls of saves, several GPUs; each beside what it is to be compared with."""
+
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import time
+
+import training
+
+PEERS = pathlib.Path(__file__).resolve().parent
+if not (PEERS / "pytorch_gpu.py").exists():  # in the source tree; a bundle has it beside this file
+    PEERS = PEERS.parent / "peers"
+
+# What others have published for one H100 with bf16, in tokens per second and GPU at T 1024.
+# llm.c: GPT-2 124M on 8 GPUs, 524,288 tokens in 139 ms (modded-nanogpt, records/101324_llmc).
+# llmq: its README; the models are Qwen2.5's.
+LLM_C = 471e3
+LLMQ = {"0.5B": 144e3, "1.5B": 58e3, "3B": 30e3, "7B": 14e3}
+# Qwen2.5's shapes, with how many sequences a micro-batch has here, and the parameters in 10^9.
+MODELS = {
+    "0.5B": ({"layers": 24, "hidden": 896, "heads": 14, "kv_heads": 2, "ffn": 4864}, 8, 0.5),
+    "1.5B": ({"layers": 28, "hidden": 1536, "heads": 12, "kv_heads": 2, "ffn": 8960}, 4, 1.55),
+    "3B": ({"layers": 36, "hidden": 2048, "heads": 16, "kv_heads": 2, "ffn": 11008}, 2, 3.1),
+    "7B": ({"layers": 28, "hidden": 3584, "heads": 28, "kv_heads": 4, "ffn": 18944}, 1, 7.6),
+}
+SEQUENCES_PER_STEP = 64  # as in llm.c's run
+BYTES_PER_PARAMETER = 18  # master weight, gradient, two moments, and the copy in bf16
+ACTIVATION_GB = 16
+NOT_BOUND_BY_MEMORY = ("copy", "copy_to_host", "product", "attention_forward",
+                       "attention_backward", "triad")
+# The issue's table: what is reached at least, or at most for the stall.
+LEAST = {"kernels": 0.8, "attention": 0.8, "pytorch": 1.15, "llm.c": 1.0, "llmq": 1.0,
+         "model": 0.6}
+MOST_STALL = 0.1
+
+
+def rates_of(report):
+    """Returns operations, or else bytes, per second by benchmark."""
+    rates = {}
+    for one in report["benchmarks"]:
+        rate = one.get("flops_per_second", one.get("bytes_per_second"))
+        if rate:
+            rates[one["name"].removesuffix("/manual_time")] = rate
+    return rates
+
+
+class Speeds:
+    """Measures one part at a time, and keeps what later parts are compared with."""
+
+    def __init__(self, options, gpus):
+        self.options = options
+        self.gpus = gpus
+        self.kernels = {}  # by name: bytes or operations per second
+        self.tokens = {}   # of GPT-2 124M by micro-batch
+        self.pytorch = {}
+
+    # Each returns (result, words, figures); the result is "below" if a bound is missed.
+
+    def measure_kernels(self, limit):
+        report = self.options.out / "kernels.json"
+        command = [self.options.kernel_benchmark, "--device=cuda", "--benchmark_min_time=0.05",
+                   "--benchmark_out_format=json", f"--benchmark_out={report}"]
+        subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                       timeout=limit, check=True)
+        self.kernels = rates_of(json.loads(report.read_text()))
+        fractions = {name: rate / self.kernels["copy"] for name, rate in self.kernels.items()
+                     if name not in NOT_BOUND_BY_MEMORY}
+        slow = {name: f"{fraction:.2f}" for name, fraction in fractions.items()
+                if fraction < LEAST["kernels"]}
+        words = (f"a copy moves {self.kernels['copy'] / 1e12:.2f} TB/s, the product reaches "
+                 f"{self.kernels['product'] / 1e12:.0f} TFLOP/s; "
+                 f"{len(fractions) - len(slow)} of {len(fractions)} kernels at "
+                 f"{LEAST['kernels']} of the copy or more; others: {slow or 'none'}")
+        return ("below" if slow else "passed", words,
+                {"fraction_of_copy": fractions, "rates": self.kernels})
+
+    def measure_pytorch(self, limit):
+        report = self.options.out / "pytorch.json"
+        report.unlink(missing_ok=True)
+        command = [self.options.python, PEERS / "pytorch_gpu.py", "-J", report,
+                   "--seconds", limit - 30]
+        subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                       timeout=limit, check=True)
+        self.pytorch = json.loads(report.read_text())
+        if "skipped" in self.pytorch:
+            return "not run", self.pytorch["skipped"], {}
+        ours, theirs = max(self.tokens.values()), max(self.pytorch["tokens_per_s"].values())
+        ratio = ours / theirs
+        return ("passed" if ratio >= LEAST["pytorch"] else "below",
+                f"{ours:.0f} tokens/s, PyTorch {self.pytorch['torch']} {theirs:.0f}: "
+                f"{ratio:.2f}", {"ratio": ratio, "pytorch": self.pytorch})
+
+    def compare_attention(self, _):
+        peers = self.pytorch.get("attention_flops_per_s", {})
+        own = {way: self.kernels[f"attention_{way}"] for way in ("forward", "backward")}
+        words = "; ".join(f"{way} {rate / 1e12:.0f} TFLOP/s" for way, rate in own.items())
+        if not peers:
+            return "passed", f"{words}; nothing to compare it with", {"own": own}
+        ratios = {way: rate / max(peer[way] for peer in peers.values())
+                  for way, rate in own.items()}
+        words += "; over PyTorch's best: " + ", ".join(f"{way} {ratio:.2f}"
+                                                       for way, ratio in ratios.items())
+        good = min(ratios.values()) >= LEAST["attention"]
+        return "passed" if good else "below", words, {"own": own, "peers": peers, "ratio": ratios}
+
+    def measure_gpt2(self, limit):
+        keys = {"model.preset": "gpt2-124m"}
+        for micro_batch in (32, 64, 16):
+            begun = time.monotonic()
+            if limit < 25 and self.tokens:
+                break
+            self.tokens[micro_batch] = training.tokens_per_second(
+                self.options, f"speed-{micro_batch}", keys, micro_batch, micro_batch, limit)
+            limit -= time.monotonic() - begun
+        best = max(self.tokens, key=self.tokens.get)
+        words = f"{self.tokens[best]:.0f} tokens/s with steps of one micro-batch of {best}"
+        figures = {"tokens_per_s": self.tokens, "best": best}
+        if limit < 25:
+            return "passed", f"{words}; no time was left for longer steps", figures
+        figures["whole_steps"] = training.tokens_per_second(
+            self.options, "speed-whole", keys, best, max(best, SEQUENCES_PER_STEP), limit)
+        words += f"; {figures['whole_steps']:.0f} with steps of {SEQUENCES_PER_STEP} sequences"
+        return self.beside("llm.c", figures["whole_steps"], LLM_C, words, figures)
+
+    def measure_model(self, name):
+        shape, micro_batch, billions = MODELS[name]
+
+        def part(limit):
+            if self.memory_gb() < billions * BYTES_PER_PARAMETER + ACTIVATION_GB:
+                return ("not run", f"{billions * BYTES_PER_PARAMETER:.0f} GB of parameters and "
+                        f"their state do not fit into {self.memory_gb():.0f} GB", {})
+            keys = {"model.family": "llama", "model.vocab": 151936, "model.context": 1024,
+                    "model.tie_embeddings": str(name != "7B").lower(),
+                    **{f"model.{key}": value for key, value in shape.items()}}
+            rate = training.tokens_per_second(self.options, f"speed-{name}", keys, micro_batch,
+                                              4 * micro_batch, limit)
+            flops = rate * training.flops_per_token(self.options, keys)
+            words, figures = f"{rate:.0f} tokens/s", {"tokens_per_s": rate, "flops_per_s": flops}
+            result, words, figures = self.beside("llmq", rate, LLMQ[name], words, figures)
+            if "product" in self.kernels:
+                figures["of_product_rate"] = flops / self.kernels["product"]
+                words += f"; {figures['of_product_rate']:.2f} of the product's rate"
+                if name == "1.5B" and figures["of_product_rate"] < LEAST["model"]:
+                    result = "below"
+            return result, words, figures
+        return part
+
+    def beside(self, whose, rate, published, words, figures):
+        """Compares a rate with a published one, which holds for an H100 only."""
+        figures["published"] = {whose: published}
+        if "H100" not in self.gpus[0]:
+            return "passed", f"{words}; {whose} reports {published:.0f} on an H100", figures
+        figures["ratio"] = rate / published
+        result = "passed" if figures["ratio"] >= LEAST[whose] else "below"
+        return result, f"{words}; {figures['ratio']:.2f} of {whose}'s {published:.0f}", figures
+
+    def memory_gb(self):
+        fields = [word.strip() for word in self.gpus[0].split(",")]
+        return next(float(word.split()[0]) * 2**20 / 1e9 for word in fields if "MiB" in word)
+
+    def measure_stall(self, limit):
+        stalls, written = training.stalls_of_saves(self.options, limit)
+        copy = written / self.kernels["copy_to_host"]
+        ratio = statistics.median(stalls) / copy
+        return ("passed" if ratio <= MOST_STALL else "below",
+                f"a save of {written / 1e9:.2f} GB stalls {statistics.median(stalls) * 1e3:.1f} ms;"
+                f" copying it to the host takes {copy * 1e3:.1f} ms: {ratio:.2f}",
+                {"stalls_s": stalls, "copy_s": copy, "ratio": ratio})
+
+    def measure_collectives(self, limit):
+        count = min(len(self.gpus), 8)
+        if count < 2:
+            return "not run", "there is one GPU", {}
+        report = self.options.out / "coll.json"
+        done = self.on_ranks(count, limit, "bench", "coll", "--backend", "nccl", "-b", "1M",
+                             "-e", "1G", "-f", "16", "-J", report)
+        if done.returncode == 2:
+            return "not run", done.stderr[-300:], {}
+        done.check_returncode()
+        rows = json.loads(report.read_text())["results"]
+        best = max(row["metrics"]["busbw_GBps"] for row in rows)
+        return "passed", f"all-reduce over {count} GPUs: {best:.0f} GB/s bus bandwidth", {
+            "results": rows}
+
+    def measure_scaling(self, limit):
+        if len(self.gpus) < 2:
+            return "not run", "there is one GPU", {}
+        best = max(self.tokens, key=self.tokens.get)
+        rate = training.tokens_per_second(
+            self.options, "speed-dp2", {"model.preset": "gpt2-124m", "parallel.dp": 2}, best,
+            2 * best, limit, prefix=self.mpirun(2))
+        ratio = rate / (2 * self.tokens[best])
+        return "passed", f"{rate:.0f} tokens/s on two GPUs: {ratio:.2f} of twice one", {
+            "tokens_per_s": rate, "efficiency": ratio}
+
+    def share_one_gpu(self, limit):
+        """Two ranks on one GPU under MPS."""
+        control = shutil.which("nvidia-cuda-mps-control")
+        if control is None:
+            return "not run", "nvidia-cuda-mps-control is not installed", {}
+        folder = self.options.out.absolute() / "mps"
+        folder.mkdir(exist_ok=True)
+        environment = {**os.environ, "CUDA_MPS_PIPE_DIRECTORY": str(folder),
+                       "CUDA_MPS_LOG_DIRECTORY": str(folder), "CUDA_VISIBLE_DEVICES": "0"}
+        subprocess.run([control, "-d"], env=environment, check=True, timeout=30)
+        try:
+            done = training.try_shared(self.options, self.mpirun(2), environment, limit)
+        finally:
+            subprocess.run([control], input="quit\n", text=True, env=environment, timeout=30,
+                           check=False)
+        if done.returncode == 2:
+            return "not run", f"refused: {done.stderr[-300:]}", {}
+        return ("passed" if done.returncode == 0 else "failed",
+                "two ranks train on one GPU" if done.returncode == 0 else done.stderr[-500:], {})
+
+    def mpirun(self, ranks):
+        beside = self.options.trireme.parent / "mpirun"
+        program = beside if beside.exists() else shutil.which("mpirun") or "mpirun"
+        return [program, "--allow-run-as-root", "-n", ranks]
+
+    def on_ranks(self, ranks, limit, *arguments):
+        command = [*self.mpirun(ranks), self.options.trireme, *arguments]
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                              errors="replace", timeout=limit, check=False)
+
+    def parts(self):
+        """Returns (name, about how many seconds it takes, part), the most important first."""
+        return [
+            ("kernels over a copy", 40, self.measure_kernels),
+            ("GPT-2 124M, bf16, T 1024", 60, self.measure_gpt2),
+            ("1.5B, bf16, T 1024", 40, self.measure_model("1.5B")),
+            ("stall of a save", 20, self.measure_stall),
+            ("GPT-2 124M beside PyTorch", 100, self.measure_pytorch),
+            ("attention beside PyTorch", 0, self.compare_attention),
+            ("all-reduce over several GPUs", 30, self.measure_collectives),
+            ("dp 2 over one GPU", 20, self.measure_scaling),
+            ("two ranks on one GPU", 20, self.share_one_gpu),
+            ("0.5B, bf16, T 1024", 30, self.measure_model("0.5B")),
+            ("3B, bf16, T 1024", 50, self.measure_model("3B")),
+            ("7B, bf16, T 1024", 60, self.measure_model("7B")),
+        ]
+
