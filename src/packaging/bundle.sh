@@ -22,8 +22,8 @@ for component in program gpu_suite; do
   DESTDIR=$stage cmake --install "$build" --component "$component" --prefix "/$name" >/dev/null
 done
 
-# These belong to the node: the C library with GCC's support library, which it needs itself, and what
-# goes with the drivers of its kernel.
+# These belong to the node: the C library with GCC's support library, which it needs itself, and
+# what goes with the drivers of its kernel.
 readonly node='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|anl|nsl|mvec|gcc_s)|libnss_.*)\.so'
 readonly fabric='^lib(ibverbs|rdmacm|efa|infinipath|psm_infinipath|psm2|fabric)\.so'
 readonly driver='^lib(cuda|nvidia-.*)\.so'
@@ -97,8 +97,8 @@ copy_libraries "${programs[@]}" "${plugins[@]}"
 mapfile -t libraries < <(find "$root/$triplet" -type f -name '*.so*')
 point_to_libraries "${programs[@]}" "${libraries[@]}"
 
-# The bundle has to start on systems whose C library is older than this one, down to glibc 2.34, that
-# of Red Hat Enterprise Linux 9. It adds the few newer functions that the libraries of Debian 12 call.
+# The bundle has to start on systems whose C library is older than this one, down to glibc 2.34,
+# that of Red Hat Enterprise Linux 9. It adds the few newer functions that Debian's libraries call.
 readonly additions=$root/$triplet/libtrireme_glibc.so
 "${CC:-cc}" -O2 -Wall -Wextra -Werror -shared -fPIC -Wl,-soname,libtrireme_glibc.so \
   -o "$additions" "$here/glibc_additions.c"

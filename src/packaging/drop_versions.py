@@ -3,8 +3,8 @@
 
 usage: drop_versions.py FLOOR ADDITIONS FILE...
 
-The dynamic loader refuses a file that needs, say, GLIBC_2.36 of an older C library, even if only one
-symbol is that new. ADDITIONS is a shared library that defines such symbols. Where it defines all
+The dynamic loader refuses a file that needs, say, GLIBC_2.36 of an older C library, even if only
+one symbol is that new. ADDITIONS is a shared library that defines such symbols. Where it defines all
 symbols of a version above FLOOR (2.34) that a FILE needs, this need is removed: the symbols lose
 their version in the section .gnu.version, and .gnu.version_r no longer lists it. The file must then
 load ADDITIONS.
@@ -16,6 +16,7 @@ ELF, 64 bits, little endian: https://refspecs.linuxbase.org/LSB_5.0.0/LSB-Core-g
 (symbol versioning).
 """
 
+import functools
 import pathlib
 import re
 import struct
@@ -67,7 +68,7 @@ class Elf:
                 for i in range(count):
                     _, _, index, name, _ = self.get("<IHHII", chain[i])
                     yield (self.text_at(names + name), index,
-                           lambda need=at, chain=chain, entry=chain[i]: self.drop(need, chain, entry))
+                           functools.partial(self.drop, at, chain, chain[i]))
                 at += next_need
 
     def drop(self, need, chain, entry):

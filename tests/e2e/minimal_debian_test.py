@@ -113,7 +113,7 @@ class MinimalDebian(unittest.TestCase):
         self.check_it_starts_with_an_older_c_library(f"{folder}/trireme")
 
     def check_it_starts_with_an_older_c_library(self, program):
-        """The system's C library serves as one of the time before 2.36, without the version's name."""
+        """Hides that the C library of the system has the symbols of 2.36."""
         libc = (self.root / "usr/lib/x86_64-linux-gnu/libc.so.6").read_bytes()
         self.assertEqual(libc.count(b"GLIBC_2.36\0"), 1)
         (self.root / "srv/older").mkdir()
