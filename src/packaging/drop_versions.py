@@ -4,10 +4,10 @@
 usage: drop_versions.py FLOOR ADDITIONS FILE...
 
 The dynamic loader refuses a file that needs, say, GLIBC_2.36 of an older C library, even if only
-one symbol is that new. ADDITIONS is a shared library that defines such symbols. Where it defines all
-symbols of a version above FLOOR (2.34) that a FILE needs, this need is removed: the symbols lose
-their version in the section .gnu.version, and .gnu.version_r no longer lists it. The file must then
-load ADDITIONS.
+one symbol is that new. ADDITIONS is a shared library that defines such symbols. Where it defines
+all symbols of a version above FLOOR (2.34) that a FILE needs, this need is removed: the symbols
+lose their version in the section .gnu.version, and .gnu.version_r no longer lists it. The file must
+then load ADDITIONS.
 
 Prints the version of the C library that all files together still need, and in further lines the
 names of the files that it changed.
