@@ -32,7 +32,8 @@ void NcclMonitor::add(NcclChannel& channel) {
 }
 
 void NcclMonitor::remove(NcclChannel& channel) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return asked_about_ != &channel; });
   std::erase(channels_, &channel);
   std::erase_if(operations_, [&](const auto& operation) {
     if (&operation->channel() != &channel) {
@@ -107,9 +108,12 @@ std::exception_ptr NcclMonitor::look(std::unique_lock<std::mutex>& lock) {
     seen.push_back(&each->channel());
     if (each->is_overdue(now)) {
       const std::shared_ptr<NcclOperation> operation = each;  // which may end without the lock
+      asked_about_ = &operation->channel();
       lock.unlock();
       const std::exception_ptr error = operation->describe_hang();
       lock.lock();
+      asked_about_ = nullptr;
+      changed_.notify_all();
       return error;
     }
   }

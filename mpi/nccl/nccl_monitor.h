@@ -28,7 +28,8 @@ class NcclMonitor {
   NcclMonitor(const NcclMonitor&) = delete;
   NcclMonitor& operator=(const NcclMonitor&) = delete;
 
-  // Channels must be removed before they end.
+  // Channels must be removed before they and their communicators end. Removing one waits while the
+  // other ranks are being asked about an operation of it, up to a few seconds.
   void add(NcclChannel& channel);
   void remove(NcclChannel& channel);
   void watch(std::shared_ptr<NcclOperation> operation);
@@ -49,6 +50,7 @@ class NcclMonitor {
   std::vector<NcclChannel*> channels_;
   std::deque<std::shared_ptr<NcclOperation>> operations_;  // under way
   std::exception_ptr failure_;
+  const NcclChannel* asked_about_ = nullptr;  // its communicator is in use without the lock
   bool is_ending_ = false;
   std::thread thread_;
 };

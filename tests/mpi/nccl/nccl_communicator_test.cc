@@ -1,6 +1,7 @@
 // Runs the cases for every transport over NCCL, whose ranks are threads with a simulated device
 // each.
 #include <atomic>
+#include <future>
 #include <string_view>
 #include <thread>
 #include <tuple>
@@ -22,9 +23,10 @@ using namespace std::chrono_literals;
 
 Device device_of(const Communicator& comm) { return {DeviceKind::cuda, comm.rank()}; }
 
-std::unique_ptr<Communicator> connect(Communicator& threads, FlightRecorder* recorder = nullptr) {
+std::unique_ptr<Communicator> connect(Communicator& threads, FlightRecorder* recorder = nullptr,
+                                      Inquiry* inquiry = nullptr) {
   return make_nccl_world(threads.split(0, threads.rank(), "control"), device_of(threads),
-                         {recorder, nullptr, 1});
+                         {recorder, inquiry, 1});
 }
 
 // Leaves out two cases: in one, messages of a lane of tags overtake each other, and in the other,
@@ -152,6 +154,40 @@ TEST(NcclCommunicator, ABarrierWaitsForAllRanks) {
     }
     comm->barrier().wait();
     EXPECT_TRUE(has_come);
+  });
+}
+
+// SlowInquiry is an inquiry that no rank answers.
+class SlowInquiry : public Inquiry {
+ public:
+  std::vector<std::optional<FlightReport>> ask(const FlightQuestion&,
+                                               std::chrono::milliseconds) override {
+    asked.set_value();
+    std::this_thread::sleep_for(300ms);
+    is_over = true;
+    return std::vector<std::optional<FlightReport>>(2);
+  }
+  std::promise<void> asked;
+  std::atomic<bool> is_over = false;
+};
+
+// The thread that asks the other ranks about a hang uses the communicator.
+TEST(NcclCommunicator, EndsAfterTheInquiryAboutItsHang) {
+  ThreadWorld world(2);
+  world.run([&](Communicator& threads) {
+    SlowInquiry inquiry;
+    auto comm = connect(threads, &world.recorder(threads.rank()), &inquiry);
+    comm->set_deadline(0.1s);
+    if (threads.rank() == 0) {
+      DeviceTensor x(device_of(threads), 16);
+      x.stream.clear(x.view());
+      Pending pending = comm->all_reduce(x.view(), ReduceOp::sum, &x.stream);
+      inquiry.asked.get_future().wait();
+      pending.abandon();
+      EXPECT_THROW(pending.wait(), CommError);
+      comm.reset();
+      EXPECT_TRUE(inquiry.is_over);
+    }
     threads.barrier().wait();
   });
 }
