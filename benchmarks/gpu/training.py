@@ -150,18 +150,18 @@ def flops_per_token(options, keys):
     return float(number) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[unit]
 
 
-def stalls_of_saves(options, limit):
-    """Returns the seconds for which each save stalled the training of GPT-2 124M, and the bytes of
-    one save."""
-    folder = options.out / "stall"
-    keys = {"model.preset": "gpt2-124m", "checkpoint.every": 10}
+def stall_of_a_save(options, limit):
+    """Returns the mean seconds for which a save stalled the training of GPT-2 124M, and the bytes
+    of one save."""
+    folder, every = options.out / "stall", 10
+    keys = {"model.preset": "gpt2-124m", "checkpoint.every": every}
     run(options, limit, "train", options.out / "empty.yaml",
         *speed_keys(options, folder, keys, 16, 16))
     lines = lines_of(folder / "metrics.jsonl")
-    stalls = [line["checkpoint_stall_ms"] / 1e3 for line in lines
-              if line.get("checkpoint_stall_ms")]
+    stalled = sum(line.get("checkpoint_stall_ms") or 0 for line in lines) / 1e3
+    saves = sum(line["step"] % every == 0 for line in lines)
     steps = sorted((folder / "checkpoints").glob("step-*"))
-    return stalls, sum(file.stat().st_size for file in steps[-1].iterdir())
+    return stalled / saves, sum(file.stat().st_size for file in steps[-1].iterdir())
 
 
 def try_shared(options, prefix, environment, limit):

@@ -122,6 +122,7 @@ def parse_arguments():
 def measure(options):
     try:
         import torch
+        import torch.nn.attention
     except ImportError:
         return {"skipped": "PyTorch is not installed"}
     if not torch.cuda.is_available():
