@@ -1,0 +1,306 @@
+"""The mutations of run.py: each takes one safeguard out of the CUDA back end, and names the test
+that must fail without it."""
+
+import dataclasses
+
+KERNELS = "tests/kernels/on_device/kernels_cuda_test"
+DEVICE = "tests/device/cuda/device_cuda_test"
+NCCL = "tests/mpi/nccl/mpi_nccl_test"
+BITS = "Kernels/EachCase.HasTheSameBitsInEverySchedule"
+VALUES = "Kernels/EachCase.AgreesWithTheReference"
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutation:
+    name: str
+    what: str  # for the table
+    file: str
+    old: str  # occurs `times` times in the file; the first one is replaced
+    new: str
+    test: str  # a filter of GoogleTest
+    program: str = KERNELS
+    source: str = ""  # what is compiled; the file itself unless it is a header
+    times: int = 1
+
+    def __post_init__(self):
+        object.__setattr__(self, "source", self.source or self.file)
+
+
+CUDA = "src/kernels/cuda"
+QUEUE = "src/device/cuda/cuda_queue.cc"
+COMM = "mpi/nccl/nccl_communicator.cc"
+MONITOR = "mpi/nccl/nccl_monitor.cc"
+TREE = "mpi/nccl/tree_sum.cu"
+
+BARRIERS = [
+    Mutation(
+        "cross_entropy_barrier", "barrier between a row's statistics and its gradients",
+        f"{CUDA}/rows.cu",
+        "    slopes = finish(whole, p.terms, p.losses + number);\n  }\n  __syncthreads();\n",
+        "    slopes = finish(whole, p.terms, p.losses + number);\n  }\n",
+        f"{BITS}/cross_entropy_65x1003_bf16"),
+    Mutation(
+        "block_sum_first_barrier", "barrier before the sums of warps are added",
+        f"{CUDA}/block_sums.h", "  __syncthreads();\n  T sum = partial[0];\n",
+        "  T sum = partial[0];\n", f"{BITS}/backward_layer_norm_70x768_bf16",
+        source=f"{CUDA}/norms.cu"),
+    Mutation(
+        "block_sum_second_barrier", "barrier before the next sum of a block",
+        f"{CUDA}/block_sums.h", "  __syncthreads();\n  return sum;\n", "  return sum;\n",
+        f"{BITS}/backward_layer_norm_70x768_bf16", source=f"{CUDA}/norms.cu"),
+    Mutation(
+        "column_sum_barrier", "barrier before the sums of rows are added",
+        f"{CUDA}/column_sum.cu",
+        "    partial[warp][lane * kCount + j] = sum.x[j];\n  }\n  __syncthreads();\n",
+        "    partial[warp][lane * kCount + j] = sum.x[j];\n  }\n",
+        f"{BITS}/column_sum_300x129_f32"),
+    Mutation(
+        "sum_barrier", "barrier between two tiles of a sum in order", f"{CUDA}/reductions.cu",
+        "    __syncthreads();\n    tile = 1 - tile;\n", "    tile = 1 - tile;\n",
+        "Sum.AddsManyElementsInOrder"),
+    Mutation(
+        "attention_forward_barrier", "barrier before a tile of keys is overwritten",
+        f"{CUDA}/attention_forward.cu",
+        "    multiply_by_columns<kD, kKeys, kD>(out, x, tiles.values(tile));\n"
+        "    __syncthreads();\n",
+        "    multiply_by_columns<kD, kKeys, kD>(out, x, tiles.values(tile));\n",
+        "Attention.BitsDoNotDependOnTheSchedule"),
+    Mutation(
+        "attention_backward_barrier", "barrier before a tile of queries is overwritten",
+        f"{CUDA}/attention_backward.cu",
+        "    multiply_by_columns<kD, kQueries, kChannels>(dk, dx, tiles.first(turn) + channel);\n"
+        "    __syncthreads();\n",
+        "    multiply_by_columns<kD, kQueries, kChannels>(dk, dx, tiles.first(turn) + channel);\n",
+        "Attention.BitsDoNotDependOnTheSchedule"),
+    Mutation(
+        "attention_plain_barrier", "barrier before a tile is loaded, attention in fp32",
+        f"{CUDA}/attention_plain.cu",
+        "    __syncthreads();\n    load_tile(shared.tile_a, p.k",
+        "    load_tile(shared.tile_a, p.k", "Attention.BitsDoNotDependOnTheSchedule", times=2),
+    Mutation(
+        "attention_store_warp_barrier", "warp barrier before rows are stored",
+        f"{CUDA}/attention_tiles.h", "  __syncwarp();\n  constexpr int kPerRow = kChannels / 8;\n",
+        "  constexpr int kPerRow = kChannels / 8;\n", "Attention.BitsDoNotDependOnTheSchedule",
+        source=f"{CUDA}/attention_forward.cu"),
+    Mutation(
+        "attention_plain_warp_barrier", "warp barrier between weights and their use",
+        f"{CUDA}/attention_plain.cu",
+        "    __syncwarp();\n    add_weighted(out, shared.weights",
+        "    add_weighted(out, shared.weights", "Attention.BitsDoNotDependOnTheSchedule"),
+    Mutation(
+        "attention_copy_wait", "wait for an asynchronous copy", f"{CUDA}/attention_forward.cu",
+        "    wait_copies<1>();\n", "    wait_copies<2>();\n",
+        "Attention.AgreesAtTheEdgesOfBlocks"),
+]
+
+BOUNDS = [
+    Mutation(
+        "each_wide_bound", "bound of accesses of 16 bytes", f"{CUDA}/each.h",
+        "  if (f.wide && i + F::kCount <= f.count) {\n", "  if (f.wide) {\n",
+        f"{VALUES}/add_chain_2_of_65537", source=f"{CUDA}/elementwise.cu"),
+    Mutation(
+        "each_bound", "bound of the threads of a grid", f"{CUDA}/each.h",
+        "  } else if (i < f.count) {\n", "  } else {\n", "Kernels/Gradient.Rope/*",
+        source=f"{CUDA}/rope.cu"),
+    Mutation(
+        "norm_rows_bound", "bound of the last block's rows", f"{CUDA}/norms.cu",
+        "  const std::int64_t end = min(begin + p.rows_per_block, p.rows);\n",
+        "  const std::int64_t end = begin + p.rows_per_block;\n", "NormBackward.AddsManyRows"),
+    Mutation(
+        "column_sum_rows_bound", "bound of a chunk's rows", f"{CUDA}/column_sum.cu",
+        "  const std::int64_t end = min(begin + p.chunk, p.rows);\n",
+        "  const std::int64_t end = begin + p.chunk;\n", "ColumnSum.AddsManyRows"),
+    Mutation(
+        "column_sum_columns_bound", "bound of the columns", f"{CUDA}/column_sum.cu",
+        "j < kColumns && column + j < p.columns;\n", "j < kColumns;\n",
+        f"{VALUES}/column_sum_33x64_f32"),
+    Mutation(
+        "bias_bound", "bound of a bias's columns", f"{CUDA}/product_kernels.cu",
+        "  if (column >= p.columns) {\n    return;\n  }\n", "",
+        "Product.DoesWithoutEpilogues"),
+    Mutation(
+        "sum_bound", "bound of a sum's last tile", f"{CUDA}/reductions.cu",
+        "      for (int i = 0; i < kTile && i < left; ++i) {\n",
+        "      for (int i = 0; i < kTile && i < left - 1; ++i) {\n", "Sum.AddsManyElementsInOrder"),
+    Mutation(
+        "embedding_rows_bound", "bound of the rows of a batch", f"{CUDA}/embedding.cu",
+        "  if (row >= p.rows) {\n    return;\n  }\n", "", "Embedding.AddsTheRowsOfAnIdInOrder"),
+    Mutation(
+        "embedding_id_bound", "bound of token ids", f"{CUDA}/embedding.cu",
+        "  const bool here = id >= 0 && id < p.held;\n", "  const bool here = id >= 0;\n",
+        "Kernels/EachTable.IdsOutsideTheVocabularyBecomeNanOnADevice/*"),
+    Mutation(
+        "attention_rows_bound", "zeros behind the last key", f"{CUDA}/attention_tiles.h",
+        "    } else {\n      *reinterpret_cast<Row8*>(to) = Row8{};\n    }\n", "    }\n",
+        "Attention.AgreesAtTheEdgesOfBlocks", source=f"{CUDA}/attention_forward.cu"),
+    Mutation(
+        "attention_lse_bound", "bound of the queries' statistics",
+        f"{CUDA}/attention_backward.cu",
+        "      tiles.lse(turn)[i] = i < left ? p.lse[at] : INFINITY;  // makes weights 0\n",
+        "      tiles.lse(turn)[i] = p.lse[at];\n", "Attention.AgreesAtTheEdgesOfBlocks"),
+    Mutation(
+        "tree_sum_bound", "bound of a tree sum's elements", TREE,
+        "  if (i < b.count) {\n", "  if (true) {\n", "Ranks/OverNccl.Holds/*", program=NCCL),
+]
+
+MASKS = [
+    Mutation(
+        "causal_mask", "causal mask: a query reads its own key", f"{CUDA}/attention_forward.cu",
+        "masked && key > rows.position[half]", "masked && key >= rows.position[half]",
+        "Attention.AgreesAtTheEdgesOfBlocks"),
+    Mutation(
+        "causal_mask_of_tiles", "choice of the tiles that need the mask",
+        f"{CUDA}/attention_forward.cu", "(tile + 1) * kKeys > past + own;",
+        "tile * kKeys > past + own;", "Attention.AgreesAtTheEdgesOfBlocks"),
+    Mutation(
+        "causal_mask_backward", "causal mask of the gradients of keys",
+        f"{CUDA}/attention_backward.cu", "key <= query ? power : 0.0F", "power",
+        "Attention.AgreesAtTheEdgesOfBlocks"),
+    Mutation(
+        "norm_mask", "mask of a row's last elements", f"{CUDA}/norms.cu",
+        "i + j < p.channels ? x.x[j] - mean : 0.0F", "x.x[j] - mean",
+        f"{VALUES}/forward_layer_norm_5x17_f32"),
+    Mutation(
+        "norm_rounding", "rounding of the sum that a norm stores", f"{CUDA}/norms.cu",
+        "widen(narrow<T>(x.x[j] + other.x[j]))", "x.x[j] + other.x[j]",
+        "NormForward.NormalizesTheSumThatItStores"),
+    Mutation(
+        "dropout_sample", "step of dropout to the next sample", f"{CUDA}/elementwise.cu",
+        "      if (element == per_sample) {\n        element = 0;\n        ++sample;\n      }\n",
+        "",
+        f"{VALUES}/dropout_1001_5_f32"),
+    Mutation(
+        "decay_turn", "turn of the decay between two parameters", f"{CUDA}/optimizer.cu",
+        "      while (next <= i + j) {\n", "      while (next < i + j) {\n",
+        f"{VALUES}/adamw_70001_step1"),
+    Mutation(
+        "decay_launches", "turns of the decay in a second launch", f"{CUDA}/optimizer.cu",
+        "p.turns[used + i] - first", "p.turns[used + i]", f"{VALUES}/adamw_70001_step1"),
+]
+
+SCRATCH = [
+    Mutation(
+        "scratch_growth", "growth of scratch memory", f"{CUDA}/scratch.cc",
+        "  if (area.bytes < bytes) {\n", "  if (area.data == nullptr) {\n",
+        "Scratch.GrowsAndKeepsOldAreas"),
+    Mutation(
+        "scratch_of_norms", "scratch for the gradient of a norm's bias", f"{CUDA}/norms.cu",
+        "scratch_of<float>(stream, parts * width)", "scratch_of<float>(stream, parts * p.channels)",
+        "Scratch.HoldsWhatKernelsNeed"),
+    Mutation(
+        "scratch_of_column_sums", "scratch for all chunks of rows", f"{CUDA}/column_sum.cu",
+        "scratch_of<float>(stream, chunks * n)", "scratch_of<float>(stream, n)",
+        "Scratch.HoldsWhatKernelsNeed"),
+    Mutation(
+        "scratch_of_embedding", "scratch for the second list of rows", f"{CUDA}/embedding.cu",
+        "scratch_of<std::int32_t>(stream, 2 * rows)", "scratch_of<std::int32_t>(stream, rows)",
+        "Scratch.HoldsWhatKernelsNeed"),
+    Mutation(
+        "embedding_clear", "clearing of scratch memory", f"{CUDA}/embedding.cu",
+        "  require(\n      cudaMemsetAsync(has_prev, 0, static_cast<std::size_t>(rows) * "
+        "sizeof(std::int32_t), stream),\n      \"cannot clear memory for the embedding's gradient"
+        "\");\n", "", "Embedding.AddsTheRowsOfAnIdInOrder"),
+]
+
+ALGORITHMS = [
+    Mutation(
+        "algorithm_end", "check of the end of sums", f"{CUDA}/algorithm_check.cc",
+        "  return trial.run(product, kind.k - kEnd);\n", "  return whole;\n",
+        "AlgorithmCheck.FindsLostEndsOfSums"),
+    Mutation(
+        "algorithm_verdict", "refusal of an algorithm with wrong sums",
+        f"{CUDA}/product_plan.cc", "      if (verdict == AlgorithmVerdict::exact) {\n",
+        "      if (verdict != AlgorithmVerdict::unsupported) {\n",
+        "Product.RefusesAlgorithmsWithWrongSums"),
+    Mutation(
+        "algorithm_alignment", "alignment that an algorithm is promised",
+        f"{CUDA}/product_plan.cc",
+        "    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,\n"
+        "                   static_cast<std::uint32_t>(kind.alignment_b));\n", "",
+        f"{VALUES}/matmul_*"),
+    Mutation(
+        "algorithm_split", "ban of sums split over blocks", f"{CUDA}/product_plan.cc",
+        "    preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,\n"
+        "                   static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));\n", "",
+        f"{BITS}/matmul_*"),
+]
+
+STREAMS = [
+    Mutation(
+        "stream_wait", "a stream's wait for an event of another", QUEUE,
+        "  cuda_check(cudaStreamWaitEvent(stream_, native->native(), 0), "
+        "\"cudaStreamWaitEvent\");\n",
+        "", "CudaQueueTest.WaitsForAnotherStream", program=DEVICE),
+    Mutation(
+        "host_wait", "a stream's wait for work of the host", QUEUE,
+        "    StreamQueue::wait(event);\n", "", "CudaQueueTest.WaitsForAStreamOfTheHost",
+        program=DEVICE),
+    Mutation(
+        "event_record", "recording of an event", QUEUE,
+        "    cuda_check(cudaEventRecord(event_, stream), \"cudaEventRecord\");\n",
+        "    static_cast<void>(stream);\n", "CudaQueueTest.RunsWorkOfTheHostInOrder",
+        program=DEVICE),
+    Mutation(
+        "event_reuse", "an event that is in use is not given out again", QUEUE,
+        "      free_.pop_back();\n", "", "CudaQueueTest.*", program=DEVICE),
+    Mutation(
+        "pinned_check", "way of ordinary memory over pinned memory", QUEUE,
+        "  return attributes.type == cudaMemoryTypeHost;\n", "  return true;\n",
+        "CudaQueueTest.CopiesOrdinaryAndPinnedMemory", program=DEVICE),
+    Mutation(
+        "pinned_kept", "hold on a pinned buffer until its copy has ended", QUEUE,
+        "    run([pool = pinned_, buffer] {});  // keeps the buffer until the copy has finished\n",
+        "", "CudaQueueTest.KeepsPinnedBuffersUntilTheirCopiesEnd", program=DEVICE),
+    Mutation(
+        "copy_to_host", "order of a copy to ordinary memory", QUEUE,
+        "    run([pool = pinned_, buffer, to, bytes] { std::memcpy(to.data, buffer->data(), bytes);"
+        " });\n", "    std::memcpy(to.data, buffer->data(), bytes);\n",
+        "CudaQueueTest.CopiesOrdinaryAndPinnedMemory", program=DEVICE),
+    Mutation(
+        "awaited_failure", "error of a stream that was waited for", QUEUE,
+        "  awaited_.push_back(event);\n", "",
+        "CudaQueueTest.ThrowsTheErrorOfAStreamThatItWaitedFor", program=DEVICE),
+    Mutation(
+        "failed_work", "skipping of work after an error", QUEUE,
+        "    if (task->failure->error != nullptr) {\n      return;\n    }\n", "",
+        "CudaQueueTest.ThrowsWhatWorkOfTheHostHasThrown", program=DEVICE),
+]
+
+COMMUNICATION = [
+    Mutation(
+        "nccl_wait", "NCCL's wait for the stream that computes its input", COMM,
+        "  channel.queue().wait(ready);\n", "", "NcclCommunicator.OrdersOperationsWithStreams",
+        program=NCCL),
+    Mutation(
+        "nccl_later_operations", "refusal of operations after a failed one", COMM,
+        "  parts_.monitor->check_failed();\n", "", "NcclCommunicator.NamesARankThatNeverComes",
+        program=NCCL),
+    Mutation(
+        "nccl_deadline", "deadline of an operation", MONITOR,
+        "  is_overdue_here_ = now - begun_ >= plan_.limit;\n", "  is_overdue_here_ = false;\n",
+        "NcclCommunicator.NamesARankThatNeverComes", program=NCCL),
+    Mutation(
+        "nccl_deadline_start", "start of the deadline when the input is there", MONITOR,
+        "    if (!plan_.ready.reached()) {\n      return false;\n    }\n", "",
+        "NcclCommunicator.WaitsForItsInputWithoutADeadline", program=NCCL),
+    Mutation(
+        "nccl_abort", "abort of the channels after an error", MONITOR,
+        "    channel->abort();\n", "    static_cast<void>(channel);\n",
+        "NcclCommunicator.NamesARankThatNeverComes", program=NCCL),
+    Mutation(
+        "nccl_failure", "error of an operation that is waited for", MONITOR,
+        "    is_failed_.store(true);\n", "", "NcclCommunicator.AbandoningEndsTheGroup",
+        program=NCCL),
+    Mutation(
+        "nccl_barrier", "the sum that makes a barrier", COMM,
+        "  nccl_check(ncclAllReduce(view.data, view.data, 1, ncclInt32, ncclSum, "
+        "collective_->comm(),\n                           collective_->stream()),\n"
+        "             \"ncclAllReduce\", collective_->comm());\n", "",
+        "NcclCommunicator.ABarrierWaitsForAllRanks", program=NCCL),
+    Mutation(
+        "tree_order", "order of a sum over ranks", TREE,
+        "      const int middle = lo + (hi - lo) / 2;\n", "      const int middle = lo + 1;\n",
+        "Ranks/OverNccl.Holds/*", program=NCCL),
+]
+
+MUTATIONS = [*BARRIERS, *BOUNDS, *MASKS, *SCRATCH, *ALGORITHMS, *STREAMS, *COMMUNICATION]
