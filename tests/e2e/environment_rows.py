@@ -40,7 +40,8 @@ def variables():
     """Variables of OpenMP, oneDNN, the C library, MPI, UCX and the shell, which must not change any
     bit."""
     rows = [Row(f"{k}={v}", {k: v}) for k, v in SETTINGS]
-    rows += [Row(f"{k} unset", {k: None}) for k in ["HOME", "PATH", "USER", "LANG"]]
+    rows += [Row(f"{k} unset", {k: None})
+             for k in ["HOME", "PATH", "USER", "LANG", "OMP_WAIT_POLICY"]]
     return rows
 
 
@@ -54,7 +55,6 @@ SETTINGS = [
     ("OMP_STACKSIZE", "64M"),
     ("OMP_STACKSIZE", "64P"),  # libgomp ignores an unknown unit
     ("OMP_STACKSIZE", "64KB"),
-    ("OMP_WAIT_POLICY", "passive"),
     ("OMP_CANCELLATION", "true"),
     ("GOMP_SPINCOUNT", "0"),
     ("GOMP_CPU_AFFINITY", "0"),

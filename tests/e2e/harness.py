@@ -23,6 +23,8 @@ ENVIRONMENT = dict(
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     OMPI_MCA_rmaps_base_oversubscribe="1",
     OMPI_MCA_hwloc_base_binding_policy="none",
+    # Waiting compute threads sleep, because ranks and tests share the cores.
+    OMP_WAIT_POLICY="passive",
     TRIREME_SITE_DIR=NO_SITE,
 )
 
