@@ -47,7 +47,7 @@ class Faults(unittest.TestCase):
     @classmethod
     def make_config(cls, name, **keys):
         keys = {"train__steps": STEPS, "checkpoint__every": EVERY, "checkpoint__keep": 2, **keys}
-        return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, "gpt2", "bf16",
+        return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, "small", "bf16",
                                     **keys)
 
     @classmethod

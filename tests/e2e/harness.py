@@ -46,7 +46,9 @@ LLAMA = """
   vocab: 1003
   context: 64
 """
-MODELS = {"gpt2": GPT2, "llama": LLAMA}
+# Half as expensive per step, for tests of starts, ends and faults.
+SMALL = GPT2.replace("layers: 5", "layers: 2")
+MODELS = {"gpt2": GPT2, "llama": LLAMA, "small": SMALL}
 
 
 def workspace():

@@ -45,7 +45,7 @@ class LaunchClusterTest(unittest.TestCase):
         cls.datasets = harness.make_datasets(cls.folder)
 
     def make_config(self, name, steps):
-        return harness.write_config(self.folder / f"{name}.yaml", self.datasets, "gpt2", "bf16",
+        return harness.write_config(self.folder / f"{name}.yaml", self.datasets, "small", "bf16",
                                     train__steps=steps, checkpoint__every=5)
 
     def submit(self, config, *options, faults=""):

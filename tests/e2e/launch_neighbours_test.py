@@ -41,7 +41,7 @@ class NeighboursTest(unittest.TestCase):
         cls.datasets = harness.make_datasets(cls.folder)
 
     def start(self, name):
-        config = harness.write_config(self.folder / f"{name}.yaml", self.datasets, "gpt2", "fp32",
+        config = harness.write_config(self.folder / f"{name}.yaml", self.datasets, "small", "fp32",
                                       train__steps=60, checkpoint__every=5)
         return Launch(config, options=("--local", 2, "--ranks-per-node", 1),
                       env={"TRIREME_FAULTS": "step.forward:*:*:sleep=0.05"})

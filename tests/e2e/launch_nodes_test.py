@@ -31,7 +31,7 @@ class LaunchNodesTest(unittest.TestCase):
     @classmethod
     def make_config(cls, name, **keys):
         return harness.write_config(
-            cls.folder / f"{name}.yaml", cls.datasets, "gpt2", "bf16",
+            cls.folder / f"{name}.yaml", cls.datasets, "small", "bf16",
             **{"train__steps": STEPS, "checkpoint__every": 5, **keys})
 
     def setUp(self):

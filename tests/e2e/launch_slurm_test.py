@@ -97,7 +97,7 @@ class LaunchSlurmTest(unittest.TestCase):
     @classmethod
     def make_config(cls, name, **keys):
         return harness.write_config(
-            cls.folder / f"{name}.yaml", cls.datasets, "gpt2", "bf16",
+            cls.folder / f"{name}.yaml", cls.datasets, "small", "bf16",
             **{"train__steps": 40, "checkpoint__every": 5, **keys})
 
     def start(self, config, *arguments, **options):

@@ -48,7 +48,7 @@ class LaunchTest(unittest.TestCase):
     @classmethod
     def make_config(cls, name, **keys):
         return harness.write_config(
-            cls.folder / f"{name}.yaml", cls.datasets, "gpt2", "bf16",
+            cls.folder / f"{name}.yaml", cls.datasets, "small", "bf16",
             **{"train__steps": STEPS, "checkpoint__every": 5, **keys})
 
     def start(self, config, *arguments, faults="", **more):
@@ -170,8 +170,9 @@ class LaunchTest(unittest.TestCase):
         config = self.make_config("memory")
         options = ("--ranks-per-node", 1, "--launcher-arg=prlimit",
                    "--launcher-arg=--as=1500000000")
-        with self.start(config, "model.hidden=1536", "model.heads=12", "run.memory_check=off",
-                        options=options) as launch:
+        # Even the weights need more, so no time is spent on them.
+        with self.start(config, "model.hidden=3072", "model.heads=24", "model.layers=5",
+                        "run.memory_check=off", options=options) as launch:
             self.assertEqual(launch.wait(), 2, launch.text())
             self.assertEqual(launch.causes(), ["out_of_memory"] * 3)
             self.assertIn("micro_batch", launch.text())

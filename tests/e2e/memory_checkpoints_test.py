@@ -69,7 +69,7 @@ class MemoryCheckpoints(unittest.TestCase):
     @classmethod
     def make_config(cls, name, **keys):
         values = {"train__steps": STEPS, "checkpoint__every": 1000, "checkpoint__memory_every": 2}
-        return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, "gpt2", "bf16",
+        return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, "small", "bf16",
                                     **{**values, **keys})
 
     def assert_same_as_reference(self, config):
@@ -160,9 +160,9 @@ class MemoryCheckpoints(unittest.TestCase):
     def test_again_and_again(self):
         nodes = node_folders(2)
         config = self.make_config("often")
-        for steps in (10, 18, 26):
+        for steps in (8, 14, 20):
             self.kill_amidst(config, nodes, steps=steps)
-        self.assertGreaterEqual(self.resumed_step(run(nodes, 2, "train", config)), 20)
+        self.assertGreaterEqual(self.resumed_step(run(nodes, 2, "train", config)), 16)
         self.assert_same_as_reference(config)
         for node in nodes:
             names = [p.name for p in (node / "memory" / "own").iterdir()]

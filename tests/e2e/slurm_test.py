@@ -43,7 +43,7 @@ class OnSlurm(unittest.TestCase):
 
     @classmethod
     def make_config(cls, name, **keys):
-        return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, "gpt2", "bf16",
+        return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, "small", "bf16",
                                     train__steps=20, checkpoint__every=10, **keys)
 
     def assert_same_as_reference(self, config):

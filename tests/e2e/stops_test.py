@@ -21,7 +21,7 @@ class StopsTest(unittest.TestCase):
         cls.datasets = harness.make_datasets(cls.folder)
 
     def make_config(self, name, **keys):
-        return harness.write_config(self.folder / f"{name}.yaml", self.datasets, "gpt2", "fp32",
+        return harness.write_config(self.folder / f"{name}.yaml", self.datasets, "small", "fp32",
                                     **{"train__steps": 60, "checkpoint__every": 0, **keys})
 
     def status(self, config):
