@@ -56,11 +56,11 @@ class OnSlurm(unittest.TestCase):
         self.assertEqual(result.returncode, code, f"{argv}\n{result.stdout}\n{result.stderr}")
         return result
 
-    def submit(self, config, *arguments, nodes=4, env=None):
+    def submit(self, config, *arguments, nodes=4, env=None, program=PROGRAM):
         """Runs `trireme slurm submit` and returns its output."""
         profile = self.folder / "site.yaml"
         profile.write_text(TEST_CLUSTER.read_text().replace("program: trireme",
-                                                            f"program: {PROGRAM}"))
+                                                            f"program: {program}"))
         return self.run_here(PROGRAM, "slurm", "submit", config, "--cluster", profile, "--nodes",
                              nodes, *arguments, env=env).stdout
 
@@ -149,8 +149,13 @@ class OnSlurm(unittest.TestCase):
         """USR1 arrives 92 s before the end or up to a minute earlier; all ranks save, and the job
         is requeued and continues."""
         config = self.make_config("limited")
+        # Only the first start is slow.
+        program = self.folder / "slow_at_first"
+        program.write_text('#!/bin/sh\n[ "${SLURM_RESTART_COUNT:-0}" = 0 ] || unset TRIREME_FAULTS\n'
+                           f'exec {PROGRAM} "$@"\n')
+        program.chmod(0o755)
         job = self.job_of(config, "--time", "3", "--step-seconds", "0.5", "--save-seconds", "0.5",
-                          "run.stop_before_end=never", env=slow(5))
+                          "run.stop_before_end=never", env=slow(5), program=program)
         self.cluster.wait_state(job, "RUNNING", seconds=60)
         self.cluster.wait_state(job, "PENDING", "COMPLETED", seconds=240)
         self.assertIn("USR1: saving", self.log_of(job))
