@@ -151,7 +151,8 @@ class OnSlurm(unittest.TestCase):
         config = self.make_config("limited")
         # Only the first start is slow.
         program = self.folder / "slow_at_first"
-        program.write_text('#!/bin/sh\n[ "${SLURM_RESTART_COUNT:-0}" = 0 ] || unset TRIREME_FAULTS\n'
+        program.write_text('#!/bin/sh\n'
+                           '[ "${SLURM_RESTART_COUNT:-0}" = 0 ] || unset TRIREME_FAULTS\n'
                            f'exec {PROGRAM} "$@"\n')
         program.chmod(0o755)
         job = self.job_of(config, "--time", "3", "--step-seconds", "0.5", "--save-seconds", "0.5",
