@@ -12,7 +12,7 @@ import unittest
 
 import harness
 
-KILLS = 20
+KILLS = 12
 SEED = 20240229
 
 
@@ -33,7 +33,7 @@ class KillAndResume(unittest.TestCase):
         return harness.write_config(
             cls.folder / f"{name}.yaml",
             cls.datasets,
-            "gpt2",
+            "small",
             "bf16",
             train__steps=60,
             checkpoint__every=5,
