@@ -52,17 +52,21 @@ class SimulatedGpu(unittest.TestCase):
         return harness.loss_bits(config), harness.digest(config)
 
     def test_layouts_have_the_same_bits(self):
-        for model in ["gpt2", "llama"]:
+        # What a family computes differs in these two; how layouts exchange it does not.
+        layouts = [
+            (2, "selective", {"train__recompute": "selective"}),
+            (4, "dp-pp", {"parallel__pp": 2, "parallel__zero": 1}),
+        ]
+        more = [
+            (2, "dp", {}),
+            (2, "pp", {"parallel__pp": 2}),
+            (2, "zero", {"parallel__zero": 3}),
+        ]
+        for model, chosen in [("gpt2", layouts + more), ("llama", layouts)]:
             with self.subTest(model=model):
                 alone = self.trained(f"{model}-1", model=model)
                 self.assertEqual(sorted(alone[0]), list(range(1, STEPS + 1)))
-                for ranks, name, keys in [
-                    (2, "dp", {}),
-                    (2, "selective", {"train__recompute": "selective"}),
-                    (2, "pp", {"parallel__pp": 2}),
-                    (2, "zero", {"parallel__zero": 3}),
-                    (4, "dp-pp", {"parallel__pp": 2, "parallel__zero": 1}),
-                ]:
+                for ranks, name, keys in chosen:
                     with self.subTest(layout=name):
                         this = self.trained(f"{model}-{name}", ranks, model=model, **keys)
                         self.assertEqual(alone, this)
