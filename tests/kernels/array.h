@@ -4,7 +4,6 @@
 
 #include <cstring>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,13 +20,17 @@ class Array {
         count_(count),
         dtype_(dtype) {}
 
-  // Returns normally distributed numbers of a fixed sequence.
+  // Returns numbers of a fixed sequence. Their distribution is nearly normal: each is the sum of
+  // the four quarters of a random word, which is cheaper than an exact method.
   static Array random(std::int64_t count, DType dtype, std::uint32_t seed, double deviation = 1) {
+    constexpr double mean = 4 * 65535.0 / 2;
+    constexpr double root_of_variance = 37837.22;  // of the sum: sqrt(4 * (65536^2 - 1) / 12)
+    const double scale = deviation / root_of_variance;
     Array array(count, dtype);
-    std::mt19937 bits(seed);
-    std::normal_distribution<double> normal(0, deviation);
     for (std::int64_t i = 0; i < count; ++i) {
-      array.set(i, normal(bits));
+      const std::uint64_t word = word_of(seed, i);
+      const std::uint64_t pairs = (word & kEvenQuarters) + ((word >> 16) & kEvenQuarters);
+      array.set(i, (static_cast<double>((pairs >> 32) + (pairs & 0xFFFFFFFF)) - mean) * scale);
     }
     return array;
   }
@@ -43,10 +46,9 @@ class Array {
   // Returns whole numbers from 0 to limit - 1.
   static Array ids(std::int64_t count, std::int64_t limit, std::uint32_t seed) {
     Array array(count, DType::i32);
-    std::mt19937 bits(seed);
-    std::uniform_int_distribution<std::int32_t> any(0, static_cast<std::int32_t>(limit - 1));
     for (std::int64_t i = 0; i < count; ++i) {
-      as<std::int32_t>(array.view())[i] = any(bits);
+      const std::uint64_t number = word_of(seed, i) % static_cast<std::uint64_t>(limit);
+      as<std::int32_t>(array.view())[i] = static_cast<std::int32_t>(number);
     }
     return array;
   }
@@ -72,6 +74,12 @@ class Array {
   bool same_bits(const Array& other) const { return bytes_ == other.bytes_; }
 
  private:
+  static constexpr std::uint64_t kEvenQuarters = 0x0000FFFF0000FFFF;
+
+  static std::uint64_t word_of(std::uint32_t seed, std::int64_t i) {
+    return mix64(static_cast<std::uint64_t>(i) ^ std::uint64_t{seed} << 40);
+  }
+
   std::vector<char> bytes_;
   std::int64_t count_;
   DType dtype_;
