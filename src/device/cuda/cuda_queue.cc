@@ -1,5 +1,6 @@
 #include "src/device/cuda/cuda_queue.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -11,10 +12,11 @@
 namespace trireme::cuda {
 namespace {
 
-// A waiting thread looks this often at an event without giving up its processor, and then sleeps
-// between two looks.
+// A waiting thread looks this often at an event without giving up its processor. Then it sleeps
+// between two looks, for a sixteenth of the time that it has waited, within these bounds.
 constexpr int kQuickLooks = 2000;
-constexpr std::chrono::microseconds kPause{20};
+constexpr std::chrono::nanoseconds kShortestPause = std::chrono::microseconds(20);
+constexpr std::chrono::nanoseconds kLongestPause = std::chrono::milliseconds(1);
 
 bool is_reached(cudaEvent_t event) {
   const cudaError_t state = cudaEventQuery(event);
@@ -94,9 +96,11 @@ class CudaQueue::Point : public StreamEvent::Point, public NativeEvent {
   }
   bool reached() override { return is_reached(event_); }
   void wait() override {
+    const auto begin = std::chrono::steady_clock::now();
     for (int looks = 0; !is_reached(event_); ++looks) {
       if (looks >= kQuickLooks) {
-        std::this_thread::sleep_for(kPause);
+        const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - begin;
+        std::this_thread::sleep_for(std::clamp(waited / 16, kShortestPause, kLongestPause));
       }
     }
     rethrow_failure();
