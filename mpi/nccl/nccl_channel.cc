@@ -1,85 +1,130 @@
 #include "mpi/nccl/nccl_channel.h"
 
+#include <chrono>
+#include <exception>
 #include <thread>
 
 #include "mpi/nccl/nccl_check.h"
-#include "src/base/error.h"
 #include "src/device/cuda/cuda_check.h"
 
 namespace trireme {
 namespace {
 
 constexpr std::chrono::microseconds kPause{200};
+constexpr std::chrono::seconds kEndLimit{10};
+
+// Calls is_over() until it returns true or the limit has passed. Returns whether it did.
+template <class IsOver>
+bool ends_in_time(IsOver is_over) {
+  const auto deadline = std::chrono::steady_clock::now() + kEndLimit;
+  while (!is_over()) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return false;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
 
 }  // namespace
 
 NcclChannel::NcclChannel(int device, const ncclUniqueId& id, int size, int rank)
-    : device_(device), queue_(device) {
+    : device_(device), uncaught_at_start_(std::uncaught_exceptions()), queue_(device) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   cuda::cuda_check(cudaSetDevice(device_), "cudaSetDevice");
   nccl_check(ncclCommInitRankConfig(&comm_, size, id, rank, &config), "ncclCommInitRankConfig");
 }
 
-// If other ranks have failed, NCCL's clean end would wait for them; but then this channel has been
-// aborted.
 NcclChannel::~NcclChannel() {
   (void)cudaSetDevice(device_);
-  if (!is_aborted_.load()) {
-    (void)cudaStreamSynchronize(queue_.native());
-    (void)ncclCommFinalize(comm_);
+  if (!is_aborted_) {
+    end();
+  }
+}
+
+// If other ranks have failed, NCCL's clean end would wait for them.
+void NcclChannel::end() noexcept {
+  const bool is_error = std::uncaught_exceptions() > uncaught_at_start_;
+  const auto is_idle = [&] { return cudaStreamQuery(queue_.native()) != cudaErrorNotReady; };
+  const auto has_finalized = [&] {
     ncclResult_t state = ncclInProgress;
-    while (ncclCommGetAsyncError(comm_, &state) == ncclSuccess && state == ncclInProgress) {
-      std::this_thread::sleep_for(kPause);
-    }
-    (void)ncclCommDestroy(comm_);
+    return ncclCommGetAsyncError(comm_, &state) != ncclSuccess || state != ncclInProgress;
+  };
+  if (is_error || !ends_in_time(is_idle)) {
+    abort();
+    return;
   }
+  while (!registered_.empty()) {
+    deregister_memory(registered_.begin()->first);
+  }
+  (void)ncclCommFinalize(comm_);
+  if (!ends_in_time(has_finalized)) {
+    abort();
+    return;
+  }
+  (void)ncclCommDestroy(comm_);
 }
 
-void NcclChannel::finish_connecting(std::chrono::steady_clock::time_point deadline,
-                                    const std::string& who) {
-  ncclResult_t state = ncclInProgress;
-  while (state == ncclInProgress) {
-    nccl_check(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", comm_);
-    if (state != ncclInProgress) {
-      break;
-    }
-    if (std::chrono::steady_clock::now() >= deadline) {
-      abort();
-      throw Hang(
-          fmt::format("{}: NCCL did not connect all ranks in time: a rank is stopped, or NCCL "
-                      "cannot reach it over the interfaces that it chose (NCCL_DEBUG=INFO shows "
-                      "them, NCCL_SOCKET_IFNAME chooses)",
-                      who));
-    }
-    std::this_thread::sleep_for(kPause);
+std::unique_lock<std::mutex> NcclChannel::use() {
+  std::unique_lock lock(mutex_);
+  if (is_aborted_) {
+    lock.unlock();
   }
-  nccl_check(state, "ncclCommInitRankConfig", comm_);
+  return lock;
 }
 
-void NcclChannel::settle() const {
-  ncclResult_t state = ncclInProgress;
-  while (state == ncclInProgress) {
-    nccl_check(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", comm_);
-    if (state == ncclInProgress) {
-      std::this_thread::yield();
-    }
+bool NcclChannel::progress() {
+  const std::lock_guard lock(mutex_);
+  if (is_aborted_) {
+    return true;
   }
+  ncclResult_t state = ncclInProgress;
+  nccl_check(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", comm_);
   nccl_check(state, "an operation of NCCL", comm_);
+  return state == ncclSuccess;
 }
 
-ncclResult_t NcclChannel::asynchronous_error() const {
+ncclResult_t NcclChannel::asynchronous_error() {
+  const std::lock_guard lock(mutex_);
   ncclResult_t state = ncclSuccess;
-  if (is_aborted_.load() || ncclCommGetAsyncError(comm_, &state) != ncclSuccess) {
+  if (is_aborted_ || ncclCommGetAsyncError(comm_, &state) != ncclSuccess) {
     return ncclSuccess;
   }
   return state == ncclInProgress ? ncclSuccess : state;
 }
 
 void NcclChannel::abort() noexcept {
-  if (!is_aborted_.exchange(true)) {
+  const std::lock_guard lock(mutex_);
+  if (!is_aborted_) {
+    is_aborted_ = true;
     (void)ncclCommAbort(comm_);
   }
+}
+
+ncclResult_t NcclChannel::register_memory(void* data, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (is_aborted_) {
+    return ncclSuccess;
+  }
+  void* handle = nullptr;
+  const ncclResult_t result = ncclCommRegister(comm_, data, bytes, &handle);
+  if (result == ncclSuccess && handle != nullptr) {
+    registered_[data] = handle;
+  }
+  return result;
+}
+
+void NcclChannel::deregister_memory(void* data) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = registered_.find(data);
+  if (found == registered_.end()) {
+    return;
+  }
+  if (!is_aborted_) {
+    (void)ncclCommDeregister(comm_, found->second);
+  }
+  registered_.erase(found);
 }
 
 }  // namespace trireme

@@ -1,11 +1,10 @@
 // NcclChannel is a communicator of NCCL with a stream of its own, on which its operations run one
-// after another. Owned by an NcclCommunicator. One thread starts operations; abort() may be called
-// by another.
+// after another. Owned by an NcclCommunicator. One thread starts operations and registers memory;
+// abort() and asynchronous_error() may be called by another.
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <string>
+#include <map>
+#include <mutex>
 
 #include <nccl.h>
 
@@ -16,32 +15,46 @@ namespace trireme {
 
 class NcclChannel {
  public:
-  // Begins to connect `size` ranks, which all pass the id that one of them made;
-  // finish_connecting() must follow. `rank` is this rank's number among them.
+  // Begins to connect `size` ranks, which all pass the id that one of them made; the channel can be
+  // used once progress() has returned true. `rank` is this rank's number among them.
   NcclChannel(int device, const ncclUniqueId& id, int size, int rank);
+  // Ends the communicator, or aborts it if its operations do not end within kEndLimit, or if the
+  // destructor runs because of an error.
   ~NcclChannel();
   NcclChannel(const NcclChannel&) = delete;
   NcclChannel& operator=(const NcclChannel&) = delete;
-
-  // Waits until all ranks are connected. `who` begins the message of an error.
-  void finish_connecting(std::chrono::steady_clock::time_point deadline, const std::string& who);
 
   ncclComm_t comm() const { return comm_; }
   cudaStream_t stream() const { return queue_.native(); }
   cuda::CudaQueue& queue() { return queue_; }
 
-  // Waits until NCCL has queued the operations that were called last. Throws CommError.
-  void settle() const;
+  // Keeps abort() from ending the communicator while operations are called. Locks nothing if
+  // the channel has been aborted.
+  std::unique_lock<std::mutex> use();
+  // Returns whether NCCL has connected the ranks and queued the operations that were called last;
+  // without blocking, it may still do either. True after an abort. Throws CommError.
+  bool progress();
   // Returns what went wrong in operations under way; ncclSuccess if nothing did. Any thread.
-  ncclResult_t asynchronous_error() const;
+  ncclResult_t asynchronous_error();
   // Makes all operations under way end without their results. Any thread; once.
   void abort() noexcept;
 
+  // Lets the communicator access device memory without a copy, until deregister_memory() or the end
+  // of the channel. Returns NCCL's error, with which nothing has changed. Does nothing after an
+  // abort.
+  ncclResult_t register_memory(void* data, std::size_t bytes);
+  void deregister_memory(void* data) noexcept;
+
  private:
+  void end() noexcept;
+
   int device_;
+  int uncaught_at_start_;
   cuda::CudaQueue queue_;
+  std::mutex mutex_;  // guards the members below
   ncclComm_t comm_ = nullptr;
-  std::atomic<bool> is_aborted_ = false;
+  bool is_aborted_ = false;
+  std::map<void*, void*> registered_;  // NCCL's handles, by address
 };
 
 }  // namespace trireme

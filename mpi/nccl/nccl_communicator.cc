@@ -2,75 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <exception>
+#include <numeric>
+#include <set>
+#include <thread>
 
+#include <fmt/ranges.h>
+
+#include "mpi/links/nccl_log_file.h"
 #include "mpi/nccl/nccl_check.h"
-#include "mpi/nccl/nccl_world.h"
-#include "mpi/nccl/tree_sum.h"
 #include "src/base/error.h"
 #include "src/base/fault.h"
+#include "src/base/printable.h"
 #include "src/device/cuda/cuda_check.h"
 #include "src/device/cuda_device.h"
 
 namespace trireme {
 namespace {
-
-constexpr std::chrono::duration<double> kFirstDeadline = std::chrono::minutes(10);
-constexpr std::chrono::duration<double> kLongestDeadline = std::chrono::hours(24 * 365 * 100);
-constexpr std::int64_t kBlockElements = 64;  // blocks of a sum start at multiples of this
-
-ncclDataType_t nccl_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return ncclFloat32;
-    case DType::f64:
-      return ncclFloat64;
-    case DType::bf16:
-      return ncclBfloat16;
-    case DType::i32:
-      return ncclInt32;
-    case DType::i64:
-      return ncclInt64;
-    default:
-      break;
-  }
-  throw InternalError("a reduction is over f32, f64, i32, i64 or bf16");
-}
-
-ncclRedOp_t nccl_op(ReduceOp op) {
-  return op == ReduceOp::sum ? ncclSum : op == ReduceOp::max ? ncclMax : ncclMin;
-}
-
-std::size_t bytes_of(const ConstView& view) { return static_cast<std::size_t>(view.bytes()); }
-
-// Elements [first, first + n) of a view, cut at its end.
-template <class V>
-V cut(const V& view, std::int64_t first, std::int64_t n) {
-  const std::int64_t at = std::min(first, view.count);
-  return view.slice(at, std::min(n, view.count - at));
-}
-
-// NcclGroup makes the calls between its constructor and end() one operation.
-class NcclGroup {
- public:
-  NcclGroup() { nccl_check(ncclGroupStart(), "ncclGroupStart"); }
-  void end() { nccl_check(ncclGroupEnd(), "ncclGroupEnd"); }
-};
-
-void send_bytes(NcclChannel& channel, const ConstView& data, int to) {
-  if (data.count > 0) {
-    nccl_check(ncclSend(data.data, bytes_of(data), ncclUint8, to, channel.comm(), channel.stream()),
-               "ncclSend", channel.comm());
-  }
-}
-
-void recv_bytes(NcclChannel& channel, const View& data, int from) {
-  if (data.count > 0) {
-    nccl_check(
-        ncclRecv(data.data, bytes_of(data), ncclUint8, from, channel.comm(), channel.stream()),
-        "ncclRecv", channel.comm());
-  }
-}
 
 ncclUniqueId new_id() {
   ncclUniqueId id{};
@@ -88,6 +36,26 @@ ncclUniqueId share_id(Communicator& control, int root) {
   return id;
 }
 
+OperationLabel label_of(const OperationRequest& request, SumOrder order, std::int64_t number) {
+  OperationLabel label;
+  label.kind = request.kind;
+  label.dtype = request.from.dtype;
+  label.op = request.op;
+  label.root = request.peer;
+  label.order = order;
+  label.bytes = request.from.bytes();
+  label.number = number;
+  return label;
+}
+
+OperationLabel numbered(OperationKind kind, std::int64_t number, int root = 0) {
+  OperationLabel label;
+  label.kind = kind;
+  label.root = root;
+  label.number = number;
+  return label;
+}
+
 }  // namespace
 
 NcclCommunicator::NcclCommunicator(Parts parts)
@@ -97,50 +65,140 @@ NcclCommunicator::NcclCommunicator(Parts parts)
                  ? nullptr
                  : std::make_unique<GroupWatch>(parts_.watch, parts_.name, members())),
       scratch_(parts_.device, cuda::device_memory(parts_.device.index)),
-      collective_(connect(size(), rank(), share_id(*parts_.control, 0))) {}
+      collective_(connect(size(), rank(), share_id(*parts_.control, 0),
+                          numbered(OperationKind::barrier, collectives_++))) {}
 
 NcclCommunicator::~NcclCommunicator() {
+  const auto end = [this](NcclChannel& channel) {
+    parts_.monitor->remove(channel);
+    parts_.memory->remove(channel);
+  };
   for (const auto& [key, channel] : lanes_) {
-    parts_.monitor->remove(*channel);
+    end(*channel);
   }
   if (collective_ != nullptr) {
-    parts_.monitor->remove(*collective_);
+    end(*collective_);
   }
 }
 
-std::unique_ptr<NcclChannel> NcclCommunicator::connect(int size, int rank, const ncclUniqueId& id) {
+std::unique_ptr<NcclChannel> NcclCommunicator::connect(int size, int rank, const ncclUniqueId& id,
+                                                       const OperationLabel& label) {
   auto channel = std::make_unique<NcclChannel>(parts_.device.index, id, size, rank);
-  channel->finish_connecting(connect_deadline(), own_name());
+  const Started started = begin(*channel, label);
+  queue_or_fail(started, [&] { settle(started); });
+  if (watch_ != nullptr) {
+    watch_->ended(started.ticket, label, false, std::chrono::steady_clock::now());
+  }
   parts_.monitor->add(*channel);
+  parts_.memory->add(*channel);
   return channel;
 }
 
-std::chrono::steady_clock::time_point NcclCommunicator::connect_deadline() const {
-  return std::chrono::steady_clock::now() +
-         std::chrono::duration_cast<std::chrono::steady_clock::duration>(parts_.deadline);
+std::chrono::steady_clock::duration NcclCommunicator::limit() const {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(parts_.deadline);
 }
-
-std::string NcclCommunicator::own_name() const { return members().describe(rank()); }
 
 std::unique_ptr<Communicator> NcclCommunicator::split(int color, int key, std::string_view name) {
   const Watch watch = watch_ == nullptr ? Watch{} : watch_->next_split(color);
-  Parts parts{parts_.control->split(color, key, fmt::format("{} control", name)),
-              parts_.device,
-              parts_.monitor,
-              std::string(name),
-              watch,
-              parts_.deadline};
-  auto group = std::make_unique<NcclCommunicator>(std::move(parts));
+  (void)NcclLogFile::of_process().read();  // what concerns other groups
+  auto group = std::make_unique<NcclCommunicator>(Parts{
+      parts_.control->split(color, key, fmt::format("{} control", name)), parts_.device,
+      parts_.monitor, parts_.memory, std::string(name), watch, parts_.deadline, parts_.links});
   group->set_sum_order(order_);
+  group->meet();
   return group;
 }
 
-MemorySource& NcclCommunicator::memory() { return cuda::device_memory(parts_.device.index); }
+void NcclCommunicator::meet() {
+  if (size() > 1) {
+    barrier().wait();
+    if (order_ == SumOrder::tree) {  // in which each rank exchanges blocks with all others
+      const std::vector<std::int64_t> counts(static_cast<std::size_t>(size()), 1);
+      const Buffer blocks = scratch_.allocate(2 * size());
+      const View all = blocks.view(DType::u8);
+      collective_->queue().clear(all);
+      all_to_all(all.slice(0, size()), counts, all.slice(size(), size()), counts).wait();
+    }
+  }
+  std::vector<int> ranks(static_cast<std::size_t>(size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  note_links(ranks);
+}
+
+void NcclCommunicator::note_links(const std::vector<int>& ranks) {
+  NcclLogFile& log = NcclLogFile::of_process();
+  const NcclConnections found = log.read();
+  if (parts_.links == nullptr) {
+    return;
+  }
+  std::set<std::string> kinds;
+  for (Link link : found.links) {
+    const auto last = static_cast<int>(ranks.size()) - 1;
+    if (link.from > last || link.to > last) {
+      continue;
+    }
+    kinds.insert(link_text(link.kind, link.gpu_direct));
+    link.from = members().world_rank(ranks[static_cast<std::size_t>(link.from)]);
+    link.to = members().world_rank(ranks[static_cast<std::size_t>(link.to)]);
+    parts_.links->links.insert({parts_.name, link});
+  }
+  if (!kinds.empty()) {
+    links_ = fmt::format("over {}", fmt::join(kinds, " and "));
+  }
+  if (found.nvls_channels > 0 && size() > 1) {
+    parts_.links->nvls.insert(parts_.name);
+  }
+  for (const std::string& warning : found.warnings) {
+    parts_.links->notes.insert("NCCL warns: " + printable(warning));
+  }
+  parts_.links->trouble = log.trouble();
+  if (const std::string trouble = parts_.memory->trouble(); !trouble.empty()) {
+    parts_.links->notes.insert(trouble);
+  }
+}
 
 void NcclCommunicator::set_deadline(std::chrono::duration<double> deadline) {
   check(deadline.count() > 0, "a deadline is positive");
   parts_.deadline = std::min(deadline, kLongestDeadline);
   parts_.control->set_deadline(deadline);
+}
+
+NcclCommunicator::Started NcclCommunicator::begin(NcclChannel& channel, OperationLabel label) {
+  const FlightTicket ticket =
+      watch_ == nullptr ? 0 : watch_->queued(label, std::chrono::steady_clock::now());
+  return {channel, label, ticket};
+}
+
+template <class Queue>
+void NcclCommunicator::queue_or_fail(const Started& started, Queue queue) {
+  try {
+    queue();
+  } catch (...) {
+    if (watch_ != nullptr) {
+      watch_->ended(started.ticket, started.label, true, std::chrono::steady_clock::now());
+    }
+    std::rethrow_exception(parts_.monitor->fail(std::current_exception()));
+  }
+}
+
+// The limit counts from here, because NCCL may wait here for other ranks to connect.
+void NcclCommunicator::settle(const Started& started) {
+  constexpr int kQuickLooks = 2000;
+  constexpr std::chrono::microseconds kPause{50};
+  const auto begun = std::chrono::steady_clock::now();
+  for (int looks = 0; !started.channel.progress(); ++looks) {
+    const bool is_overdue = std::chrono::steady_clock::now() - begun >= limit();
+    if (is_overdue || (watch_ != nullptr && watch_->is_overdue_elsewhere(started.label))) {
+      std::rethrow_exception(
+          describe_hang({started.label, members(), limit(), watch_.get(), links_, is_overdue}));
+    }
+    if (looks < kQuickLooks) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  parts_.monitor->check_failed();
 }
 
 Pending NcclCommunicator::start(const OperationRequest& request) {
@@ -156,156 +214,20 @@ Pending NcclCommunicator::start(const OperationRequest& request) {
   cuda::cuda_check(cudaSetDevice(parts_.device.index), "cudaSetDevice");
   const StreamEvent ready = request.after == nullptr ? StreamEvent() : request.after->record();
   channel.queue().wait(ready);
-  if (collective) {
-    queue_collective(request);
-  } else {
-    queue_transfer(channel, request);
-  }
-  channel.settle();
-  OperationLabel label;
-  label.kind = request.kind;
-  label.dtype = request.from.dtype;
-  label.op = request.op;
-  label.root = request.peer;
-  label.order = order_;
-  label.bytes = request.from.bytes();
-  label.number = collective ? collectives_++ : transfers_++;
-  const auto limit =
-      std::chrono::duration_cast<std::chrono::steady_clock::duration>(parts_.deadline);
+  const Started started =
+      begin(channel, label_of(request, order_, collective ? collectives_++ : transfers_++));
+  queue_or_fail(started, [&] {
+    if (collective) {
+      queue_collective(started, request);
+    } else {
+      queue_transfer(started, request);
+    }
+  });
   auto operation = std::make_shared<NcclOperation>(
-      NcclOperation::Plan{parts_.monitor, channel, label, members(), limit, watch_.get(), ready});
+      NcclOperation::Plan{parts_.monitor, channel, started.label, members(), limit(), watch_.get(),
+                          started.ticket, ready, links_});
   parts_.monitor->watch(operation);
   return Pending(std::move(operation));
-}
-
-void NcclCommunicator::queue_collective(const OperationRequest& request) {
-  NcclChannel& channel = *collective_;
-  switch (request.kind) {
-    case OperationKind::all_reduce:
-      queue_all_reduce(request);
-      return;
-    case OperationKind::reduce_scatter:
-      queue_reduce_scatter(request);
-      return;
-    case OperationKind::all_gather: {
-      const View own =
-          request.into.slice(rank() * (request.into.count / size()), request.into.count / size());
-      nccl_check(ncclAllGather(own.data, request.into.data, bytes_of(own), ncclUint8,
-                               channel.comm(), channel.stream()),
-                 "ncclAllGather", channel.comm());
-      return;
-    }
-    case OperationKind::all_to_all:
-      queue_all_to_all(request);
-      return;
-    case OperationKind::broadcast:
-      nccl_check(ncclBroadcast(request.into.data, request.into.data, bytes_of(request.into),
-                               ncclUint8, request.peer, channel.comm(), channel.stream()),
-                 "ncclBroadcast", channel.comm());
-      return;
-    default:
-      queue_barrier();
-      return;
-  }
-}
-
-void NcclCommunicator::queue_barrier() {
-  const Buffer word = scratch_.allocate(sizeof(std::int32_t));
-  const View view = word.view(DType::i32);
-  collective_->queue().clear(view);
-  nccl_check(ncclAllReduce(view.data, view.data, 1, ncclInt32, ncclSum, collective_->comm(),
-                           collective_->stream()),
-             "ncclAllReduce", collective_->comm());
-}
-
-Buffer NcclCommunicator::gather_blocks(const ConstView& from, std::int64_t block,
-                                       std::int64_t stride) {
-  Buffer blocks = scratch_.allocate(size() * stride * size_of(from.dtype));
-  const View into = blocks.view(from.dtype);
-  const std::int64_t own = cut(from, rank() * block, block).count;
-  NcclGroup group;
-  for (int peer = 0; peer < size(); ++peer) {
-    send_bytes(*collective_, cut(from, peer * block, block), peer);
-    recv_bytes(*collective_, into.slice(peer * stride, own), peer);
-  }
-  group.end();
-  return blocks;
-}
-
-void NcclCommunicator::queue_all_reduce(const OperationRequest& request) {
-  NcclChannel& channel = *collective_;
-  const View& into = request.into;
-  if (size() == 1) {
-    if (into.data != request.from.data) {
-      channel.queue().copy(into, request.from);
-    }
-    return;
-  }
-  if (order_ == SumOrder::any) {
-    nccl_check(
-        ncclAllReduce(request.from.data, into.data, static_cast<std::size_t>(into.count),
-                      nccl_type(into.dtype), nccl_op(request.op), channel.comm(), channel.stream()),
-        "ncclAllReduce", channel.comm());
-    return;
-  }
-  const std::int64_t share = (into.count + size() - 1) / size();
-  const std::int64_t block = (share + kBlockElements - 1) / kBlockElements * kBlockElements;
-  const Buffer blocks = gather_blocks(request.from, block, block);
-  const View own = cut(into, rank() * block, block);
-  reduce_in_tree(channel.stream(),
-                 {blocks.data(), own.data, own.count, block, size(), into.dtype, request.op});
-  NcclGroup group;
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer != rank()) {
-      send_bytes(channel, own, peer);
-      recv_bytes(channel, cut(into, peer * block, block), peer);
-    }
-  }
-  group.end();
-}
-
-void NcclCommunicator::queue_reduce_scatter(const OperationRequest& request) {
-  NcclChannel& channel = *collective_;
-  const std::int64_t count = request.into.count / size();
-  const View own = request.into.slice(rank() * count, count);
-  if (size() == 1) {
-    return;
-  }
-  if (order_ == SumOrder::any) {
-    nccl_check(ncclReduceScatter(request.into.data, own.data, static_cast<std::size_t>(count),
-                                 nccl_type(own.dtype), nccl_op(request.op), channel.comm(),
-                                 channel.stream()),
-               "ncclReduceScatter", channel.comm());
-    return;
-  }
-  const std::int64_t stride = (count + kBlockElements - 1) / kBlockElements * kBlockElements;
-  const Buffer blocks = gather_blocks(request.into, count, stride);
-  reduce_in_tree(channel.stream(),
-                 {blocks.data(), own.data, count, stride, size(), own.dtype, request.op});
-}
-
-void NcclCommunicator::queue_all_to_all(const OperationRequest& request) {
-  NcclGroup group;
-  std::int64_t sent = 0;
-  std::int64_t received = 0;
-  for (int peer = 0; peer < size(); ++peer) {
-    const std::int64_t to = request.send_counts[static_cast<std::size_t>(peer)];
-    const std::int64_t from = request.recv_counts[static_cast<std::size_t>(peer)];
-    send_bytes(*collective_, request.from.slice(sent, to), peer);
-    recv_bytes(*collective_, request.into.slice(received, from), peer);
-    sent += to;
-    received += from;
-  }
-  group.end();
-}
-
-void NcclCommunicator::queue_transfer(NcclChannel& channel, const OperationRequest& request) {
-  constexpr int kOther = 1;  // the receiver's rank in a channel of two
-  if (request.kind == OperationKind::send) {
-    send_bytes(channel, request.from, kOther);
-  } else {
-    recv_bytes(channel, request.into, 1 - kOther);
-  }
 }
 
 NcclChannel& NcclCommunicator::lane(const OperationRequest& request) {
@@ -337,26 +259,26 @@ void NcclCommunicator::prepare_transfers() {
         continue;
       }
       const bool sends = rank() == sender;
+      const int peer = sends ? receiver : sender;
       for (int lane = 0; lane < kTagLanes; ++lane) {
         const auto number = static_cast<std::size_t>(direction * kTagLanes + lane);
-        lanes_[{sends ? receiver : sender, sends, lane}] =
-            connect(2, sends ? 0 : 1, all[static_cast<std::size_t>(receiver)][number]);
+        lanes_[{peer, sends, lane}] = connect(
+            2, sends ? 0 : 1, all[static_cast<std::size_t>(receiver)][number],
+            numbered(sends ? OperationKind::send : OperationKind::recv, transfers_++, peer));
+        meet_over(lane, peer, sends);
       }
     }
   }
 }
 
-std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> control, Device device,
-                                              const Watch& watch) {
-  return std::make_unique<NcclCommunicator>(NcclCommunicator::Parts{
-      std::move(control), device, std::make_shared<NcclMonitor>(device.index), "world", watch,
-      kFirstDeadline});
-}
-
-std::string nccl_version() {
-  int version = 0;
-  nccl_check(ncclGetVersion(&version), "ncclGetVersion");
-  return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+void NcclCommunicator::meet_over(int lane, int peer, bool sends) {
+  const Buffer byte = scratch_.allocate(1);
+  const View view = byte.view(DType::u8);
+  collective_->queue().clear(view);
+  collective_->queue().record().wait();
+  const int tag = lane * kTagsPerLane;
+  (sends ? send(view, peer, tag) : recv(view, peer, tag)).wait();
+  note_links(sends ? std::vector<int>{rank(), peer} : std::vector<int>{peer, rank()});
 }
 
 }  // namespace trireme

@@ -8,6 +8,9 @@
 // That moves as many bytes as a ring all-reduce: 2 (n-1)/n of the data in and out of each device.
 // With SumOrder::any, NCCL's own reductions are used.
 //
+// NCCL's communicators do not block: a call may return before the operation is queued on the
+// stream. Each call is therefore followed by settle(), which waits for that with a deadline.
+//
 // NCCL has no tags: messages between two ranks arrive in the order of their sends. There is one
 // channel for each neighbour, direction and lane of tags (operation_request.h), so that messages of
 // one lane only must be received in the order in which they are sent.
@@ -19,12 +22,17 @@
 #include <vector>
 
 #include "mpi/communicator.h"
+#include "mpi/links/link_book.h"
 #include "mpi/nccl/nccl_channel.h"
+#include "mpi/nccl/nccl_memory.h"
 #include "mpi/nccl/nccl_monitor.h"
 #include "mpi/watch/group_watch.h"
 #include "src/device/pool.h"
 
 namespace trireme {
+
+inline constexpr std::chrono::duration<double> kLongestDeadline =
+    std::chrono::hours(24 * 365 * 100);
 
 class NcclCommunicator : public Communicator {
  public:
@@ -32,9 +40,11 @@ class NcclCommunicator : public Communicator {
     std::unique_ptr<Communicator> control;  // the same ranks
     Device device;
     std::shared_ptr<NcclMonitor> monitor;
+    std::shared_ptr<NcclMemory> memory;
     std::string name;
     Watch watch;
     std::chrono::duration<double> deadline;
+    LinkBook* links = nullptr;  // where the links of the group are noted; null for nowhere
   };
   // Collective.
   explicit NcclCommunicator(Parts parts);
@@ -43,7 +53,7 @@ class NcclCommunicator : public Communicator {
   using Communicator::split;
   std::unique_ptr<Communicator> split(int color, int key, std::string_view name) override;
   void prepare_transfers() override;
-  MemorySource& memory() override;
+  MemorySource& memory() override { return *parts_.memory; }
   void set_sum_order(SumOrder order) override { order_ = order; }
   void set_deadline(std::chrono::duration<double> deadline) override;
 
@@ -55,32 +65,57 @@ class NcclCommunicator : public Communicator {
     friend auto operator<=>(const LaneKey&, const LaneKey&) = default;
   };
 
+  // Started is an operation that is being queued on its channel.
+  struct Started {
+    NcclChannel& channel;
+    OperationLabel label;
+    FlightTicket ticket = 0;
+  };
   Pending start(const OperationRequest& request) override;
+  Started begin(NcclChannel& channel, OperationLabel label);
+  // Runs queue(), which queues the operation. If it throws, all groups of the world fail.
+  template <class Queue>
+  void queue_or_fail(const Started& started, Queue queue);
+  // Runs call(), which calls NCCL, and waits until NCCL has done its part.
+  template <class Call>
+  void call(const Started& started, Call call);
+  void settle(const Started& started);
+
   // These queue the operation on the channel's stream.
-  void queue_collective(const OperationRequest& request);
-  void queue_all_reduce(const OperationRequest& request);
-  void queue_reduce_scatter(const OperationRequest& request);
-  void queue_all_to_all(const OperationRequest& request);
-  void queue_barrier();
-  void queue_transfer(NcclChannel& channel, const OperationRequest& request);
+  void queue_collective(const Started& started, const OperationRequest& request);
+  void queue_all_reduce(const Started& started, const OperationRequest& request);
+  void queue_reduce_scatter(const Started& started, const OperationRequest& request);
+  void queue_all_gather(const Started& started, const View& into);
+  void queue_all_to_all(const Started& started, const OperationRequest& request);
+  void queue_barrier(const Started& started);
+  void queue_transfer(const Started& started, const OperationRequest& request);
   // Receives this rank's block of every rank's `from`, which is cut into blocks of `block`
   // elements; the last ones may be shorter or empty. Returns the blocks, which start `stride`
   // elements apart.
-  Buffer gather_blocks(const ConstView& from, std::int64_t block, std::int64_t stride);
+  Buffer gather_blocks(const Started& started, const ConstView& from, std::int64_t block,
+                       std::int64_t stride);
 
-  std::unique_ptr<NcclChannel> connect(int size, int rank, const ncclUniqueId& id);
+  // The label is that under which the flight recorder shows the wait for the other ranks.
+  std::unique_ptr<NcclChannel> connect(int size, int rank, const ncclUniqueId& id,
+                                       const OperationLabel& label);
+  // Lets NCCL make the connections that later operations will use, so that it shows at the start
+  // what is missing, and how the ranks are linked.
+  void meet();
+  void meet_over(int lane, int peer, bool sends);
+  // Notes the links that NCCL has logged; ranks[i] is the rank in this group that NCCL numbers i.
+  void note_links(const std::vector<int>& ranks);
   NcclChannel& lane(const OperationRequest& request);
-  std::chrono::steady_clock::time_point connect_deadline() const;
-  std::string own_name() const;
+  std::chrono::steady_clock::duration limit() const;
 
   Parts parts_;
   SumOrder order_ = SumOrder::tree;
   std::unique_ptr<GroupWatch> watch_;  // null if the group is not watched
   Pool scratch_;                       // used in the order of the collective channel
+  std::string links_;                  // for messages; empty if unknown
+  std::int64_t collectives_ = 0;       // number of the next collective operation
+  std::int64_t transfers_ = 0;         // number of the next send or receive
   std::unique_ptr<NcclChannel> collective_;
   std::map<LaneKey, std::unique_ptr<NcclChannel>> lanes_;
-  std::int64_t collectives_ = 0;  // number of the next collective operation
-  std::int64_t transfers_ = 0;    // number of the next send or receive
 };
 
 }  // namespace trireme

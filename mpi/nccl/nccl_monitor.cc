@@ -60,10 +60,15 @@ void NcclMonitor::check_failed() const {
 }
 
 void NcclMonitor::give_up(const std::string& who) noexcept {
-  std::unique_lock lock(mutex_);
+  (void)fail(std::make_exception_ptr(CommError(who + " stopped communicating after an error")));
+}
+
+std::exception_ptr NcclMonitor::fail(const std::exception_ptr& error) noexcept {
+  const std::lock_guard lock(mutex_);
   if (failure_ == nullptr) {
-    fail(std::make_exception_ptr(CommError(who + " stopped communicating after an error")), lock);
+    fail_all(error);
   }
+  return failure_;
 }
 
 void NcclMonitor::run() {
@@ -76,7 +81,7 @@ void NcclMonitor::run() {
       continue;
     }
     if (const std::exception_ptr error = look(lock); error != nullptr && failure_ == nullptr) {
-      fail(error, lock);
+      fail_all(error);
     }
     changed_.wait_for(lock, kRound);
   }
@@ -90,7 +95,7 @@ std::exception_ptr NcclMonitor::look(std::unique_lock<std::mutex>& lock) {
     operation->finish(nullptr);
     return true;
   });
-  for (const NcclChannel* channel : channels_) {
+  for (NcclChannel* channel : channels_) {
     if (const ncclResult_t error = channel->asynchronous_error(); error != ncclSuccess) {
       try {
         throw_nccl_error(error, "an operation of NCCL", channel->comm());
@@ -110,7 +115,7 @@ std::exception_ptr NcclMonitor::look(std::unique_lock<std::mutex>& lock) {
       const std::shared_ptr<NcclOperation> operation = each;  // which may end without the lock
       asked_about_ = &operation->channel();
       lock.unlock();
-      const std::exception_ptr error = operation->describe_hang();
+      const std::exception_ptr error = describe_hang(operation->hang());
       lock.lock();
       asked_about_ = nullptr;
       changed_.notify_all();
@@ -122,7 +127,7 @@ std::exception_ptr NcclMonitor::look(std::unique_lock<std::mutex>& lock) {
 
 // The operations fail before the channels are aborted, so that nobody takes their buffers for
 // results.
-void NcclMonitor::fail(const std::exception_ptr& error, std::unique_lock<std::mutex>&) noexcept {
+void NcclMonitor::fail_all(const std::exception_ptr& error) noexcept {
   failure_ = error;
   for (const auto& operation : operations_) {
     operation->finish(error);
@@ -133,12 +138,24 @@ void NcclMonitor::fail(const std::exception_ptr& error, std::unique_lock<std::mu
   }
 }
 
-NcclOperation::NcclOperation(Plan plan)
-    : plan_(std::move(plan)), done_(plan_.channel.queue().record()) {
-  if (plan_.watch != nullptr) {
-    ticket_ = plan_.watch->queued(plan_.label, std::chrono::steady_clock::now());
-  }
+std::exception_ptr describe_hang(const HangFacts& facts) {
+  const std::string limit = format_seconds(std::chrono::duration<double>(facts.limit).count());
+  const std::string late = facts.is_overdue_here ? fmt::format("did not finish within {}", limit)
+                                                 : fmt::format("has passed its deadline on rank {}",
+                                                               facts.watch->alarmed_by());
+  const std::string culprits =
+      facts.watch == nullptr ? "" : ": " + facts.watch->find_culprits(facts.label);
+  return std::make_exception_ptr(Hang(fmt::format(
+      "{}: {} over NCCL{} in a group of {} ranks {}{}. Look at what those ranks did last "
+      "(<run>/logs) and whether their hosts and devices are alive; if such a wait is normal here, "
+      "raise comm.deadline",
+      facts.members.describe(facts.members.rank()), facts.label.text(),
+      facts.links.empty() ? "" : fmt::format(" ({})", facts.links), facts.members.size(), late,
+      culprits)));
 }
+
+NcclOperation::NcclOperation(Plan plan)
+    : plan_(std::move(plan)), done_(plan_.channel.queue().record()) {}
 
 void NcclOperation::wait() {
   if (!is_failed_.load()) {
@@ -175,7 +192,7 @@ bool NcclOperation::is_overdue(std::chrono::steady_clock::time_point now) {
     }
     begun_ = now;
     if (plan_.watch != nullptr) {
-      plan_.watch->started(ticket_, now);
+      plan_.watch->started(plan_.ticket, now);
     }
   }
   is_overdue_here_ = now - begun_ >= plan_.limit;
@@ -183,24 +200,14 @@ bool NcclOperation::is_overdue(std::chrono::steady_clock::time_point now) {
          (plan_.watch != nullptr && plan_.watch->is_overdue_elsewhere(plan_.label));
 }
 
-std::exception_ptr NcclOperation::describe_hang() const {
-  const std::string limit = format_seconds(std::chrono::duration<double>(plan_.limit).count());
-  const std::string late = is_overdue_here_ ? fmt::format("did not finish within {}", limit)
-                                            : fmt::format("has passed its deadline on rank {}",
-                                                          plan_.watch->alarmed_by());
-  const std::string culprits =
-      plan_.watch == nullptr ? "" : ": " + plan_.watch->find_culprits(plan_.label);
-  return std::make_exception_ptr(Hang(fmt::format(
-      "{}: {} over NCCL in a group of {} ranks {}{}. Look at what those ranks did last "
-      "(<run>/logs) and whether their hosts and devices are alive; if such a wait is normal here, "
-      "raise comm.deadline",
-      plan_.members.describe(plan_.members.rank()), plan_.label.text(), plan_.members.size(), late,
-      culprits)));
+HangFacts NcclOperation::hang() const {
+  return {plan_.label, plan_.members, plan_.limit, plan_.watch, plan_.links, is_overdue_here_};
 }
 
 void NcclOperation::finish(std::exception_ptr error) noexcept {
   if (plan_.watch != nullptr) {
-    plan_.watch->ended(ticket_, plan_.label, error != nullptr, std::chrono::steady_clock::now());
+    plan_.watch->ended(plan_.ticket, plan_.label, error != nullptr,
+                       std::chrono::steady_clock::now());
   }
   if (error != nullptr) {
     error_ = std::move(error);

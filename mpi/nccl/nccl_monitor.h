@@ -37,12 +37,14 @@ class NcclMonitor {
   void check_failed() const;
   // Aborts all channels, as after an error of this rank.
   void give_up(const std::string& who) noexcept;
+  // Aborts all channels with this error, unless there was one before. Returns the error of both.
+  std::exception_ptr fail(const std::exception_ptr& error) noexcept;
 
  private:
   void run();
   // Returns what is wrong with an operation under way, or null. Drops operations that have ended.
   std::exception_ptr look(std::unique_lock<std::mutex>& lock);
-  void fail(const std::exception_ptr& error, std::unique_lock<std::mutex>& lock) noexcept;
+  void fail_all(const std::exception_ptr& error) noexcept;
 
   int device_;
   mutable std::mutex mutex_;  // guards the members below, but for the thread
@@ -55,6 +57,18 @@ class NcclMonitor {
   std::thread thread_;
 };
 
+// HangFacts says which operation of a group is overdue, and where.
+struct HangFacts {
+  OperationLabel label;
+  const GroupMembers& members;
+  std::chrono::steady_clock::duration limit;
+  GroupWatch* watch = nullptr;  // null if the group is not watched
+  std::string links = {};       // how this rank is connected in the group; empty if unknown
+  bool is_overdue_here = true;  // otherwise, another rank has reported the operation
+};
+// Asks the other ranks, which takes seconds. Returns a Hang that names those responsible.
+std::exception_ptr describe_hang(const HangFacts& facts);
+
 // NcclOperation is an operation that was queued on a channel.
 class NcclOperation : public Pending::Operation, public cuda::NativeEvent {
  public:
@@ -65,7 +79,9 @@ class NcclOperation : public Pending::Operation, public cuda::NativeEvent {
     const GroupMembers& members;
     std::chrono::steady_clock::duration limit;
     GroupWatch* watch = nullptr;  // null if the group is not watched
+    FlightTicket ticket = 0;      // from `watch`
     StreamEvent ready;            // the operation starts after this
+    std::string links;            // for the message of a hang
   };
   // Called when the operation has been queued on the channel's stream.
   explicit NcclOperation(Plan plan);
@@ -84,14 +100,12 @@ class NcclOperation : public Pending::Operation, public cuda::NativeEvent {
   // Starts the deadline at the first call after everything before the operation has finished.
   // Returns whether the deadline has passed, here or on another rank.
   bool is_overdue(std::chrono::steady_clock::time_point now);
-  // Asks the other ranks, which takes seconds.
-  std::exception_ptr describe_hang() const;
+  HangFacts hang() const;
   void finish(std::exception_ptr error) noexcept;
 
  private:
   Plan plan_;
   StreamEvent done_;
-  FlightTicket ticket_ = 0;
   std::chrono::steady_clock::time_point begun_{};  // not set before the operation can run
   bool is_overdue_here_ = false;
   std::exception_ptr error_;  // written before is_failed_, read after it

@@ -2,20 +2,35 @@
 // linked with mpi/nccl/absent, where this throws ConfigError.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "mpi/communicator.h"
+#include "mpi/links/link_book.h"
 #include "mpi/watch/group_watch.h"
 
 namespace trireme {
 
-// Connects the ranks of `control`, of which each computes on the CUDA device `device` of its host.
-// The communicator takes over `control` for its messages of the host: the ids of new groups and the
-// choices of split(). The objects that `watch` refers to outlive it and all groups split from it.
-// Collective. Throws CommError if NCCL cannot connect the ranks, and Hang at the deadline.
-std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> control, Device device,
-                                              const Watch& watch);
+struct NcclWorldOptions {
+  Device device;  // the CUDA device on which this rank computes
+  Watch watch;    // what it refers to outlives the world and all groups split from it
+  // Limits the first operations: until set_deadline(), and of new groups until theirs.
+  std::chrono::duration<double> deadline = std::chrono::minutes(10);
+  LinkBook* links = nullptr;  // notes how NCCL connects the groups; outlives them
+};
+
+// Connects the ranks of `control`, which the communicator takes over for its messages of the host:
+// the ids of new groups and the choices of split(). Groups that are split from it connect all
+// their ranks at once, so that nothing has to be connected during a step. Collective. Throws
+// CommError if NCCL cannot connect the ranks, and Hang, which names those that are missing, at the
+// deadline.
+std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> control,
+                                              const NcclWorldOptions& options);
+// Return the device memory that NCCL takes for a group of so many ranks, and more for the transfers
+// between neighbours in it: allowances (nccl_world.cc).
+std::int64_t nccl_group_bytes(int ranks);
+std::int64_t nccl_transfer_bytes(int ranks);
 // Returns, for example, "NCCL 2.28.9".
 std::string nccl_version();
 

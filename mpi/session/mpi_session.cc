@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "mpi/collective/queued_communicator.h"
-#include "mpi/nccl/nccl_world.h"
 #include "mpi/self_communicator.h"
 #include "mpi/session/fabric_settings.h"
 #include "mpi/session/mpi_check.h"
@@ -176,13 +175,12 @@ std::unique_ptr<Communicator> MpiSession::make_world(Backend backend, const Tuni
 }
 
 std::unique_ptr<Communicator> MpiSession::make_device_world(std::unique_ptr<Communicator> control,
-                                                            Device device) {
-  Watch own;
+                                                            NcclWorldOptions options) {
   if (launcher_ != Launcher::alone) {
-    own = watch();
-    own.group = mix64(++worlds_);
+    options.watch = watch();
+    options.watch.group = mix64(++worlds_);
   }
-  return make_nccl_world(std::move(control), device, own);
+  return make_nccl_world(std::move(control), options);
 }
 
 const RankPlace& MpiSession::place() const {

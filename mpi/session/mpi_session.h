@@ -13,6 +13,7 @@
 
 #include "mpi/communicator.h"
 #include "mpi/launch_environment.h"
+#include "mpi/nccl/nccl_world.h"
 #include "mpi/session/mpi_watcher.h"
 #include "mpi/session/world_factory.h"
 #include "mpi/topology.h"
@@ -37,9 +38,10 @@ class MpiSession {
   std::unique_ptr<Communicator> make_world(Backend backend, const Tuning& tuning = {},
                                            const Warn& warn = {});
   // Returns all ranks over NCCL, each with its CUDA device. Takes over a world of the same ranks
-  // for its messages of the host. Collective; the result must end before the session.
+  // for its messages of the host; `options` need no watch (nccl_world.h). Collective; the result
+  // must end before the session.
   std::unique_ptr<Communicator> make_device_world(std::unique_ptr<Communicator> control,
-                                                  Device device);
+                                                  NcclWorldOptions options);
   Launcher launcher() const { return launcher_; }
   // places() has one entry per rank, in rank order, and is the same on every rank; place() is this
   // rank's.

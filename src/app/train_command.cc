@@ -307,6 +307,7 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
   host.progress = context_.progress.get();
+  host.links = ranks.links.get();
   if (replays()) {
     opening_.reset();
     replay_logged(config, host, options_.replay);

@@ -9,6 +9,7 @@
 
 #include "io/checkpoint/memory/node_memory.h"
 #include "mpi/communicator.h"
+#include "mpi/links/link_book.h"
 #include "mpi/topology.h"
 #include "mpi/watch/flight_recorder.h"
 #include "src/base/log.h"
@@ -41,6 +42,7 @@ struct TrainingHost {
   double mtbf_hours = 0;  // time between failures that the launcher observed; 0 means unknown
   TimeLimit limit = {};   // used on rank 0
   ProgressPage* progress = nullptr;  // shows progress to the launcher; null without one
+  const LinkBook* links = nullptr;   // how NCCL connects this rank; null if it does not
 };
 
 struct TrainingParts;

@@ -17,6 +17,7 @@
 #include "src/parallel/placement.h"
 #include "src/train/numerics/self_check.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/start/links.h"
 #include "src/train/start/open_dataset.h"
 #include "src/train/start/startup.h"
 #include "src/train/start/tokenizer_identity.h"
@@ -87,6 +88,9 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
   enter("start", config.deadline.start);
   if (!start) {
     say_what_starts();
+    if (host.links != nullptr && host.device.kind == DeviceKind::cuda) {
+      check_links(config.comm_require, *host.links, world, host.log);
+    }
     if (config.self_check) {
       check_kernels(context, kernel_shapes(config, engine.layout().grid.tp()));
     }

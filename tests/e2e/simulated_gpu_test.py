@@ -156,6 +156,70 @@ class SimulatedGpu(unittest.TestCase):
             result = self.train(config, ranks, {"TRIREME_SIM_DEVICES": count}, code=2)
             self.assertIn(words, result.stderr)
 
+    def events(self, config, name):
+        log = harness.run_dir(config) / "logs" / "rank-00000.jsonl"
+        events = [json.loads(line) for line in log.read_text().splitlines()]
+        return [event for event in events if event.get("event") == name]
+
+    def test_links_are_logged(self):
+        for number, (links, text, kind) in enumerate([
+            ("nvls", "NVLink: 1 pair of ranks within a host", "nvlink"),
+            ("shm", "the host's memory: 1 pair", "shm"),
+            ("ib", "InfiniBand with GPUDirect RDMA: 1 pair", "infiniband"),
+            ("roce,1:ib-host", "InfiniBand without GPUDirect RDMA: 1 pair", "infiniband"),
+        ]):
+            config = self.config(f"links-{number}", train__steps=2)
+            result = self.train(config, 2, {"TRIREME_SIM_LINKS": links})
+            self.assertIn(f"links GPUs over {text}", result.stderr)
+            event = self.events(config, "links")[0]
+            self.assertEqual([link["kind"] for link in event["links"]], [kind])
+            self.assertEqual(event["links"][0]["groups"], ["dp"])
+            self.assertEqual(event["nvls"], ["dp"] if links == "nvls" else [])
+        config = self.config("links-pp", train__steps=2, parallel__pp=2)
+        self.train(config, 2, {"TRIREME_SIM_LINKS": "pcie"})
+        self.assertEqual(self.events(config, "links")[0]["links"][0]["groups"], ["pp"])
+
+    def test_links_that_are_required(self):
+        for links, required, code, words in [
+            ("ib", "[rdma,gpudirect]", 0, ""),
+            ("ib-host", "rdma", 0, ""),
+            ("ib-host", "gpudirect", 2, "InfiniBand without GPUDirect RDMA (group dp"),
+            ("socket", "rdma", 2, "rank 0 (host "),
+            ("pcie", "nvlink", 2, "over PCIe between the GPUs"),
+        ]:
+            config = self.config("required", train__steps=2)
+            result = self.train(config, 2, {"TRIREME_SIM_LINKS": links}, code,
+                                [f"comm.require={required}", "checkpoint.resume=never",
+                                 f"run.dir={self.folder}/required-{links}-{code}"])
+            self.assertIn(words, result.stderr)
+        config = self.config("required")
+        result = self.train(config, 2, code=2,
+                            more=["comm.require=rdma", "train.device=cpu"])
+        self.assertIn("speaks of links between GPUs", result.stderr)
+        result = self.train(config, 2, {"NCCL_DEBUG": "INFO"}, code=2, more=["comm.require=rdma"])
+        self.assertIn("cannot be checked", result.stderr)
+        result = self.train(config, code=2, more=["comm.require=telepathy"])
+        self.assertIn("any|rdma|gpudirect|nvlink", result.stderr)
+
+    def test_a_rank_whose_links_are_unfit_is_at_fault(self):
+        config = self.config("unfit", train__global_batch=4)
+        result = self.train(config, 4, {"TRIREME_SIM_LINKS": "ib,2:socket"}, 76,
+                            ["comm.require=rdma"])
+        self.assertIn("no link of rank 2", result.stderr)
+        reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+        self.assertEqual((reason["code"], reason["rank"]), (76, 2))
+
+    def test_layout_uses_the_sums_of_nccl(self):
+        runs = [self.trained(f"sums-{number}", 4, precision="fp32",
+                             more=[f"numerics.reproducibility={word}"])
+                for number, word in enumerate(["elastic", "layout", "layout", "fast"])]
+        self.assertEqual(runs[1], runs[2])
+        self.assertNotEqual(runs[0], runs[1], "the ring of the simulator adds in another order")
+        config = self.config("sums-warning", train__steps=2)
+        result = self.train(config, 2, {"NCCL_ALGO": "NVLS"},
+                            more=["numerics.reproducibility=layout"])
+        self.assertIn("uses NCCL_ALGO=Ring instead of NVLS", result.stderr)
+
     def test_devices_run_out_of_memory(self):
         config = self.config("small")
         little = {"TRIREME_SIM_MEMORY": str(2 << 20)}
@@ -174,6 +238,7 @@ class SimulatedGpu(unittest.TestCase):
             ("MEMORY", "1", "from 1048576 to"), ("DEVICES", "65", "from 0 to 64"),
             ("DELAYS", "2", "from 0 to 1"), ("LEAKS", "yes", "from 0 to 1"),
             ("FAULT", "cudaMalloc", "cannot read 'cudaMalloc'"),
+            ("LINKS", "string", "cannot read 'string'"), ("LINKS", "x:ib", "cannot read 'x:ib'"),
         ]:
             with self.subTest(name, text=text):
                 result = self.train(config, 0, {f"TRIREME_SIM_{name}": text}, code=2)

@@ -18,7 +18,8 @@ NN = DEVICE + ["src/kernels", "src/compute", "src/tensor"]
 PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
 DATA = DEVICE + ["src/tensor", "io/h5"]
 CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
-RUN = PARALLEL + ["mpi/session", "src/parallel", "src/parallel/pipeline", "io/data"]
+RUN = PARALLEL + ["mpi/session", "mpi/links", "mpi/nccl", "src/parallel", "src/parallel/pipeline",
+                  "io/data"]
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
 SAVING = WATCHED + ["io/checkpoint/load", "src/train/memory"]
@@ -38,13 +39,15 @@ ROOMS = {
     "src/tensor": DEVICE,
     "mpi": DEVICE,
     "mpi/watch": MPI,
+    "mpi/links": MPI,
     "mpi/collective": TRANSPORT,
     "mpi/thread": TRANSPORT,
     "mpi/shm": TRANSPORT,
     "mpi/ucx": TRANSPORT,
     "mpi/hierarchy": TRANSPORT + ["mpi/shm"],
-    "mpi/nccl": MPI + ["mpi/watch"],
-    "mpi/session": TRANSPORT + ["mpi/shm", "mpi/ucx", "mpi/hierarchy", "mpi/nccl"],
+    "mpi/nccl": MPI + ["mpi/watch", "mpi/links"],
+    "mpi/session": TRANSPORT + ["mpi/shm", "mpi/ucx", "mpi/hierarchy", "mpi/nccl",
+                                "mpi/links"],
     "src/nn": NN,
     "src/optim": NN + ["src/nn"],
     "io/h5": ["src/base"],
@@ -74,12 +77,12 @@ ROOMS = {
     "src/train/watch": WATCHED,
     "src/train/saving": SAVING,
     "src/train": TRAIN,
-    "src/app/command": RUN + ["mpi/nccl", "src/train/run"],
+    "src/app/command": RUN + ["src/train/run"],
     "benchmarks": TRAIN + ["src/train", "src/app/command"],
     "benchmarks/kernels": NN,
     "src/app": TRAIN + SITE + ["src/train", "src/app/command", "benchmarks"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
-                                         "mpi/nccl", "src/kernels/mirrored",
+                                         "src/kernels/mirrored",
                                          "src/train", "src/app", "src/app/command", "benchmarks"],
 }
 

@@ -29,6 +29,7 @@ class Mutation:
 CUDA = "src/kernels/cuda"
 QUEUE = "src/device/cuda/cuda_queue.cc"
 COMM = "mpi/nccl/nccl_communicator.cc"
+CALLS = "mpi/nccl/nccl_calls.cc"
 MONITOR = "mpi/nccl/nccl_monitor.cc"
 TREE = "mpi/nccl/tree_sum.cu"
 
@@ -272,8 +273,8 @@ COMMUNICATION = [
         "  channel.queue().wait(ready);\n", "", "NcclCommunicator.OrdersOperationsWithStreams",
         program=NCCL),
     Mutation(
-        "nccl_later_operations", "refusal of operations after a failed one", COMM,
-        "  parts_.monitor->check_failed();\n", "", "NcclCommunicator.NamesARankThatNeverComes",
+        "nccl_later_operations", "refusal of operations after a failed one", MONITOR,
+        "    std::rethrow_exception(failure_);\n", "", "NcclCommunicator.NamesARankThatNeverComes",
         program=NCCL),
     Mutation(
         "nccl_deadline", "deadline of an operation", MONITOR,
@@ -292,10 +293,14 @@ COMMUNICATION = [
         "    is_failed_.store(true);\n", "", "NcclCommunicator.AbandoningEndsTheGroup",
         program=NCCL),
     Mutation(
-        "nccl_barrier", "the sum that makes a barrier", COMM,
-        "  nccl_check(ncclAllReduce(view.data, view.data, 1, ncclInt32, ncclSum, "
-        "collective_->comm(),\n                           collective_->stream()),\n"
-        "             \"ncclAllReduce\", collective_->comm());\n", "",
+        "nccl_settle", "wait until NCCL has queued an operation", CALLS,
+        "  settle(started);\n", "", "Ranks/OverNccl.Holds/values_2", program=NCCL),
+    Mutation(
+        "nccl_barrier", "the sum that makes a barrier", CALLS,
+        "    nccl_check(ncclAllReduce(view.data, view.data, 1, ncclInt32, ncclSum, "
+        "started.channel.comm(),\n                             started.channel.stream()),\n"
+        "               \"ncclAllReduce\", started.channel.comm());\n",
+        "    static_cast<void>(view);\n",
         "NcclCommunicator.ABarrierWaitsForAllRanks", program=NCCL),
     Mutation(
         "tree_order", "order of a sum over ranks", TREE,

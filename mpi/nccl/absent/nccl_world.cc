@@ -4,9 +4,13 @@
 
 namespace trireme {
 
-std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator>, Device, const Watch&) {
+std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator>,
+                                              const NcclWorldOptions&) {
   throw ConfigError("this program was built without NCCL: configure with the preset 'cuda'");
 }
+
+std::int64_t nccl_group_bytes(int) { return 0; }
+std::int64_t nccl_transfer_bytes(int) { return 0; }
 
 std::string nccl_version() { return "no NCCL"; }
 

@@ -45,6 +45,9 @@ Environment read_environment() {
   if (const char* faults = std::getenv("TRIREME_SIM_FAULT"); faults != nullptr) {
     read.faults = faults;
   }
+  if (const char* links = std::getenv("TRIREME_SIM_LINKS"); links != nullptr) {
+    read.links = links;
+  }
   return read;
 }
 

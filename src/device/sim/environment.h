@@ -10,6 +10,7 @@
 //   TRIREME_SIM_DELAYS   1: sleep for up to 0.3 ms before each operation of a stream (default: 0)
 //   TRIREME_SIM_LEAKS    1: report memory that was not freed at the end of the process (default: 0)
 //   TRIREME_SIM_FAULT    faults to inject, separated by commas (see fault.h)
+//   TRIREME_SIM_LINKS    what connects the devices (see links.h)
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,7 @@ struct Environment {
   bool delays = false;
   bool report_leaks = false;
   std::string faults = {};
+  std::string links = {};
 };
 
 const Environment& environment();

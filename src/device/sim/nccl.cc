@@ -11,12 +11,24 @@
 #include <sys/random.h>
 
 #include "src/device/sim/fault.h"
+#include "src/device/sim/links.h"
 #include "src/device/sim/machine.h"
 #include "src/device/sim/nccl_operation.h"
 #include "src/device/sim/nccl_reduction.h"
+#include "src/device/sim/nccl_registrations.h"
 
+struct GroupEntry {
+  sim::Communication::Arguments arguments;
+  ncclComm_t communicator;
+  cudaStream_t stream;
+};
+
+// A communicator that does not block queues operations on their streams only when it is asked for
+// its state, as NCCL does on a thread of its own: until then, the operations have not started, and
+// other calls are refused.
 struct ncclComm {
   std::shared_ptr<sim::Communicator> own;
+  std::vector<GroupEntry> held = {};
 };
 
 namespace {
@@ -56,12 +68,6 @@ struct GroupWork {
   }
 };
 
-struct GroupEntry {
-  sim::Communication::Arguments arguments;
-  ncclComm_t communicator;
-  cudaStream_t stream;
-};
-
 struct Group {
   int depth = 0;
   std::vector<GroupEntry> entries;
@@ -86,7 +92,20 @@ ncclResult_t submit(std::vector<GroupEntry> entries) {
   return error == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 
+void log_links(const std::vector<GroupEntry>& entries) {
+  for (const GroupEntry& entry : entries) {
+    Communicator& communicator = *entry.communicator->own;
+    const bool is_send = entry.arguments.kind == CommunicationKind::send;
+    if (is_send || entry.arguments.kind == CommunicationKind::receive) {
+      communicator.log_peer(entry.arguments.peer, is_send);
+    } else {
+      communicator.log_ring();
+    }
+  }
+}
+
 ncclResult_t submit_group(std::vector<GroupEntry> entries) {
+  ncclResult_t result = ncclSuccess;
   while (!entries.empty()) {
     const ncclComm_t first = entries.front().communicator;
     const auto others =
@@ -94,11 +113,17 @@ ncclResult_t submit_group(std::vector<GroupEntry> entries) {
                               [=](const GroupEntry& entry) { return entry.communicator == first; });
     std::vector<GroupEntry> own(entries.begin(), others);
     entries.erase(entries.begin(), others);
+    log_links(own);
+    if (!first->own->is_blocking()) {
+      first->held = std::move(own);
+      result = ncclInProgress;
+      continue;
+    }
     if (const ncclResult_t error = submit(std::move(own)); error != ncclSuccess) {
       return error;
     }
   }
-  return ncclSuccess;
+  return result;
 }
 
 bool is_usable(const void* memory, std::size_t bytes) {
@@ -116,7 +141,7 @@ ncclResult_t start(const char* call, sim::Communication::Arguments arguments, nc
   if (handle == nullptr || arguments.peer < 0 || arguments.peer >= handle->own->ranks()) {
     return ncclInvalidArgument;
   }
-  if (!handle->own->is_complete()) {
+  if (!handle->own->is_complete() || !handle->held.empty()) {
     return ncclInvalidUsage;
   }
   if (arguments.kind == CommunicationKind::broadcast && arguments.peer != handle->own->rank()) {
@@ -137,13 +162,14 @@ ncclResult_t start(const char* call, sim::Communication::Arguments arguments, nc
     group.entries.push_back(entry);
     return ncclSuccess;
   }
-  return submit({entry});
+  return submit_group({entry});
 }
 
 ncclResult_t finish_opening(std::shared_ptr<Communicator> opened, ncclComm_t* handle) {
   if (opened == nullptr) {
     return ncclSystemError;
   }
+  sim::log_communicator(opened->rank(), opened->ranks(), opened->device());
   *handle = new ncclComm{opened};
   if (!opened->is_blocking()) {
     return ncclInProgress;
@@ -211,6 +237,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error)
     *error = static_cast<ncclResult_t>(injected);
     return ncclSuccess;
   }
+  if (!communicator->held.empty() && communicator->own->is_complete()) {
+    *error = submit(std::exchange(communicator->held, {}));
+    return ncclSuccess;
+  }
   const int seen = communicator->own->meeting().error.load();
   *error = seen != 0                          ? static_cast<ncclResult_t>(seen)
            : communicator->own->is_complete() ? ncclSuccess
@@ -237,6 +267,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   if (communicator->own->finished != communicator->own->numbered) {
     return ncclInvalidUsage;  // operations are under way
   }
+  sim::require_all_deregistered(communicator);
   delete communicator;
   return ncclSuccess;
 }
@@ -244,22 +275,38 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   if (communicator != nullptr) {
     communicator->own->aborted = true;
+    sim::forget_registrations(communicator);
     delete communicator;
   }
   return ncclSuccess;
 }
 
 ncclResult_t ncclMemAlloc(void** memory, std::size_t bytes) {
+  if (const int error = sim::take_fault("ncclMemAlloc").error; error != 0) {
+    return static_cast<ncclResult_t>(error);
+  }
   return cudaMalloc(memory, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 ncclResult_t ncclMemFree(void* memory) {
+  sim::require_not_registered(memory);
   return cudaFree(memory) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
-ncclResult_t ncclCommRegister(const ncclComm_t, void* memory, std::size_t bytes, void** handle) {
+ncclResult_t ncclCommRegister(const ncclComm_t communicator, void* memory, std::size_t bytes,
+                              void** handle) {
+  *handle = nullptr;
+  if (const int error = sim::take_fault("ncclCommRegister").error; error != 0) {
+    return static_cast<ncclResult_t>(error);
+  }
+  if (!is_usable(memory, bytes)) {
+    return ncclInvalidArgument;
+  }
+  sim::note_registration(communicator, memory);
   *handle = memory;
-  return is_usable(memory, bytes) ? ncclSuccess : ncclInvalidArgument;
+  return ncclSuccess;
 }
-ncclResult_t ncclCommDeregister(const ncclComm_t, void*) { return ncclSuccess; }
+ncclResult_t ncclCommDeregister(const ncclComm_t communicator, void* handle) {
+  return sim::drop_registration(communicator, handle) ? ncclSuccess : ncclInvalidArgument;
+}
 
 ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "src/device/sim/links.h"
 #include "src/device/sim/machine.h"
 
 namespace sim {
@@ -53,6 +54,7 @@ std::shared_ptr<Communicator> Communicator::open(const std::string& name, int ra
   made->meeting_ = reinterpret_cast<Meeting*>(start);
   made->boxes_ = reinterpret_cast<Box*>(start + boxes_at);
   made->pipes_ = reinterpret_cast<Pipe*>(start + pipes_at);
+  made->box(rank).device = made->device_;
   if (made->meeting_->arrived.fetch_add(1) + 1 == ranks) {
     ::shm_unlink(name.c_str());
   }
@@ -70,6 +72,27 @@ void Communicator::wait_until_complete() const {
   while (!is_complete() && !aborted) {
     std::this_thread::sleep_for(kPause);
   }
+}
+
+void Communicator::log_ring() {
+  if (ranks_ < 2 || std::exchange(has_logged_ring_, true)) {
+    return;
+  }
+  const auto other = [&](int distance) {
+    const int rank = (rank_ + ranks_ + distance) % ranks_;
+    return LinkedRank{rank, box(rank).device};
+  };
+  log_channel(other(0), other(1), false, 0);
+  log_channel(other(-1), other(0), true, 0);
+}
+
+void Communicator::log_peer(int peer, bool is_sender) {
+  if (peer == rank_ || !logged_peers_.emplace(peer, is_sender).second) {
+    return;
+  }
+  const LinkedRank own{rank_, device_};
+  const LinkedRank other{peer, box(peer).device};
+  log_channel(is_sender ? own : other, is_sender ? other : own, !is_sender, 1);
 }
 
 void Communicator::wait_for_splits(int arrivals) const {

@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <nccl.h>
 
@@ -40,6 +42,7 @@ struct CollectiveShape {
 struct Box {
   std::atomic<std::uint64_t> posted;  // turns
   CollectiveShape shapes[2];
+  int device;
   int color;  // of a split
   int key;
   alignas(64) std::byte data[2][kBoxBytes];
@@ -81,6 +84,10 @@ class Communicator {
   std::atomic<std::uint64_t> finished = 0;
   std::uint64_t turns = 0;  // of the boxes; used by the machine's worker
 
+  // Log the links over which operations of these kinds go, each once.
+  void log_ring();
+  void log_peer(int peer, bool is_sender);
+
  private:
   Communicator() = default;
   void wait_for_splits(int arrivals) const;
@@ -91,6 +98,8 @@ class Communicator {
   int device_ = 0;
   bool is_blocking_ = true;
   int splits_ = 0;
+  bool has_logged_ring_ = false;
+  std::set<std::pair<int, bool>> logged_peers_;
   std::size_t bytes_ = 0;
   Meeting* meeting_ = nullptr;
   Box* boxes_ = nullptr;

@@ -1,5 +1,6 @@
 #include "src/train/engine/engine.h"
 
+#include "src/compute/counting_device.h"
 #include "src/train/engine/tied_embedding.h"
 
 namespace trireme {
@@ -27,12 +28,14 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
   pp_->prepare_transfers();
 }
 
+// NCCL's own sums have one order for one layout, and adding in the order of the tree costs it more
+// steps; other transports add in that order at no cost.
 std::unique_ptr<Communicator> Engine::data_group(int color, int key, const char* name) {
-  std::unique_ptr<Communicator> along = tools_.data.split(color, key, name);
-  if (layout_.reproducibility == Reproducibility::fast) {
-    along->set_sum_order(SumOrder::any);
-  }
-  return along;
+  const bool free_order =
+      layout_.reproducibility == Reproducibility::fast ||
+      (layout_.reproducibility == Reproducibility::layout && acts_as_cuda(tools_.context.device()));
+  tools_.data.set_sum_order(free_order ? SumOrder::any : SumOrder::tree);
+  return tools_.data.split(color, key, name);
 }
 
 ModelChunks Engine::make_chunks() {

@@ -1,5 +1,6 @@
 #include "src/train/run/run_config.h"
 
+#include "mpi/links/required_links.h"
 #include "mpi/session/backend.h"
 #include "src/base/error.h"
 #include "src/compute/device_choice.h"
@@ -247,6 +248,11 @@ void bind(ConfigBinder& b, RunConfig& c) {
   b.path(
       "comm.tuning", c.comm_tuning,
       "tuning table for comm.backend: auto, as written by trireme bench coll --write-tuning FILE");
+  b.texts("comm.require", c.comm_require,
+          "links between GPUs without which the run is refused. rdma: RDMA across the network; "
+          "gpudirect: RDMA from and to the memory of the GPUs; nvlink: NVLink within hosts "
+          "(docs/communication.md)")
+      .one_of(link_requirements());
   b.real("comm.deadline.start", c.deadline.start,
          "seconds after which a wait during the start counts as a hang")
       .above(0)

@@ -129,6 +129,7 @@ struct RunConfig {
   std::string reproducibility = "elastic";
   bool self_check = true;  // compare the kernels with the reference at the start
   std::string comm_backend = "auto";
+  std::vector<std::string> comm_require;  // what links between GPUs must be (required_links.h)
   // Written by `trireme bench coll --write-tuning`; empty means none.
   std::filesystem::path comm_tuning;
   DivergenceConfig divergence;

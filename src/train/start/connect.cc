@@ -1,6 +1,8 @@
 #include "src/train/start/connect.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 #include "mpi/agreement.h"
 #include "mpi/rank_fault.h"
@@ -78,6 +80,27 @@ Device agree_on_device(const RunConfig& config, const RankPlace& place, Communic
   return device;
 }
 
+bool requires_links(const RunConfig& config) {
+  return std::any_of(config.comm_require.begin(), config.comm_require.end(),
+                     [](const std::string& word) { return word != "any"; });
+}
+
+// The same layout promises the same bits, so that NCCL may not choose how to add: its rings add in
+// one order, the switches of NVLink do not (NVIDIA/nccl#1497).
+void fix_algorithm(const RunConfig& config, Log& log) {
+  if (config.reproducibility != "layout") {
+    return;
+  }
+  for (const auto& [name, value] : {std::pair("NCCL_ALGO", "Ring"), {"NCCL_NVLS_ENABLE", "0"}}) {
+    const char* const given = std::getenv(name);
+    if (given != nullptr && std::string_view(given) != value) {
+      log.warning(fmt::format("numerics.reproducibility: layout uses {}={} instead of {}", name,
+                              value, given));
+    }
+    ::setenv(name, value, 1);
+  }
+}
+
 }  // namespace
 
 World connect(const RunConfig& config, MpiSession& session, Log& log) {
@@ -87,13 +110,26 @@ World connect(const RunConfig& config, MpiSession& session, Log& log) {
       config.comm_tuning.empty() ? Tuning() : parse_tuning(run_on_root(session.world(), read));
   World world;
   world.device = agree_on_device(config, session.place(), session.world());
+  const bool on_devices = world.device.kind == DeviceKind::cuda;
+  if (!on_devices && requires_links(config)) {
+    throw ConfigError(
+        "comm.require speaks of links between GPUs, but this run computes on CPUs: remove it, or "
+        "set train.device to cuda");
+  }
   std::unique_ptr<Communicator> on_host =
       session.make_world(parse_backend(config.comm_backend), tuning,
                          [&log](const std::string& text) { log.warning(text); });
   world.control = on_host->split(0, on_host->rank(), "control");
-  world.data = world.device.kind == DeviceKind::cuda
-                   ? session.make_device_world(std::move(on_host), world.device)
-                   : std::move(on_host);
+  if (on_devices) {
+    fix_algorithm(config, log);
+    world.data = session.make_device_world(
+        std::move(on_host), {.device = world.device,
+                             .watch = {},
+                             .deadline = std::chrono::duration<double>(config.deadline.start),
+                             .links = world.links.get()});
+  } else {
+    world.data = std::move(on_host);
+  }
   return world;
 }
 

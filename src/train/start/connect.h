@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "mpi/links/link_book.h"
 #include "mpi/session/mpi_session.h"
 #include "src/base/log.h"
 #include "src/train/run/run_config.h"
@@ -14,6 +15,8 @@ namespace trireme {
 // World connects all ranks of a run twice, so that tensors and small messages do not wait for each
 // other.
 struct World {
+  // Notes how NCCL connects the groups; empty on CPUs. It outlives the communicators.
+  std::unique_ptr<LinkBook> links = std::make_unique<LinkBook>();
   std::unique_ptr<Communicator> data;  // tensors, in the order of streams
   // Metadata, agreement, clocks and checkpoints, in host memory.
   std::unique_ptr<Communicator> control;
@@ -27,7 +30,8 @@ std::string read_tuning(const std::filesystem::path& path);
 // Chooses each rank's device. Connects the hosts over the backend and tuning table that
 // comm.backend and comm.tuning name, of which only rank 0 reads the table; CUDA devices exchange
 // tensors over NCCL. Throws on all ranks alike: ConfigError if no rank has a device, if ranks share
-// one, or if some ranks compute on CUDA devices and others on the CPU; RankFault if some ranks lack
+// one, if some ranks compute on CUDA devices and others on the CPU, or if comm.require is set for
+// CPUs; RankFault if some ranks lack
 // a device that others have. The world must be destroyed before the session.
 World connect(const RunConfig& config, MpiSession& session, Log& log);
 

@@ -25,8 +25,8 @@ Device device_of(const Communicator& comm) { return {DeviceKind::cuda, comm.rank
 
 std::unique_ptr<Communicator> connect(Communicator& threads, FlightRecorder* recorder = nullptr,
                                       Inquiry* inquiry = nullptr) {
-  return make_nccl_world(threads.split(0, threads.rank(), "control"), device_of(threads),
-                         {recorder, inquiry, 1});
+  return make_nccl_world(threads.split(0, threads.rank(), "control"),
+                         {.device = device_of(threads), .watch = {recorder, inquiry, 1}});
 }
 
 // Leaves out two cases: in one, messages of a lane of tags overtake each other, and in the other,
@@ -117,7 +117,7 @@ TEST(NcclCommunicator, NamesARankThatNeverComes) {
         x.stream.synchronize();
         ADD_FAILURE() << "the sum of one rank passed for that of two";
       } catch (const Hang& error) {
-        EXPECT_THAT(error.what(), testing::HasSubstr("all_reduce #0"));
+        EXPECT_THAT(error.what(), testing::HasSubstr("all_reduce #1"));
       }
       EXPECT_THROW((void)comm->barrier(), Hang) << "later operations fail alike";
     }

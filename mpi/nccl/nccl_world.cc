@@ -1,0 +1,61 @@
+#include "mpi/nccl/nccl_world.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "mpi/links/nccl_log_file.h"
+#include "mpi/nccl/nccl_check.h"
+#include "mpi/nccl/nccl_communicator.h"
+#include "src/device/cuda_device.h"
+
+namespace trireme {
+namespace {
+
+// A connection has buffers for NCCL's three protocols (src/include/device.h and src/init.cc of NCCL
+// 2.28): 4 MiB (simple), 0.5 MiB (LL) and 4.7 MiB (LL128) in each channel that uses it.
+constexpr std::int64_t kConnectionBytes =
+    (std::int64_t{4} << 20) + (std::int64_t{1} << 19) + 4'915'200;
+// Assumed, not measured: channels of a group, and connections of a channel (the ring has one to
+// receive on, the tree up to three).
+constexpr std::int64_t kChannels = 16;
+constexpr std::int64_t kConnections = 3;
+constexpr std::int64_t kSmallGroupBytes = std::int64_t{8} << 20;  // without connections
+// A transfer between two ranks uses the simple protocol in at most this many channels.
+constexpr std::int64_t kTransferBytes = 4 * (std::int64_t{4} << 20);
+
+}  // namespace
+
+std::int64_t nccl_group_bytes(int ranks) {
+  if (cuda::back_end() == cuda::BackEnd::simulated) {
+    return 0;  // its buffers lie in memory of the host
+  }
+  return kSmallGroupBytes + (ranks == 1 ? 0 : kChannels * kConnections * kConnectionBytes);
+}
+
+// There is a communicator for each neighbour, direction and lane of tags.
+std::int64_t nccl_transfer_bytes(int ranks) {
+  if (cuda::back_end() == cuda::BackEnd::simulated) {
+    return 0;
+  }
+  const int edges = ranks > 2 ? 4 : 2;
+  return edges * kTagLanes * (kSmallGroupBytes + kTransferBytes);
+}
+
+std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> control,
+                                              const NcclWorldOptions& options) {
+  (void)NcclLogFile::of_process();  // before the first call of NCCL
+  const int device = options.device.index;
+  return std::make_unique<NcclCommunicator>(NcclCommunicator::Parts{
+      std::move(control), options.device, std::make_shared<NcclMonitor>(device),
+      std::make_shared<NcclMemory>(device), "world", options.watch,
+      std::min(options.deadline, kLongestDeadline), options.links});
+}
+
+std::string nccl_version() {
+  int version = 0;
+  nccl_check(ncclGetVersion(&version), "ncclGetVersion");
+  return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace trireme
