@@ -1,6 +1,7 @@
 #include "src/nn/device_tokens.h"
 
 #include "src/base/error.h"
+#include "src/compute/counting_device.h"
 
 namespace trireme {
 namespace {
@@ -35,7 +36,7 @@ DeviceTokens::DeviceTokens(DeviceContext& context, const MicroBatch& host, std::
     : lease_(std::move(lease)), micro_batch_(host) {
   check_ids(host.ids, vocab);
   check_ids(host.targets, vocab);
-  if (!context.kernels_read_host_memory()) {
+  if (acts_as_cuda(context.device())) {
     ids_ = move_to_device(context, micro_batch_.ids);
     targets_ = move_to_device(context, micro_batch_.targets);
     lease_.reset();  // copies of ordinary memory have read it when the call returns

@@ -10,6 +10,7 @@
 #include "src/base/stopwatch.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
+#include "src/train/memory/held_memory.h"
 #include "src/train/recovery.h"
 #include "src/train/run/done_mark.h"
 #include "src/train/run_evaluations.h"
@@ -118,7 +119,7 @@ LoopEnd Loop::run() {
 StepResult Loop::one_step() {
   p_.enter("train", p_.config.deadline.step);
   const std::int64_t step = p_.counters.step;
-  const StepResult result = p_.step->run(p_.counters, stop_signal());
+  const StepResult result = run_step(*p_.step, p_.counters, stop_signal(), p_.context);
   fault("step.end");
   p_.host.status.step = p_.counters.step;
   if (!result.judgement.breaks_off()) {

@@ -78,7 +78,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
               host.data.memory()),
       dataset(open_dataset(config.data.train, config.model.vocab, world)),
       memory(config, make_layout(config, world.size(), ranks_per_host(host.places)), host.places,
-             world),
+             world, host.device),
       trace(make_trace()),
       engine(
           config, make_layout(config, world.size(), ranks_per_host(host.places)),

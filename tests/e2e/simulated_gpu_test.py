@@ -4,6 +4,7 @@ device is the oracle for all layouts and faults."""
 
 import json
 import os
+import re
 import resource
 import unittest
 
@@ -219,6 +220,40 @@ class SimulatedGpu(unittest.TestCase):
         result = self.train(config, 2, {"NCCL_ALGO": "NVLS"},
                             more=["numerics.reproducibility=layout"])
         self.assertIn("uses NCCL_ALGO=Ring instead of NVLS", result.stderr)
+
+    def test_memory_of_the_device_is_predicted(self):
+        config = self.config("predicted", checkpoint__every=2)
+        for number, (ranks, more) in enumerate([
+                (1, []), (2, ["parallel.zero=2"]), (2, ["parallel.pp=2"])]):
+            folder = f"run.dir={self.folder}/predicted-{number}"
+            self.train(config, ranks if ranks > 1 else 0, more=[*more, folder])
+            log = self.folder / f"predicted-{number}" / "logs" / "rank-00000.jsonl"
+            events = {e.get("event"): e for e in map(json.loads, log.read_text().splitlines())}
+            predicted, measured = events["memory_predicted"], events["memory_measured"]
+            self.assertEqual(len(predicted["devices"]), ranks)
+            for before, after in zip(predicted["devices"], measured["devices"]):
+                for part in ["parameters", "optimizer"]:
+                    self.assertEqual(before[part], after[part], (more, part))
+                self.assertLessEqual(after["total"], before["total"], (before, after))
+                self.assertGreater(after["total"], before["total"] / 2, (before, after))
+
+    def test_a_model_that_does_not_fit_the_device_is_refused_with_advice(self):
+        config = self.config("large", train__global_batch=256, train__micro_batch=256,
+                             train__steps=2)
+        self.train(config)
+        taken = self.events(config, "memory_measured")[0]["devices"][0]["total"]
+        little = {"TRIREME_SIM_MEMORY": str(taken - (2 << 20))}
+        config = self.config("larger", train__global_batch=256, train__micro_batch=256,
+                             train__steps=2)
+        result = self.train(config, 0, little, code=2)
+        self.assertIn("CUDA device 0 of host", result.stderr)
+        advice = re.search(r"the cheapest change that makes it fit: (.*); or", result.stderr)
+        self.assertIsNotNone(advice, result.stderr)
+        self.train(config, 0, little, more=advice[1].split())
+        result = self.train(config, 0, little, code=76,
+                            more=["run.memory_check=off", f"run.dir={self.folder}/unchecked"])
+        self.assertIn("out of memory on CUDA device 0", result.stderr)
+        self.assertIn("held by the pools of this rank: parameters", result.stderr)
 
     def test_devices_run_out_of_memory(self):
         config = self.config("small")

@@ -42,8 +42,8 @@ class MemoryAdviceTest : public testing::Test {
   }
   // One host that has so much for all ranks.
   std::vector<HostShare> host(std::int64_t available) const {
-    HostShare host{"node7", std::vector<int>(static_cast<std::size_t>(ranks_)), available, "a test",
-                   0};
+    HostShare host{"host node7", std::vector<int>(static_cast<std::size_t>(ranks_)), available,
+                   "a test", 0};
     std::iota(host.ranks.begin(), host.ranks.end(), 0);
     return {host};
   }
@@ -112,7 +112,7 @@ TEST_F(MemoryAdviceTest, SaysWhatIsMissingWhereAndWhatToDo) {
   EXPECT_EQ(memory_fault(config_, layout(), host(all), plans, resident()), std::nullopt);
   const auto fault = memory_fault(config_, layout(), host(all - 1), plans, resident());
   ASSERT_TRUE(fault.has_value());
-  EXPECT_THAT(*fault, AllOf(HasSubstr("node7"), HasSubstr("a test"), HasSubstr("4 ranks"),
+  EXPECT_THAT(*fault, AllOf(HasSubstr("host node7 has"), HasSubstr("a test"), HasSubstr("4 ranks"),
                             HasSubstr("activations"), HasSubstr("train.recompute=selective"),
                             HasSubstr("run.memory_check=off")));
   EXPECT_THAT(*memory_fault(config_, layout(), host(1000), plans, resident()),
@@ -123,11 +123,11 @@ TEST_F(MemoryAdviceTest, SaysWhatIsMissingWhereAndWhatToDo) {
 TEST_F(MemoryAdviceTest, HostsDoNotHelpEachOther) {
   const std::vector<MemoryPlan> plans = plan_memory_of_all(config_, layout(), resident());
   const std::int64_t each = needed(config_) / 4;
-  const std::vector<HostShare> even = {{"a", {0, 1}, 2 * each, "", 0},
-                                       {"b", {2, 3}, 2 * each, "", 0}};
+  const std::vector<HostShare> even = {{"host a", {0, 1}, 2 * each, "", 0},
+                                       {"host b", {2, 3}, 2 * each, "", 0}};
   EXPECT_EQ(memory_fault(config_, layout(), even, plans, resident()), std::nullopt);
-  const std::vector<HostShare> uneven = {{"a", {0, 1, 2}, 2 * each, "", 0},
-                                         {"b", {3}, 9 * each, "", 0}};
+  const std::vector<HostShare> uneven = {{"host a", {0, 1, 2}, 2 * each, "", 0},
+                                         {"host b", {3}, 9 * each, "", 0}};
   const auto fault = memory_fault(config_, layout(), uneven, plans, resident());
   ASSERT_TRUE(fault.has_value());
   EXPECT_THAT(*fault, AllOf(HasSubstr("host a"), HasSubstr("3 ranks")));

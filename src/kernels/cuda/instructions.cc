@@ -3,6 +3,7 @@
 
 #include "src/device/cuda/cuda_check.h"
 #include "src/device/cuda_device.h"
+#include "src/kernels/cuda/product_plan.h"
 #include "src/kernels/cuda_kernels.h"
 
 namespace trireme {
@@ -12,7 +13,8 @@ std::string cuda_product_library() {
   return fmt::format("cuBLASLt {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-// All devices of a job execute the same instructions, or its ranks would not agree on their
+// The device's name is part of it, because cuBLASLt chooses algorithms by the number of
+// multiprocessors as well. All devices of a job are alike, or its ranks would not agree on their
 // kernels.
 std::string cuda_instructions() {
   if (cuda::back_end() == cuda::BackEnd::simulated) {
@@ -20,7 +22,15 @@ std::string cuda_instructions() {
   }
   int index = 0;
   cuda::cuda_check(cudaGetDevice(&index), "cudaGetDevice");
-  return fmt::format("sm_{}", cuda::device_facts(index).compute_capability);
+  const cuda::DeviceFacts facts = cuda::device_facts(index);
+  return fmt::format("sm_{} on {}", facts.compute_capability, facts.name);
+}
+
+// CUDA loads the code of kernels when they are first used: an allowance that was not measured yet.
+std::int64_t cuda_workspace_bytes(std::int64_t longest_sum, std::int64_t element_bytes) {
+  constexpr std::int64_t kCodeBytes = std::int64_t{256} << 20;
+  return cuda::product_workspace_bytes(longest_sum, element_bytes) +
+         (cuda::back_end() == cuda::BackEnd::real ? kCodeBytes : 0);
 }
 
 }  // namespace trireme

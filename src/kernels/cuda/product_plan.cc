@@ -239,6 +239,15 @@ int alignment_of(const void* data) {
 
 }  // namespace
 
+// There is an area of scratch memory for the stream of the work and one for that of the checks, and
+// memory for the operands of checks, which grows at least twofold up to the largest.
+std::int64_t product_workspace_bytes(std::int64_t longest_sum, std::int64_t element_bytes) {
+  constexpr std::int64_t kFirstScratch = std::int64_t{2} << 20;
+  constexpr std::int64_t kFirstTrials = std::int64_t{8} << 20;
+  const std::int64_t operand = kCheckedSide * longest_sum * element_bytes;
+  return 2 * (kFirstScratch + kWorkspaceBytes) + kFirstTrials + 4 * 2 * operand;
+}
+
 ProductKind kind_of(const Matmul& p, int device, bool with_bias, bool with_epilogue) {
   const bool bias = with_bias && !p.bias.empty();
   const bool epilogue = with_epilogue && p.epilogue != Epilogue::none;

@@ -55,4 +55,7 @@ ProductKind kind_of(const Matmul& p, int device, bool with_bias, bool with_epilo
 // product of a kind waits for the stream and must not be captured.
 bool enqueue_product(cudaStream_t stream, const ProductKind& kind, const ProductOperands& operands);
 
+// Returns the most device memory that products take beside their operands (cuda_kernels.h).
+std::int64_t product_workspace_bytes(std::int64_t longest_sum, std::int64_t element_bytes);
+
 }  // namespace trireme::cuda

@@ -14,5 +14,6 @@ constexpr const char* kAbsent =
 const Kernels& cuda_kernels() { throw ConfigError(kAbsent); }
 std::string cuda_product_library() { throw ConfigError(kAbsent); }
 std::string cuda_instructions() { throw ConfigError(kAbsent); }
+std::int64_t cuda_workspace_bytes(std::int64_t, std::int64_t) { return 0; }
 
 }  // namespace trireme

@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "mpi/nccl/tree_sum_blocks.h"
 #include "src/base/check.h"
+#include "src/compute/counting_device.h"
 
 namespace trireme {
 namespace {
@@ -20,17 +22,38 @@ class Waited : public Pending::Operation {
 
 }  // namespace
 
-DryWorld::DryWorld(const ProcessGrid& grid, int rank)
-    : DryWorld(grid, rank, rank, grid.world_size(), Done::at_once) {}
+Pool& NcclScratch::add_group() {
+  pools_.push_back(std::make_unique<Pool>(kCountsCuda));
+  return *pools_.back();
+}
 
-DryWorld::DryWorld(const ProcessGrid& grid, int world_rank, int rank, int size, Done done)
+std::int64_t NcclScratch::reserved_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& pool : pools_) {
+    bytes += pool->reserved_bytes();
+  }
+  return bytes;
+}
+
+DryWorld::DryWorld(const ProcessGrid& grid, int rank, NcclScratch* scratch)
+    : DryWorld(grid, rank, rank, grid.world_size(), Done::at_once, scratch) {}
+
+DryWorld::DryWorld(const ProcessGrid& grid, int world_rank, int rank, int size, Done done,
+                   NcclScratch* scratch)
     : Communicator(GroupMembers::of_world(
           rank, std::vector<std::string>(static_cast<std::size_t>(size), "nowhere"))),
       grid_(grid),
       world_rank_(world_rank),
-      done_(done) {}
+      done_(done),
+      scratch_(scratch),
+      pool_(scratch == nullptr ? nullptr : &scratch->add_group()) {}
 
-Pending DryWorld::start(const OperationRequest&) {
+Pending DryWorld::start(const OperationRequest& request) {
+  if (pool_ != nullptr) {
+    if (const std::int64_t bytes = scratch_bytes(request, order_, size()); bytes > 0) {
+      (void)pool_->allocate(bytes);  // free again once the operation is queued
+    }
+  }
   return done_ == Done::at_once ? Pending() : Pending(std::make_shared<Waited>());
 }
 
@@ -38,7 +61,10 @@ Pending DryWorld::start(const OperationRequest&) {
 // between replicas hold most memory.
 std::unique_ptr<Communicator> DryWorld::split(int, int, std::string_view name) {
   const auto group = [&](int rank, int size, Done done) {
-    return std::unique_ptr<Communicator>(new DryWorld(grid_, world_rank_, rank, size, done));
+    std::unique_ptr<Communicator> made(new DryWorld(
+        grid_, world_rank_, rank, size, done, name.ends_with("control") ? nullptr : scratch_));
+    made->set_sum_order(order_);
+    return made;
   };
   if (name.starts_with("dp")) {
     return group(grid_.dp_rank(world_rank_), grid_.dp(), Done::when_waited_for);

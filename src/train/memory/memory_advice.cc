@@ -32,8 +32,8 @@ struct Proposal {
 class Advisor {
  public:
   Advisor(const RunConfig& config, const Layout& layout, const std::vector<HostShare>& hosts,
-          const std::vector<std::int64_t>& resident)
-      : config_(config), grid_(layout.grid), hosts_(hosts), resident_(resident) {}
+          const std::vector<std::int64_t>& resident, MemoryPlace place)
+      : config_(config), grid_(layout.grid), hosts_(hosts), resident_(resident), place_(place) {}
 
   std::optional<MemoryAdvice> find() const {
     const auto changes = this->changes();
@@ -146,7 +146,7 @@ class Advisor {
     if (!layout) {
       return false;
     }
-    const std::vector<MemoryPlan> plans = plan_memory_of_all(config, *layout, resident_);
+    const std::vector<MemoryPlan> plans = plan_memory_of_all(config, *layout, resident_, place_);
     return std::all_of(hosts_.begin(), hosts_.end(), [&](const HostShare& host) {
       return to_come(host, plans, resident_) <= host.available;
     });
@@ -156,6 +156,7 @@ class Advisor {
   const ProcessGrid& grid_;
   const std::vector<HostShare>& hosts_;
   const std::vector<std::int64_t>& resident_;
+  MemoryPlace place_;
 };
 
 }  // namespace
@@ -174,14 +175,16 @@ std::int64_t to_come(const HostShare& host, const std::vector<MemoryPlan>& plans
 
 std::optional<MemoryAdvice> memory_advice(const RunConfig& config, const Layout& layout,
                                           const std::vector<HostShare>& hosts,
-                                          const std::vector<std::int64_t>& resident_at_start) {
-  return Advisor(config, layout, hosts, resident_at_start).find();
+                                          const std::vector<std::int64_t>& resident_at_start,
+                                          MemoryPlace place) {
+  return Advisor(config, layout, hosts, resident_at_start, place).find();
 }
 
 std::optional<std::string> memory_fault(const RunConfig& config, const Layout& layout,
                                         const std::vector<HostShare>& hosts,
                                         const std::vector<MemoryPlan>& plans,
-                                        const std::vector<std::int64_t>& resident_at_start) {
+                                        const std::vector<std::int64_t>& resident_at_start,
+                                        MemoryPlace place) {
   const auto lack = [&](const HostShare& host) {
     return to_come(host, plans, resident_at_start) - host.available;
   };
@@ -191,18 +194,19 @@ std::optional<std::string> memory_fault(const RunConfig& config, const Layout& l
   if (worst == hosts.end() || lack(*worst) <= 0) {
     return std::nullopt;
   }
-  const auto advice = memory_advice(config, layout, hosts, resident_at_start);
+  const auto advice = memory_advice(config, layout, hosts, resident_at_start, place);
   const MemoryTable table = memory_table(plans);
   return fmt::format(
-      "the run does not fit into memory: host {} has {} available ({}), but its {} {} more, {} too "
+      "the run does not fit into memory: {} has {} available ({}), but its {} {} more, {} too "
       "much\nin {}:\n{}\n{}; or override with run.memory_check=off",
       worst->host, format_bytes(worst->available), worst->source,
       worst->ranks.size() == 1 ? "rank needs" : fmt::format("{} ranks need", worst->ranks.size()),
       format_bytes(to_come(*worst, plans, resident_at_start)), format_bytes(lack(*worst)),
       table.unit, fmt::join(table.lines, "\n"),
       advice ? fmt::format("the cheapest change that makes it fit: {}", advice->keys)
-             : "neither recomputation, sharding, a smaller micro-batch nor another layout of these "
-               "ranks makes it fit: use more hosts or a smaller model");
+             : fmt::format("neither recomputation, sharding, a smaller micro-batch nor another "
+                           "layout of these ranks makes it fit: use more {} or a smaller model",
+                           place == MemoryPlace::device ? "devices" : "hosts"));
 }
 
 }  // namespace trireme

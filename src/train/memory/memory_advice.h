@@ -1,4 +1,4 @@
-// Finds changes that make a run fit into the memory of its hosts. Pure functions.
+// Finds changes that make a run fit into the memory of its hosts or CUDA devices. Pure functions.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace trireme {
 
-// HostShare is a host with the ranks of a run that start on it.
+// HostShare is a host with the ranks of a run that start on it, or the device of one rank.
 struct HostShare {
-  std::string host;
+  std::string host;  // for example "host n1", or "CUDA device 3 of host n1"
   std::vector<int> ranks;
   std::int64_t available = 0;  // bytes that the ranks may take together, beyond what they hold
   std::string source;          // where `available` comes from
@@ -33,13 +33,15 @@ struct MemoryAdvice {
 // tp, and more pp. Returns nothing if all of them are not enough.
 std::optional<MemoryAdvice> memory_advice(const RunConfig& config, const Layout& layout,
                                           const std::vector<HostShare>& hosts,
-                                          const std::vector<std::int64_t>& resident_at_start);
+                                          const std::vector<std::int64_t>& resident_at_start,
+                                          MemoryPlace place = MemoryPlace::host);
 
 // Returns why the run cannot start, with numbers and advice, or nothing if every host has enough
-// memory.
+// memory. place: that of the plans.
 std::optional<std::string> memory_fault(const RunConfig& config, const Layout& layout,
                                         const std::vector<HostShare>& hosts,
                                         const std::vector<MemoryPlan>& plans,
-                                        const std::vector<std::int64_t>& resident_at_start);
+                                        const std::vector<std::int64_t>& resident_at_start,
+                                        MemoryPlace place = MemoryPlace::host);
 
 }  // namespace trireme

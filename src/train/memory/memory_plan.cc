@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/memory/holding.h"
+#include "mpi/nccl/nccl_world.h"
 #include "src/base/units.h"
+#include "src/kernels/cuda_kernels.h"
 #include "src/train/memory/step_memory.h"
 
 namespace trireme {
@@ -71,15 +73,64 @@ std::int64_t MemoryPlan::total() const {
   return std::accumulate(all.begin(), all.end(), std::int64_t{0});
 }
 
-MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
-                       std::int64_t resident_at_start) {
-  const StepMemory step = step_memory(config, layout, rank);
+MemoryPlan plan_of_step(const StepMemory& step) {
   MemoryPlan plan;
   plan.parameters = step.working_copies + step.masters;
   plan.gradients = step.gradients;
   plan.optimizer = step.states;
   plan.activations = step.activations;
-  plan.communication = step.exchanged + step.gathered;
+  plan.communication = step.exchanged + step.gathered + step.scratch;
+  return plan;
+}
+
+namespace {
+
+// NCCL connects each group along an axis that has several ranks, and each pipeline edge.
+std::int64_t nccl_bytes(const ProcessGrid& grid) {
+  std::int64_t bytes = 0;
+  for (const int ranks : {grid.dp(), grid.tp(), grid.pp()}) {
+    bytes += nccl_group_bytes(ranks);
+  }
+  return bytes + (grid.pp() > 1 ? nccl_transfer_bytes(grid.pp()) : 0);
+}
+
+// Returns the number of terms of the longest sum in a product: the width of a matrix, or the
+// tokens of a micro-batch in the gradient of a weight.
+std::int64_t longest_sum(const RunConfig& config) {
+  const ModelConfig& m = config.model;
+  return std::max({m.hidden, m.ffn, m.vocab, config.train.micro_batch * config.data.sequence});
+}
+
+MemoryPlan plan_device(const RunConfig& config, const Layout& layout, int rank) {
+  const StepMemory step = step_memory(config, layout, rank, kCountsCuda);
+  MemoryPlan plan = plan_of_step(step);
+  plan.communication += nccl_bytes(layout.grid);
+  plan.program = cuda_workspace_bytes(longest_sum(config), size_of(config.compute_dtype()));
+  return plan;
+}
+
+// Tensors are copied to pinned memory before a checkpoint is written.
+MemoryPlan plan_host_of_device(const RunConfig& config, const Layout& layout, int rank,
+                               std::int64_t resident_at_start) {
+  const StepMemory step = step_memory(config, layout, rank, kCountsCuda);
+  MemoryPlan plan;
+  plan.snapshot = step.snapshot * (1 + snapshot_copies(config.checkpoint));
+  plan.program = resident_at_start + kLaterProgramBytes + std::min(kReadBackBytes, step.snapshot);
+  return plan;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
+                       std::int64_t resident_at_start, MemoryPlace place) {
+  if (place == MemoryPlace::device) {
+    return plan_device(config, layout, rank);
+  }
+  if (place == MemoryPlace::host_of_device) {
+    return plan_host_of_device(config, layout, rank, resident_at_start);
+  }
+  const StepMemory step = step_memory(config, layout, rank);
+  MemoryPlan plan = plan_of_step(step);
   plan.snapshot = step.snapshot * snapshot_copies(config.checkpoint);
   plan.program = resident_at_start + kLaterProgramBytes +
                  kernel_workspace(config, layout.grid.tp()) +
@@ -88,16 +139,18 @@ MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
 }
 
 std::vector<MemoryPlan> plan_memory_of_all(const RunConfig& config, const Layout& layout,
-                                           const std::vector<std::int64_t>& resident_at_start) {
+                                           const std::vector<std::int64_t>& resident_at_start,
+                                           MemoryPlace place) {
   const ProcessGrid& grid = layout.grid;
   std::map<std::pair<int, int>, MemoryPlan> of_first;
   std::vector<MemoryPlan> plans;
   for (int rank = 0; rank < grid.world_size(); ++rank) {
-    const std::pair place{grid.pp_rank(rank), grid.tp_rank(rank)};
-    if (!of_first.contains(place)) {
-      of_first[place] = plan_memory(config, layout, grid.rank_at(0, place.second, place.first), 0);
+    const std::pair stage{grid.pp_rank(rank), grid.tp_rank(rank)};
+    if (!of_first.contains(stage)) {
+      of_first[stage] =
+          plan_memory(config, layout, grid.rank_at(0, stage.second, stage.first), 0, place);
     }
-    plans.push_back(of_first[place]);
+    plans.push_back(of_first[stage]);
     plans.back().program += resident_at_start.at(static_cast<std::size_t>(rank));
   }
   return plans;

@@ -1,6 +1,6 @@
-// MemoryPlan is the memory that a rank takes from its host, in the parts that a run reports. It is
-// predicted before anything is allocated; what a run has taken is reported in the same form. Plain
-// values and pure functions of configuration and layout.
+// MemoryPlan is the memory that a rank takes from its host or from its CUDA device, in the parts
+// that a run reports. It is predicted before anything is allocated; what a run has taken is
+// reported in the same form. Plain values and pure functions of configuration and layout.
 #pragma once
 
 #include <array>
@@ -9,18 +9,28 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "src/train/memory/step_memory.h"
 #include "src/train/run/layout.h"
 
 namespace trireme {
 
+// MemoryPlace says whose memory is meant.
+enum class MemoryPlace {
+  host,            // that of the host, if it computes
+  device,          // that of the CUDA device of a rank
+  host_of_device,  // that of the host, if a CUDA device computes
+};
+
 struct MemoryPlan {
-  std::int64_t parameters = 0;     // working copies and masters
-  std::int64_t gradients = 0;      // peak, as all below
-  std::int64_t optimizer = 0;      // optimizer state: moments, averages
-  std::int64_t activations = 0;    // what forward saves for backward, and the layers' workspace
-  std::int64_t communication = 0;  // activations between ranks; ZeRO 3: gathered working copies
-  std::int64_t snapshot = 0;       // of checkpoints: in memory or being written to disk
-  std::int64_t program = 0;        // code, libraries, transports, and the kernels' own workspace
+  std::int64_t parameters = 0;   // working copies and masters
+  std::int64_t gradients = 0;    // peak, as all below
+  std::int64_t optimizer = 0;    // optimizer state: moments, averages
+  std::int64_t activations = 0;  // what forward saves for backward, and the layers' workspace
+  // Activations between ranks; ZeRO 3: gathered working copies; on a device, also NCCL's memory.
+  std::int64_t communication = 0;
+  // Of checkpoints: in memory, being written to disk, or copied from the device.
+  std::int64_t snapshot = 0;
+  std::int64_t program = 0;  // code, libraries, transports, and the kernels' own workspace
 
   static constexpr int kParts = 7;
   std::array<std::int64_t, kParts> parts() const;
@@ -34,13 +44,18 @@ struct MemoryPlan {
   friend bool operator==(const MemoryPlan&, const MemoryPlan&) = default;
 };
 
-// resident_at_start: bytes of this process before the run is built.
+// Returns what an engine takes, which lies where it computes.
+MemoryPlan plan_of_step(const StepMemory& step);
+
+// resident_at_start: bytes of this process in that place before the run is built. Those of a device
+// are not free any more when the run is built, and count as 0.
 MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
-                       std::int64_t resident_at_start);
+                       std::int64_t resident_at_start, MemoryPlace place = MemoryPlace::host);
 // Returns the plans of all ranks. resident_at_start: by rank. Ranks that differ in their replica
 // alone get the plan of the first replica, although the rounding of ZeRO's blocks can differ.
 std::vector<MemoryPlan> plan_memory_of_all(const RunConfig& config, const Layout& layout,
-                                           const std::vector<std::int64_t>& resident_at_start);
+                                           const std::vector<std::int64_t>& resident_at_start,
+                                           MemoryPlace place = MemoryPlace::host);
 
 // MemoryTable is a table in MiB or GiB, at most 76 columns wide, with a line of headings and one
 // per rank. With more than 16 ranks, it has only the rank with most memory and a summary.

@@ -10,10 +10,10 @@
 #include "io/checkpoint/memory/node_memory.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
+#include "src/device/cuda_device.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/available_memory.h"
 #include "src/train/memory/memory_advice.h"
-#include "src/train/memory/step_memory.h"
 
 namespace trireme {
 
@@ -77,11 +77,13 @@ std::vector<HostShare> gather_hosts(Communicator& world, const std::vector<RankP
   const std::vector<std::int64_t> held = gather_held(world, places);
   std::vector<HostShare> hosts;
   for (const RankPlace& place : places) {
-    auto host = std::find_if(hosts.begin(), hosts.end(),
-                             [&](const HostShare& known) { return known.host == place.host; });
+    auto host = std::find_if(hosts.begin(), hosts.end(), [&](const HostShare& known) {
+      return known.host == "host " + place.host;
+    });
     const auto rank = static_cast<std::size_t>(place.rank);
     if (host == hosts.end()) {
-      host = hosts.insert(hosts.end(), {place.host, {}, available[rank], sources[rank], 0});
+      host =
+          hosts.insert(hosts.end(), {"host " + place.host, {}, available[rank], sources[rank], 0});
     } else if (available[rank] < host->available) {
       host->available = available[rank];
       host->source = sources[rank];
@@ -100,24 +102,73 @@ nlohmann::json to_json(const std::vector<MemoryPlan>& ranks) {
   return json;
 }
 
-double ratio(std::int64_t measured, std::int64_t predicted) {
-  return predicted == 0 ? 0 : static_cast<double>(measured) / static_cast<double>(predicted);
+std::vector<double> ratios(const std::vector<MemoryPlan>& measured,
+                           const std::vector<MemoryPlan>& predicted) {
+  std::vector<double> all;
+  for (std::size_t rank = 0; rank < measured.size(); ++rank) {
+    const auto total = static_cast<double>(predicted[rank].total());
+    all.push_back(total == 0 ? 0 : static_cast<double>(measured[rank].total()) / total);
+  }
+  return all;
+}
+
+void show_measured(const char* title, const std::vector<MemoryPlan>& measured,
+                   const std::vector<MemoryPlan>& predicted, Log& log) {
+  const MemoryTable table = memory_table(measured);
+  log.table(fmt::format("{}, in {}:", title, table.unit), table.lines);
+  const std::vector<double> all = ratios(measured, predicted);
+  const auto [least, most] = std::minmax_element(all.begin(), all.end());
+  log.info(fmt::format("measured over predicted memory: {:.3f} to {:.3f}", *least, *most));
 }
 
 }  // namespace
 
 MemoryReport::MemoryReport(const RunConfig& config, const Layout& layout,
-                           const std::vector<RankPlace>& places, Communicator& world)
-    : world_(world) {
+                           const std::vector<RankPlace>& places, Communicator& world, Device device)
+    : world_(world), device_(device) {
+  if (device.kind == DeviceKind::cuda) {
+    check_devices(config, layout, places);
+  }
+  const MemoryPlace place =
+      device.kind == DeviceKind::cuda ? MemoryPlace::host_of_device : MemoryPlace::host;
   const std::int64_t resident = resident_bytes() - shared_resident_bytes();
-  predicted_ = gather_plans(world, plan_memory(config, layout, world.rank(), resident));
+  predicted_ = gather_plans(world, plan_memory(config, layout, world.rank(), resident, place));
   const std::vector<std::int64_t> at_start = gather_numbers(world, {resident});
   const std::vector<HostShare> hosts = gather_hosts(world, places);
   if (config.memory_check == "off") {
     return;
   }
   run_on_root(world, [&] {
-    if (const auto fault = memory_fault(config, layout, hosts, predicted_, at_start)) {
+    if (const auto fault = memory_fault(config, layout, hosts, predicted_, at_start, place)) {
+      throw ConfigError(*fault);
+    }
+    return std::string();
+  });
+}
+
+// What the process has on its device already, such as CUDA's own memory, is not free any more.
+void MemoryReport::check_devices(const RunConfig& config, const Layout& layout,
+                                 const std::vector<RankPlace>& places) {
+  free_at_start_ = cuda::device_facts(device_.index).free_bytes;
+  on_devices_ =
+      gather_plans(world_, plan_memory(config, layout, world_.rank(), 0, MemoryPlace::device));
+  const std::vector<std::int64_t> all = gather_numbers(world_, {free_at_start_, device_.index});
+  if (config.memory_check == "off") {
+    return;
+  }
+  std::vector<HostShare> devices;
+  for (int rank = 0; rank < world_.size(); ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    devices.push_back({fmt::format("CUDA device {} of host {}", all[2 * at + 1], places[at].host),
+                       {rank},
+                       all[2 * at],
+                       "not in use by any process",
+                       0});
+  }
+  const std::vector<std::int64_t> nothing(devices.size(), 0);
+  run_on_root(world_, [&] {
+    if (const auto fault =
+            memory_fault(config, layout, devices, on_devices_, nothing, MemoryPlace::device)) {
       throw ConfigError(*fault);
     }
     return std::string();
@@ -128,38 +179,58 @@ void MemoryReport::log_predicted(Log& log) const {
   if (world_.rank() != 0) {
     return;
   }
+  nlohmann::json fields = {{"ranks", to_json(predicted_)}};
+  if (!on_devices_.empty()) {
+    const MemoryTable devices = memory_table(on_devices_);
+    log.table(fmt::format("predicted memory of each rank's device, in {}:", devices.unit),
+              devices.lines);
+    fields["devices"] = to_json(on_devices_);
+  }
   const MemoryTable table = memory_table(predicted_);
-  log.table(fmt::format("predicted memory per rank, in {}:", table.unit), table.lines);
-  log.event("memory_predicted", {{"ranks", to_json(predicted_)}});
+  log.table(fmt::format("predicted memory{} per rank, in {}:",
+                        on_devices_.empty() ? "" : " of the hosts", table.unit),
+            table.lines);
+  log.event("memory_predicted", fields);
+}
+
+MemoryPlan MemoryReport::measured_on_device(const StepMemory& step) const {
+  MemoryPlan own = plan_of_step(step);
+  const std::int64_t used = free_at_start_ - cuda::device_facts(device_.index).free_bytes;
+  own.program = used - own.total();
+  return own;
+}
+
+MemoryPlan MemoryReport::measured_on_host(const Engine& engine, const StepMemory& step,
+                                          const SnapshotMemory& snapshots) const {
+  const bool on_device = device_.kind == DeviceKind::cuda;
+  MemoryPlan own = on_device ? MemoryPlan() : plan_of_step(step);
+  own.snapshot = snapshots.bytes;
+  const bool maps_own = !on_device && &world_.memory() != &host_memory();
+  const std::int64_t resident = peak_resident_bytes() - shared_resident_bytes() +
+                                snapshots.shared_bytes + (maps_own ? engine.shared_bytes() : 0);
+  own.program = resident - own.total();
+  return own;
 }
 
 void MemoryReport::log_measured(const Engine& engine, const SnapshotMemory& snapshots,
                                 Log& log) const {
   const StepMemory step = taken_memory(engine);
-  MemoryPlan own;
-  own.parameters = step.working_copies + step.masters;
-  own.gradients = step.gradients;
-  own.optimizer = step.states;
-  own.activations = step.activations;
-  own.communication = step.exchanged + step.gathered;
-  own.snapshot = snapshots.bytes;
-  const bool maps_own = &world_.memory() != &host_memory();
-  const std::int64_t resident = peak_resident_bytes() - shared_resident_bytes() +
-                                snapshots.shared_bytes + (maps_own ? engine.shared_bytes() : 0);
-  own.program = resident - own.total();
-  const std::vector<MemoryPlan> measured = gather_plans(world_, own);
-  if (world_.rank() != 0) {
-    return;
+  const std::vector<MemoryPlan> on_hosts =
+      gather_plans(world_, measured_on_host(engine, step, snapshots));
+  nlohmann::json fields = {{"ranks", to_json(on_hosts)},
+                           {"over_predicted", ratios(on_hosts, predicted_)}};
+  if (!on_devices_.empty()) {
+    const std::vector<MemoryPlan> on_devices = gather_plans(world_, measured_on_device(step));
+    fields["devices"] = to_json(on_devices);
+    fields["devices_over_predicted"] = ratios(on_devices, on_devices_);
+    if (world_.rank() == 0) {
+      show_measured("peak memory of each rank's device", on_devices, on_devices_, log);
+    }
   }
-  const MemoryTable table = memory_table(measured);
-  log.table(fmt::format("peak resident memory per rank, in {}:", table.unit), table.lines);
-  std::vector<double> ratios;
-  for (std::size_t rank = 0; rank < measured.size(); ++rank) {
-    ratios.push_back(ratio(measured[rank].total(), predicted_[rank].total()));
+  if (world_.rank() == 0) {
+    show_measured("peak resident memory per rank", on_hosts, predicted_, log);
+    log.event("memory_measured", fields);
   }
-  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  log.event("memory_measured", {{"ranks", to_json(measured)}, {"over_predicted", ratios}},
-            fmt::format("measured over predicted memory: {:.3f} to {:.3f}", *least, *most));
 }
 
 }  // namespace trireme

@@ -1,6 +1,6 @@
 // MemoryReport logs a run's memory: the prediction, before anything is allocated, and the
-// measurement at the end. It refuses a run for which a host has too little memory. Every call is
-// collective. Owned by TrainingParts; the world outlives it.
+// measurement at the end. It refuses a run for which a host or a CUDA device has too little memory.
+// Every call is collective. Owned by TrainingParts; the world outlives it.
 #pragma once
 
 #include <vector>
@@ -10,6 +10,7 @@
 #include "src/base/log.h"
 #include "src/train/engine/engine.h"
 #include "src/train/memory/memory_plan.h"
+#include "src/train/memory/step_memory.h"
 
 namespace trireme {
 
@@ -25,18 +26,30 @@ struct SnapshotMemory {
 
 class MemoryReport {
  public:
-  // Throws ConfigError on every rank, with numbers and advice, if the ranks of a host together will
-  // take more than it has available, unless run.memory_check is off.
+  // device: where this rank computes. Throws ConfigError on every rank, with numbers and advice, if
+  // a rank will take more memory of its CUDA device, or the ranks of a host together more of the
+  // host, than is available, unless run.memory_check is off.
   MemoryReport(const RunConfig& config, const Layout& layout, const std::vector<RankPlace>& places,
-               Communicator& world);
+               Communicator& world, Device device = {});
 
+  // Return what the ranks will take from their hosts, and from their devices (empty for CPUs).
   const std::vector<MemoryPlan>& predicted() const { return predicted_; }
+  const std::vector<MemoryPlan>& predicted_on_devices() const { return on_devices_; }
   void log_predicted(Log& log) const;
   void log_measured(const Engine& engine, const SnapshotMemory& snapshots, Log& log) const;
 
  private:
+  void check_devices(const RunConfig& config, const Layout& layout,
+                     const std::vector<RankPlace>& places);
+  MemoryPlan measured_on_device(const StepMemory& step) const;
+  MemoryPlan measured_on_host(const Engine& engine, const StepMemory& step,
+                              const SnapshotMemory& snapshots) const;
+
   Communicator& world_;
-  std::vector<MemoryPlan> predicted_;  // by rank
+  Device device_;
+  std::vector<MemoryPlan> predicted_;   // by rank
+  std::vector<MemoryPlan> on_devices_;  // by rank; empty for CPUs
+  std::int64_t free_at_start_ = 0;      // bytes of this rank's device
 };
 
 }  // namespace trireme

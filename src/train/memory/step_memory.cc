@@ -57,11 +57,12 @@ std::int64_t batch_of_most_gradients(const Engine& engine, bool whole) {
 
 // The largest step needs most activations. Other steps of the ramp may need more of one kind of
 // gradient buffers, and the pools keep the peak of each kind.
-StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank) {
+StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank, Device counting) {
   const FaultsPaused paused;
-  DeviceContext context(Device{DeviceKind::counting}, 1);
+  DeviceContext context(counting, 1);
   FlightRecorder recorder(rank, "nowhere");
-  DryWorld world(layout.grid, rank);
+  NcclScratch scratch;
+  DryWorld world(layout.grid, rank, acts_as_cuda(counting) ? &scratch : nullptr);
   Engine engine(config, layout, {world, world, recorder, context});
   const std::int64_t tokens = config.train.micro_batch * config.data.sequence;
   const std::vector<std::int32_t> zeros(static_cast<std::size_t>(tokens), 0);
@@ -82,7 +83,9 @@ StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank) 
     }
   }
   run_batch(largest);
-  return taken_memory(engine);
+  StepMemory taken = taken_memory(engine);
+  taken.scratch = scratch.reserved_bytes();
+  return taken;
 }
 
 StepMemory taken_memory(const Engine& engine) {

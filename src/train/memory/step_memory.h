@@ -3,6 +3,7 @@
 // bytes and kernels do nothing (src/device/device.h). The functions have no state.
 #pragma once
 
+#include "src/compute/counting_device.h"
 #include "src/train/engine/engine.h"
 
 namespace trireme {
@@ -20,13 +21,16 @@ struct StepMemory {
   // The peak of what these two pools hand out at one time.
   std::int64_t peak_activations = 0;
   std::int64_t peak_exchanged = 0;
+  std::int64_t scratch = 0;  // predicted for sums over NCCL; an engine does not know it
   friend bool operator==(const StepMemory&, const StepMemory&) = default;
 };
 
 // Predicts a run's memory from its largest step and from the steps of the batch ramp that need most
 // for gradients. Messages between stages count as received at once, because they are small relative
-// to the activations that are kept. Fault points have no effect in it.
-StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank);
+// to the activations that are kept. Fault points have no effect in it. counting: kCountsCpu or
+// kCountsCuda.
+StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank,
+                       Device counting = kCountsCpu);
 
 // Returns what an engine has taken so far.
 StepMemory taken_memory(const Engine& engine);

@@ -1,0 +1,18 @@
+// Says what holds the memory of a device when it runs out in a step.
+#pragma once
+
+#include <string>
+
+#include "src/compute/device_context.h"
+#include "src/train/engine/train_step.h"
+
+namespace trireme {
+
+// Returns what each pool of the context has taken and hands out.
+std::string held_by_pools(DeviceContext& context);
+
+// Calls step.run(counters, signal). Adds what the pools hold to the message of a ResourceError.
+StepResult run_step(TrainStep& step, TrainingCounters& counters, int signal,
+                    DeviceContext& context);
+
+}  // namespace trireme

@@ -1,0 +1,124 @@
+// What is predicted of the memory of a CUDA device is what the pools of a rank say after steps on
+// the simulated device. Ranks are threads with a device each.
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "mpi/nccl/nccl_world.h"
+#include "mpi/thread/thread_world.h"
+#include "src/device/cuda_device.h"
+#include "src/train/engine/train_step.h"
+#include "src/train/memory/memory_plan.h"
+#include "src/train/memory/step_memory.h"
+
+namespace trireme {
+namespace {
+
+struct DeviceCase {
+  const char* name;
+  int dp = 1;
+  int tp = 1;
+  int pp = 1;
+  int zero = 0;
+  const char* recompute = "none";
+};
+
+RunConfig config_of(const DeviceCase& each) {
+  RunConfig c;
+  c.model.family = Family::gpt2;
+  c.model.layers = 2;
+  c.model.hidden = 32;
+  c.model.heads = 2;
+  c.model.vocab = 101;
+  c.model.context = 16;
+  c.model.complete();
+  c.data.sequence = 16;
+  c.train.steps = 2;
+  c.train.global_batch = 4;
+  c.train.micro_batch = 2;
+  c.train.precision = "bf16";
+  c.train.recompute = each.recompute;
+  c.optimizer.schedule.lr = c.optimizer.lr;
+  c.optimizer.schedule.steps = 2;
+  c.parallel.dp = {each.dp, ""};
+  c.parallel.tp = {each.tp, ""};
+  c.parallel.pp = {each.pp, ""};
+  c.parallel.zero = each.zero;
+  return c;
+}
+
+struct TakenOnDevice {
+  StepMemory pools;
+  std::int64_t all = 0;  // bytes that are not free any more
+};
+
+// What a rank has taken of its device after two steps.
+TakenOnDevice measured(Communicator& threads, FlightRecorder& recorder, const RunConfig& config) {
+  threads.set_deadline(std::chrono::seconds(120));
+  const Device device{DeviceKind::cuda, threads.rank()};
+  const auto data =
+      make_nccl_world(threads.split(0, threads.rank(), "control"), {.device = device, .watch = {}});
+  const std::int64_t free_before = cuda::device_facts(device.index).free_bytes;
+  DeviceContext context(device, 1, data->memory());
+  Engine engine(config, make_layout(config, threads.size(), threads.size()),
+                {threads, *data, recorder, context});
+  engine.initialize(1);
+  const auto tokens = config.train.micro_batch * config.data.sequence;
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
+  std::iota(ids.begin(), ids.end(), 0);
+  const ConstView view{ids.data(), tokens, DType::i32};
+  TrainStep step(engine, [&] {
+    return LoadedMicroBatch{0, config.train.micro_batch, config.data.sequence, view, view, nullptr};
+  });
+  TrainingCounters counters;
+  for (int i = 0; i < 2; ++i) {
+    (void)step.run(counters, 0);
+  }
+  threads.barrier().wait();
+  return {taken_memory(engine), free_before - cuda::device_facts(device.index).free_bytes};
+}
+
+class DeviceMemory : public testing::TestWithParam<DeviceCase> {};
+
+TEST_P(DeviceMemory, IsPredicted) {
+  const RunConfig config = config_of(GetParam());
+  const int ranks = GetParam().dp * GetParam().tp * GetParam().pp;
+  const Layout layout = make_layout(config, ranks, ranks);
+  std::vector<TakenOnDevice> taken(static_cast<std::size_t>(ranks));
+  ThreadWorld world(ranks);
+  world.run([&](Communicator& threads) {
+    taken[static_cast<std::size_t>(threads.rank())] =
+        measured(threads, world.recorder(threads.rank()), config);
+  });
+  for (int rank = 0; rank < ranks; ++rank) {
+    SCOPED_TRACE(rank);
+    const StepMemory predicted = step_memory(config, layout, rank, kCountsCuda);
+    const auto& [pools, all] = taken[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(predicted.working_copies, pools.working_copies);
+    EXPECT_EQ(predicted.masters, pools.masters);
+    EXPECT_EQ(predicted.states, pools.states);
+    EXPECT_EQ(predicted.gathered, pools.gathered);
+    EXPECT_GE(predicted.gradients, pools.gradients);
+    if (ranks == 1) {
+      EXPECT_EQ(predicted.gradients, pools.gradients);
+    }
+    if (GetParam().pp == 1) {  // else it depends on how long messages wait for their receiver
+      EXPECT_EQ(predicted.peak_activations, pools.peak_activations);
+      EXPECT_EQ(predicted.activations, pools.activations);
+      EXPECT_EQ(predicted.peak_exchanged, pools.peak_exchanged);
+      EXPECT_EQ(predicted.exchanged, pools.exchanged);
+    }
+    EXPECT_EQ(predicted.scratch > 0, ranks > 1);
+    EXPECT_LE(all, plan_memory(config, layout, rank, 0, MemoryPlace::device).total());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, DeviceMemory,
+                         testing::Values(DeviceCase{"one"},
+                                         DeviceCase{"recomputed", 1, 1, 1, 0, "full"},
+                                         DeviceCase{"dp", 2}, DeviceCase{"tp", 1, 2},
+                                         DeviceCase{"pp", 1, 1, 2}, DeviceCase{"zero", 2, 1, 1, 3}),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+}  // namespace
+}  // namespace trireme
