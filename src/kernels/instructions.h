@@ -10,7 +10,7 @@ namespace trireme {
 
 // Returns "avx512_core_bf16, bf16_dot": the richest set that oneDNN uses, and "bf16_dot" if
 // attention uses dot products of bf16 pairs. Returns "none" for the reference and, for example,
-// "sm_90" for cuda. The first call fixes oneDNN's set.
+// "sm_90 on NVIDIA H100 80GB HBM3" for cuda. The first call fixes oneDNN's set.
 std::string instructions_of(std::string_view kernels);
 
 // Returns the library that computes the products of a kernel table, for example "oneDNN 2.6.3".

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "mpi/nccl/nccl_world.h"
 #include "src/base/json_fields.h"
 #include "src/base/json_number.h"
 #include "src/kernels/instructions.h"
@@ -176,6 +177,9 @@ nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels
                            {"sequence_parallel", sequence_parallel}};
   if (c.reproducibility != "elastic") {
     fields["dp"] = dp;
+    if (kernels == "cuda") {  // whose groups add in the order that NCCL chooses
+      fields["nccl"] = nccl_version();
+    }
   }
   return fields;
 }

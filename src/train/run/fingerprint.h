@@ -41,7 +41,7 @@ void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run);
 nlohmann::json readable_numbers(nlohmann::json fields);
 
 // Returns the fields that determine the bits of the same computation: kernels and their
-// instructions, reproducibility, layout.
+// instructions, reproducibility, layout, and NCCL where its order of sums counts.
 nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp,
                                     int tp, bool sequence_parallel);
 
