@@ -1,7 +1,9 @@
 // One table: every layout of 1, 2, 4 and 8 ranks, every level of ZeRO, every schedule and every way
 // to recompute gives the losses and norms of ten steps bit for bit, where the tensor-parallel
-// degree is the same; and within rounding where it is not. Of every day: fewer steps, and of 4 and
-// 8 ranks a way to recompute each, in turns. Ranks are threads.
+// degree is the same; and within rounding where it is not. The test of every day has fewer steps; 4
+// and 8 ranks take the ways to recompute in turns, and 8 ranks also the levels and schedules. The
+// soak has the whole table. Ranks are threads.
+#include <algorithm>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -61,27 +63,52 @@ std::vector<Degrees> grids_of(int ranks) {
   return grids;
 }
 
-// The ways to recompute that a layout is tried with.
-enum class Recomputes { all, next };
+// What is combined with each other in every grid; the rest is taken in turns.
+enum class Combined { everything, levels_and_schedules, nothing };
 
-// Every grid with every level of ZeRO, every schedule and every way to recompute, or the next one.
-std::vector<Choice> choices_of(int ranks, Recomputes which) {
+// Returns the levels of ZeRO and the schedules that a grid is tried with. In turns, each level and
+// each schedule occurs at least once, and `shift` determines which of them meet.
+std::vector<std::pair<int, std::string>> kinds_of(const Degrees& grid, Combined combined,
+                                                  std::size_t shift) {
+  const std::size_t levels = grid.dp > 1 ? 4 : 1;
+  const std::vector<std::string> schedules =
+      grid.pp > 1 ? pipeline_schedule_names() : std::vector<std::string>{"1f1b"};
+  std::vector<std::pair<int, std::string>> kinds;
+  if (combined == Combined::nothing) {
+    for (std::size_t i = 0; i < std::max(levels, schedules.size()); ++i) {
+      kinds.emplace_back(static_cast<int>((i + shift) % levels), schedules[i % schedules.size()]);
+    }
+    return kinds;
+  }
+  for (std::size_t level = 0; level < levels; ++level) {
+    for (const std::string& schedule : schedules) {
+      kinds.emplace_back(static_cast<int>(level), schedule);
+    }
+  }
+  return kinds;
+}
+
+std::vector<Choice> choices_of(int ranks, Combined combined) {
   const std::vector<std::pair<std::string, std::int64_t>> recomputes = {
       {"none", 1}, {"selective", 1}, {"full", 1}, {"full", 2}};
+  const std::size_t ways = combined == Combined::everything ? recomputes.size() : 1;
   std::size_t turn = 0;
+  std::size_t shift = 0;
   std::vector<Choice> choices;
   for (const Degrees& grid : grids_of(ranks)) {
-    const std::vector<std::string> schedules =
-        grid.pp > 1 ? pipeline_schedule_names() : std::vector<std::string>{"1f1b"};
-    for (int zero = 0; zero <= (grid.dp > 1 ? 3 : 0); ++zero) {
-      for (const std::string& schedule : schedules) {
-        for (std::size_t i = 0; i < (which == Recomputes::all ? recomputes.size() : 1); ++i) {
-          const auto& [recompute, every] = recomputes[turn++ % recomputes.size()];
-          choices.push_back({grid, zero, schedule, recompute, every});
-        }
+    int last_level = 0;
+    for (const auto& [level, schedule] : kinds_of(grid, combined, shift)) {
+      if (combined == Combined::levels_and_schedules && level != last_level) {
+        ++turn;  // so that each way meets each level and each schedule
       }
-      ++turn;  // so that each way meets each level and each schedule
+      last_level = level;
+      for (std::size_t i = 0; i < ways; ++i) {
+        const auto& [recompute, every] = recomputes[turn++ % recomputes.size()];
+        choices.push_back({grid, level, schedule, recompute, every});
+      }
     }
+    ++shift;
+    turn += combined == Combined::nothing ? 2 : 1;  // other combinations in the next grid
   }
   return choices;
 }
@@ -104,7 +131,7 @@ void expect_equal_bits(Family family, const std::vector<Choice>& choices, std::i
 struct Part {
   Family family;
   int ranks;
-  Recomputes recomputes;
+  Combined combined;
   std::int64_t steps;
 };
 
@@ -112,15 +139,14 @@ class LayoutsTest : public testing::TestWithParam<Part> {};
 
 TEST_P(LayoutsTest, GiveTheSameBits) {
   const Part& part = GetParam();
-  expect_equal_bits(part.family, choices_of(part.ranks, part.recomputes), part.steps);
+  expect_equal_bits(part.family, choices_of(part.ranks, part.combined), part.steps);
 }
 
-std::vector<Part> parts_of(const std::vector<int>& ranks, Recomputes recomputes,
-                           std::int64_t steps) {
+std::vector<Part> parts_of(const std::vector<int>& ranks, Combined combined, std::int64_t steps) {
   std::vector<Part> parts;
   for (const Family family : {Family::gpt2, Family::llama}) {
     for (const int n : ranks) {
-      parts.push_back({family, n, recomputes, steps});
+      parts.push_back({family, n, combined, steps});
     }
   }
   return parts;
@@ -131,12 +157,16 @@ std::string part_name(const testing::TestParamInfo<Part>& named) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, LayoutsTest,
-                         testing::ValuesIn(parts_of({1, 2}, Recomputes::all, 4)), part_name);
+                         testing::ValuesIn(parts_of({1, 2}, Combined::everything, 3)), part_name);
 INSTANTIATE_TEST_SUITE_P(TableInTurns, LayoutsTest,
-                         testing::ValuesIn(parts_of({4, 8}, Recomputes::next, 4)), part_name);
+                         testing::ValuesIn(parts_of({4}, Combined::levels_and_schedules, 3)),
+                         part_name);
+INSTANTIATE_TEST_SUITE_P(TableAllInTurns, LayoutsTest,
+                         testing::ValuesIn(parts_of({8}, Combined::nothing, 3)), part_name);
 // Too many for every day.
 INSTANTIATE_TEST_SUITE_P(WholeTable, LayoutsTest,
-                         testing::ValuesIn(parts_of({1, 2, 4, 8}, Recomputes::all, 10)), part_name);
+                         testing::ValuesIn(parts_of({1, 2, 4, 8}, Combined::everything, 10)),
+                         part_name);
 
 }  // namespace
 }  // namespace trireme

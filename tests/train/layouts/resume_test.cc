@@ -30,6 +30,7 @@ const std::vector<Choice>& resume_choices() {
 struct Case {
   Family family;
   std::int64_t steps_after;
+  std::size_t stride;  // each layout's checkpoint is loaded by every stride-th layout from it on
 };
 
 class ResumeTest : public testing::TestWithParam<Case> {
@@ -66,7 +67,8 @@ TEST_P(ResumeTest, AnyLayoutGoesOnFromAnyOther) {
     const std::filesystem::path from = folder_.path() / std::to_string(saver);
     const std::vector<double> uninterrupted = start(saved, from);
     const std::string digest = digest_in(from);
-    for (std::size_t loader = 0; loader < resume_choices().size(); ++loader) {
+    for (std::size_t away = 0; away < resume_choices().size(); away += GetParam().stride) {
+      const std::size_t loader = (saver + away) % resume_choices().size();
       const Choice& loaded = resume_choices()[loader];
       SCOPED_TRACE(saved.text() + " -> " + loaded.text());
       const std::filesystem::path to = from / "again" / std::to_string(loader);
@@ -85,11 +87,11 @@ std::string resume_case_name(const testing::TestParamInfo<Case>& named) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Some, ResumeTest,
-                         testing::Values(Case{Family::gpt2, 4}, Case{Family::llama, 4}),
+                         testing::Values(Case{Family::gpt2, 3, 3}, Case{Family::llama, 3, 3}),
                          resume_case_name);
-// Too many steps for every day.
+// Every pair of layouts, and more steps: too much for every day.
 INSTANTIATE_TEST_SUITE_P(Whole, ResumeTest,
-                         testing::Values(Case{Family::gpt2, 20}, Case{Family::llama, 20}),
+                         testing::Values(Case{Family::gpt2, 20, 1}, Case{Family::llama, 20, 1}),
                          resume_case_name);
 
 }  // namespace
