@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "src/device/cuda/cuda_check.h"
+#include "src/device/cuda/cuda_counts.h"
 #include "src/device/cuda_device.h"
 
 namespace trireme {
@@ -22,6 +23,7 @@ std::string trouble_text(const char* call, ncclResult_t result) {
 NcclMemory::Block NcclMemory::take_block(void*& data, std::int64_t bytes) {
   if (trouble_.empty()) {
     cuda::cuda_check(cudaSetDevice(device_), "cudaSetDevice");
+    cuda::count_allocation();
     const ncclResult_t result = ncclMemAlloc(&data, static_cast<std::size_t>(bytes));
     if (result == ncclSuccess) {
       return {bytes, true};

@@ -11,6 +11,10 @@ std::shared_ptr<StreamQueue> queue_of(Device device) {
   return device.kind == DeviceKind::cuda ? cuda::make_queue(device.index) : nullptr;
 }
 
+MemorySource& staging_of(Device device) {
+  return device.kind == DeviceKind::cuda ? cuda::pinned_memory() : host_memory();
+}
+
 }  // namespace
 
 DeviceContext::DeviceContext(Device device, const Kernels& kernels, int threads,
@@ -20,7 +24,8 @@ DeviceContext::DeviceContext(Device device, const Kernels& kernels, int threads,
       activations_(device),
       exchange_(device, exchange),
       state_(device),
-      exchange_state_(device, exchange) {}
+      exchange_state_(device, exchange),
+      staging_(Device{}, staging_of(device)) {}
 
 DeviceContext::DeviceContext(Device device, int threads)
     : DeviceContext(device, threads, memory_of(device)) {}

@@ -8,6 +8,8 @@
 //   exchange          those of them that ranks exchange           yes
 //   state             parameters, gradients, optimizer state      no
 //   exchange_state    those of them that ranks exchange           yes
+//   staging           memory of the host that the device copies   no
+//                     to and from while the host computes
 #pragma once
 
 #include <vector>
@@ -38,6 +40,7 @@ class DeviceContext {
   Pool& exchange() { return exchange_; }
   Pool& state() { return state_; }
   Pool& exchange_state() { return exchange_state_; }
+  Pool& staging() { return staging_; }
   const Pool& activations() const { return activations_; }
   const Pool& exchange() const { return exchange_; }
   const Pool& exchange_state() const { return exchange_state_; }
@@ -81,6 +84,7 @@ class DeviceContext {
   Pool exchange_;
   Pool state_;
   Pool exchange_state_;
+  Pool staging_;
 };
 
 }  // namespace trireme

@@ -41,4 +41,12 @@ MemorySource& pinned_memory();
 // Makes a stream of the device.
 std::shared_ptr<StreamQueue> make_queue(int index);
 
+// DeviceUse counts what a training step should hardly do on a GPU.
+struct DeviceUse {
+  std::int64_t waits = 0;        // how often the calling thread has waited for a device
+  std::int64_t allocations = 0;  // of a device's or of pinned memory, by all threads
+};
+// Returns the counts since the process began.
+DeviceUse device_use();
+
 }  // namespace trireme::cuda

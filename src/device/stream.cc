@@ -103,9 +103,23 @@ class WorkerQueue : public StreamQueue {
   std::thread thread_;       // uses all other members
 };
 
+class HostMark : public StreamMark::Point {
+ public:
+  double seconds_to(Point& later) override {
+    return std::chrono::duration<double>(dynamic_cast<HostMark&>(later).time - time).count();
+  }
+  std::chrono::steady_clock::time_point time;  // set by the queue's work
+};
+
 }  // namespace
 
 std::shared_ptr<StreamQueue> make_worker_queue() { return std::make_shared<WorkerQueue>(); }
+
+StreamMark StreamQueue::mark() {
+  const auto mark = std::make_shared<HostMark>();
+  run([mark] { mark->time = std::chrono::steady_clock::now(); });
+  return StreamMark(mark);
+}
 
 void StreamQueue::copy(const View& to, const ConstView& from) {
   check(to.device.is_host() && from.device.is_host(), "this queue copies within the host");

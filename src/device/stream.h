@@ -4,6 +4,7 @@
 // thread at a time may use a stream; any thread may use an event.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -39,6 +40,32 @@ class StreamEvent {
   std::shared_ptr<Point> point_;
 };
 
+// StreamMark notes the time at a point in the order of a stream: by the device's clock if the work
+// is queued on a device, otherwise by the host's. A value.
+class StreamMark {
+ public:
+  class Point {
+   public:
+    virtual ~Point() = default;
+    // Returns the seconds from here to a later point of the same stream; both have been reached.
+    virtual double seconds_to(Point& later) = 0;
+  };
+  // Marks the present, for a stream whose work runs at once.
+  StreamMark() = default;
+  explicit StreamMark(std::shared_ptr<Point> point) : point_(std::move(point)) {}
+
+  // Returns the seconds from this mark to a later one of the same stream. Everything before the
+  // later one must have finished, and the host must have waited for it.
+  double seconds_to(const StreamMark& later) const {
+    return point_ != nullptr ? point_->seconds_to(*later.point_)
+                             : std::chrono::duration<double>(later.time_ - time_).count();
+  }
+
+ private:
+  std::shared_ptr<Point> point_;
+  std::chrono::steady_clock::time_point time_ = std::chrono::steady_clock::now();
+};
+
 // StreamQueue keeps the order of a stream whose work does not run at once.
 class StreamQueue {
  public:
@@ -47,6 +74,8 @@ class StreamQueue {
   virtual void run(std::function<void()> work) = 0;
   // Returns the point after all work so far.
   virtual StreamEvent record() = 0;
+  // Marks the time at which all work so far has finished.
+  virtual StreamMark mark();
   // Lets later work start only once the event is reached.
   virtual void wait(const StreamEvent& event) {
     run([event] { event.wait(); });
@@ -91,6 +120,7 @@ class Stream {
   void synchronize() { record().wait(); }
   // Returns the point after all work so far.
   StreamEvent record() { return queue_ == nullptr ? StreamEvent() : queue_->record(); }
+  StreamMark mark() { return queue_ == nullptr ? StreamMark() : queue_->mark(); }
   // Lets later work start only once the event is reached; blocks the caller if work runs at once.
   void wait(const StreamEvent& event) {
     if (queue_ == nullptr) {

@@ -4,20 +4,9 @@
 #include <cmath>
 #include <vector>
 
-namespace trireme {
+#include "src/compute/host_reads.h"
 
-// Blocks are aligned to multiples of kSumBlock in the flat numbering, where parameters start.
-void SquareSums::add_blocks(std::int64_t at, const ConstView& x) {
-  const std::int64_t head = std::min((kSumBlock - at % kSumBlock) % kSumBlock, x.count);
-  const std::int64_t heads = head > 0 ? 1 : 0;
-  const std::int64_t rest = (x.count - head + kSumBlock - 1) / kSumBlock;
-  sums_.emplace_back(context_.activations(), Shape{heads + rest}, DType::f64);
-  const View sums = sums_.back().view();
-  const Kernels& kernels = context_.kernels();
-  kernels.sums_of_squares(context_.stream(), sums.slice(0, heads), x.slice(0, head));
-  kernels.sums_of_squares(context_.stream(), sums.slice(heads, rest),
-                          x.slice(head, x.count - head));
-}
+namespace trireme {
 
 void SquareSums::add(const ParameterStore& store, std::int64_t first, const ConstView& gradients) {
   check(first % kSumBlock == 0, "shards are cut between blocks");
@@ -26,34 +15,47 @@ void SquareSums::add(const ParameterStore& store, std::int64_t first, const Cons
     const std::int64_t end = parameter.offset + parameter.elements() - first;
     const std::int64_t n = std::min(end, gradients.count) - from;
     if (n > 0 && parameter.trained && parameter.place.primary) {
-      add_blocks(first + from, gradients.slice(from, n));
+      const std::int64_t at = first + from;
+      const std::int64_t head = std::min((kSumBlock - at % kSumBlock) % kSumBlock, n);
+      pieces_.push_back({gradients.slice(from, n), head,
+                         (head > 0 ? 1 : 0) + (n - head + kSumBlock - 1) / kSumBlock});
     }
   }
 }
 
-ExactSum SquareSums::read() {
-  if (context_.device().kind == DeviceKind::counting) {  // there is nothing to read
-    sums_.clear();
-    return {};
-  }
+ConstView SquareSums::start() {
   std::int64_t blocks = 0;
-  for (const Tensor& sums : sums_) {
-    blocks += sums.elements();
+  for (const Piece& piece : pieces_) {
+    blocks += piece.blocks;
   }
-  std::vector<double> all(static_cast<std::size_t>(blocks));
-  const View host{all.data(), blocks, DType::f64};
+  sums_ = Tensor(context_.activations(), Shape{blocks}, DType::f64);
+  const Kernels& kernels = context_.kernels();
   std::int64_t at = 0;
-  for (const Tensor& sums : sums_) {
-    context_.stream().copy(host.slice(at, sums.elements()), sums.view());
-    at += sums.elements();
+  for (const Piece& piece : pieces_) {
+    const View sums = sums_.view().slice(at, piece.blocks);
+    const std::int64_t heads = piece.head > 0 ? 1 : 0;
+    kernels.sums_of_squares(context_.stream(), sums.slice(0, heads), piece.x.slice(0, piece.head));
+    kernels.sums_of_squares(context_.stream(), sums.slice(heads, piece.blocks - heads),
+                            piece.x.slice(piece.head, piece.x.count - piece.head));
+    at += piece.blocks;
   }
-  context_.stream().synchronize();
-  sums_.clear();
+  pieces_.clear();
+  return sums_.view();
+}
+
+ExactSum SquareSums::total(std::span<const double> sums) {
   ExactSum total;
-  for (const double sum : all) {
+  for (const double sum : sums) {
     total.add(sum);
   }
   return total;
+}
+
+ExactSum SquareSums::read() {
+  HostReads reads(context_);
+  const std::size_t sums = reads.add(start());
+  reads.wait();
+  return total(reads.at<double>(sums));
 }
 
 double gradient_norm(const ParameterStore& store, const ConstView& gradients) {

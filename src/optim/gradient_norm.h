@@ -4,6 +4,8 @@
 // and stores. The device computes the blocks' sums; the host reads them all at once.
 #pragma once
 
+#include <span>
+
 #include "src/base/exact_sum.h"
 #include "src/nn/parameter.h"
 #include "src/tensor/tensor.h"
@@ -15,18 +17,29 @@ class SquareSums {
  public:
   explicit SquareSums(DeviceContext& context) : context_(context) {}
 
-  // Adds the squares of gradients, f32, which are the store's flat elements from `first` on, a
-  // multiple of kSumBlock. Skips parameters that are not trained, and copies whose primary another
-  // rank holds.
+  // Adds gradients, f32, which are the store's flat elements from `first` on, a multiple of
+  // kSumBlock, and stay unchanged until their squares have been summed. Skips parameters that are
+  // not trained, and copies whose primary another rank holds.
   void add(const ParameterStore& store, std::int64_t first, const ConstView& gradients);
-  // Waits for the device and returns the sum of all squares added.
+  // Queues the sums and returns them, f64, one number per block. They live as long as this.
+  ConstView start();
+  // Returns the sum of all squares from a copy of what start() returned.
+  static ExactSum total(std::span<const double> sums);
+  // Does both: waits for the device.
   ExactSum read();
 
  private:
-  void add_blocks(std::int64_t at, const ConstView& x);
+  // Blocks are aligned to multiples of kSumBlock in the flat numbering, where parameters start. The
+  // first block of a piece may be shorter.
+  struct Piece {
+    ConstView x;
+    std::int64_t head = 0;    // elements up to the next multiple of kSumBlock
+    std::int64_t blocks = 0;  // including the first, short one
+  };
 
   DeviceContext& context_;
-  std::vector<Tensor> sums_;  // f64, one number per block
+  std::vector<Piece> pieces_;
+  Tensor sums_;
 };
 
 // Returns sqrt(sum of squares) of gradients, f32 [flat_elements], laid out like the store.

@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "src/base/stopwatch.h"
 #include "src/parallel/reduction_tree.h"
 
 namespace trireme {
@@ -121,7 +120,9 @@ void GradientReducer::merge_top(std::vector<Buffer>& stack, Kind kind, int merge
 }
 
 void GradientReducer::start_reduction(int bucket) {
-  while (!in_flight_.empty() && in_flight_.front().pending.done()) {
+  // On a device, the memory that a step takes must not depend on how far the host is ahead.
+  const bool runs_at_once = tools_.context.stream().queue() == nullptr;
+  while (runs_at_once && !in_flight_.empty() && in_flight_.front().pending.done()) {
     finish_oldest();
   }
   while (layout_.level() >= 2 && in_flight_.size() >= kInFlight) {
@@ -140,11 +141,11 @@ void GradientReducer::start_reduction(int bucket) {
 
 void GradientReducer::finish_oldest() {
   Reduction& oldest = in_flight_.front();
-  const Stopwatch watch;
-  SpanTimer span(tools_.spans, SpanKind::replicas, "gradients");
-  oldest.pending.wait(tools_.context.stream());
-  span.end();
-  timings_.exposed_seconds += watch.seconds();
+  {
+    const StreamTimer timer(tools_.context.stream(), timings_.exposed);
+    const SpanTimer span(tools_.spans, SpanKind::replicas, "gradients");
+    oldest.pending.wait(tools_.context.stream());
+  }
   if (keeps_whole()) {
     partial(oldest.bucket).reduced.push_back(std::move(oldest.buffer));
   } else {

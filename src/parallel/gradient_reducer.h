@@ -27,6 +27,7 @@
 #include <memory>
 #include <vector>
 
+#include "src/compute/stream_seconds.h"
 #include "src/parallel/gradient_leaf.h"
 #include "src/parallel/gradient_rounds.h"
 
@@ -34,8 +35,8 @@ namespace trireme {
 
 class GradientReducer {
  public:
-  struct Timings {               // of the current step
-    double exposed_seconds = 0;  // time that the thread waited for the communicator
+  struct Timings {          // of the current step
+    StreamSeconds exposed;  // time that the stream waited for the communicator
   };
   // From ZeRO 2 on, at most this many buckets are reduced at a time; backward waits for the oldest.
   static constexpr std::size_t kInFlight = 2;

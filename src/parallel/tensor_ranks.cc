@@ -33,15 +33,12 @@ void TensorRanks::finish(Exchange exchange) {
   if (exchange <= ended()) {
     return;
   }
-  const Stopwatch watch;
+  const StreamTimer timer(context_.stream(), waited_);
   const SpanTimer span(spans_, SpanKind::tensor, "tensor-parallel");
   while (ended() < exchange) {
     under_way_.front().wait(context_.stream());
     under_way_.pop_front();
   }
-  waited_seconds_ += watch.seconds();
 }
-
-double TensorRanks::take_waited_seconds() { return std::exchange(waited_seconds_, 0.0); }
 
 }  // namespace trireme

@@ -7,8 +7,8 @@
 #include <deque>
 
 #include "mpi/communicator.h"
-#include "src/base/stopwatch.h"
 #include "src/compute/device_context.h"
+#include "src/compute/stream_seconds.h"
 #include "src/nn/tensor_group.h"
 #include "src/trace/span_log.h"
 
@@ -31,8 +31,9 @@ class TensorRanks : public TensorGroup {
   Exchange start_gather(View data) override;
   void finish(Exchange exchange) override;
 
-  // Returns how long calls have waited since the previous call (exposed communication).
-  double take_waited_seconds();
+  // Returns the time that the stream waited (exposed communication). Whoever reads it also clears
+  // it.
+  StreamSeconds& waited() { return waited_; }
 
  private:
   Exchange add(Pending pending);
@@ -42,7 +43,7 @@ class TensorRanks : public TensorGroup {
   SpanLog* spans_;
   std::deque<Pending> under_way_;  // operations in flight; the last one has number started_
   Exchange started_ = 0;
-  double waited_seconds_ = 0;
+  StreamSeconds waited_;
 };
 
 }  // namespace trireme

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "src/base/stopwatch.h"
-
 namespace trireme {
 ZeroParameters::ZeroParameters(ParameterStore& store, const ZeroLayout& layout,
                                const ZeroTools& tools)
@@ -94,12 +92,11 @@ void ZeroParameters::settle() {
 }
 
 void ZeroParameters::wait(Home& home) {
-  const Stopwatch watch;
+  const StreamTimer timer(tools_.context.stream(), exposed_);
   const SpanTimer span(home.gather.done() ? nullptr : tools_.spans, SpanKind::replicas,
                        "parameters");
   home.gather.wait(tools_.context.stream());
   home.gather = {};
-  exposed_seconds_ += watch.seconds();
 }
 
 // At level 3, starts the all-gather of a bucket that is not in memory.

@@ -12,6 +12,7 @@
 
 #include <vector>
 
+#include "src/compute/stream_seconds.h"
 #include "src/nn/master_weights.h"
 #include "src/nn/parameter_residence.h"
 #include "src/parallel/zero_layout.h"
@@ -42,8 +43,8 @@ class ZeroParameters : public ParameterResidence {
   // Return the bytes of working copies now, and the most at one time.
   std::int64_t bytes() const { return bytes_; }
   std::int64_t peak_bytes() const { return peak_bytes_; }
-  // Returns the time spent waiting for gathers since construction.
-  double exposed_seconds() const { return exposed_seconds_; }
+  // Returns the time that the stream waited for gathers. Whoever reads it also clears it.
+  StreamSeconds& exposed() { return exposed_; }
 
  private:
   struct Home {
@@ -69,7 +70,7 @@ class ZeroParameters : public ParameterResidence {
   std::vector<Buffer> others_;  // by parameter that is not trained
   std::int64_t bytes_ = 0;
   std::int64_t peak_bytes_ = 0;
-  double exposed_seconds_ = 0;
+  StreamSeconds exposed_;
 };
 
 }  // namespace trireme

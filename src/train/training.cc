@@ -14,23 +14,12 @@
 #include "src/train/recovery.h"
 #include "src/train/run/done_mark.h"
 #include "src/train/run_evaluations.h"
+#include "src/train/step_window.h"
 #include "src/train/training_parts.h"
 #include "src/train/watch/replica_guard.h"
 
 namespace trireme {
 namespace {
-
-// Window holds sums over the steps since the last logged one.
-struct Window {
-  Stopwatch watch;
-  std::int64_t steps = 0;
-  std::int64_t sequences = 0;
-  double data_wait_ms = 0;
-  double comm_exposed_ms = 0;
-  double tensor_wait_ms = 0;
-  double pipeline_wait_ms = 0;
-  double checkpoint_stall_ms = 0;
-};
 
 // LoopEnd says how a Loop ended.
 struct LoopEnd {
@@ -65,7 +54,7 @@ class Loop {
   TrainingParts& p_;
   StepRecords& records_;
   RunEvaluations evaluations_{p_};
-  Window window_;
+  StepWindow window_;
   bool stood_out_ = false;  // whether the previous step stood out
   bool warned_of_grace_ = false;
 };
@@ -125,12 +114,7 @@ StepResult Loop::one_step() {
   if (!result.judgement.breaks_off()) {
     p_.counters.loss_window.add(result.loss);
   }
-  ++window_.steps;
-  window_.sequences += result.sequences;
-  window_.data_wait_ms += result.data_wait_ms;
-  window_.comm_exposed_ms += result.comm_exposed_ms;
-  window_.tensor_wait_ms += result.tensor_wait_ms;
-  window_.pipeline_wait_ms += result.pipeline_wait_ms;
+  window_.add(result);
   records_.add({step, result.loss, result.grad_norm, result.bits});
   report_judgement(step + 1, result);
   return result;
@@ -259,13 +243,11 @@ void Loop::write(const StepMetrics& metrics) {
   if (p_.metrics != nullptr) {
     p_.metrics->write(metrics);
   }
-  window_ = Window{};
+  window_ = StepWindow();
   p_.counters.loss_window = {};
 }
 
 StepMetrics Loop::metrics_of(const StepResult& result) const {
-  const double elapsed = window_.watch.seconds();
-  const auto steps = static_cast<double>(window_.steps);
   const RunConfig& config = p_.config;
   StepMetrics m = p_.place_metrics();
   m.global_batch = result.sequences;
@@ -273,17 +255,14 @@ StepMetrics Loop::metrics_of(const StepResult& result) const {
   m.loss_mean = p_.counters.loss_window.mean();
   m.grad_norm = result.grad_norm;
   m.lr = result.lr;
-  m.tokens_per_s = static_cast<double>(window_.sequences * config.data.sequence) / elapsed;
-  m.step_ms = 1e3 * elapsed / steps;
+  m.memory_bytes = result.memory_bytes;
+  window_.describe(m, config.data.sequence);
+  if (p_.context.device().kind == DeviceKind::cuda) {
+    window_.describe_device(m);
+  }
   const double flops = flops_per_token(config.model, config.data.sequence) * m.tokens_per_s;
   m.flops_per_s_per_rank = flops / p_.world.size();
   m.mfu = flops / p_.ceiling->at_least(flops);
-  m.data_wait_ms = window_.data_wait_ms / steps;
-  m.comm_exposed_ms = window_.comm_exposed_ms / steps;
-  m.tensor_wait_ms = window_.tensor_wait_ms / steps;
-  m.pipeline_wait_ms = window_.pipeline_wait_ms / steps;
-  m.checkpoint_stall_ms = window_.checkpoint_stall_ms / steps;
-  m.memory_bytes = result.memory_bytes;
   return m;
 }
 
@@ -326,7 +305,7 @@ void Loop::save_if_due(bool stopping) {
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
   p_.checkpoints->poll();
   p_.checkpoints->save_if_due(p_.counters, stopping);
-  window_.checkpoint_stall_ms += watch.milliseconds();
+  window_.add_checkpoint_stall(watch.milliseconds());
 }
 
 // Nothing advances a save while an evaluation runs, which may take long.
@@ -334,7 +313,7 @@ void Loop::finish_saves() {
   const Stopwatch watch;
   const SpanTimer span(p_.engine.spans(), SpanKind::checkpoint, "checkpoint");
   (void)p_.checkpoints->finish(p_.counters.step);
-  window_.checkpoint_stall_ms += watch.milliseconds();
+  window_.add_checkpoint_stall(watch.milliseconds());
 }
 
 void Loop::finish(const TrainingOutcome& outcome) {

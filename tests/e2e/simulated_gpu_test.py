@@ -86,6 +86,23 @@ class SimulatedGpu(unittest.TestCase):
         self.assertEqual(runs[0], runs[1])
         self.assertEqual(runs[0], runs[2])
 
+    def test_a_step_waits_once_and_allocates_nothing(self):
+        for ranks, name, keys in [
+            (0, "alone", ["divergence.digests=true"]),
+            (2, "zero", ["parallel.zero=3"]),
+            (2, "tp", ["parallel.tp=2", "model.heads=4"]),
+            (2, "pp", ["parallel.pp=2"]),
+        ]:
+            with self.subTest(layout=name):
+                config = self.config(f"waits-{name}")
+                self.train(config, ranks, {"TRIREME_SIM_SEED": "1", "TRIREME_SIM_DELAYS": "1"},
+                           more=keys)
+                # The first step allocates, and the last one is evaluated.
+                lines = harness.metrics(config)[1:-1]
+                self.assertEqual([m["device_waits"] for m in lines], [1] * (STEPS - 2))
+                if name != "pp":  # a stage keeps what it sends until that has left
+                    self.assertEqual([m["device_allocations"] for m in lines], [0] * (STEPS - 2))
+
     def test_a_killed_run_resumes(self):
         whole = self.config("whole")
         self.train(whole, 2)

@@ -238,9 +238,8 @@ STREAMS = [
         program=DEVICE),
     Mutation(
         "event_record", "recording of an event", QUEUE,
-        "    cuda_check(cudaEventRecord(event_, stream), \"cudaEventRecord\");\n",
-        "    static_cast<void>(stream);\n", "CudaQueueTest.RunsWorkOfTheHostInOrder",
-        program=DEVICE),
+        "    cuda_check(cudaEventRecord(event_, queue.stream_), \"cudaEventRecord\");\n", "",
+        "CudaQueueTest.RunsWorkOfTheHostInOrder", program=DEVICE, times=2),
     Mutation(
         "event_reuse", "an event that is in use is not given out again", QUEUE,
         "      free_.pop_back();\n", "", "CudaQueueTest.*", program=DEVICE),
@@ -250,12 +249,21 @@ STREAMS = [
         "CudaQueueTest.CopiesOrdinaryAndPinnedMemory", program=DEVICE),
     Mutation(
         "pinned_kept", "hold on a pinned buffer until its copy has ended", QUEUE,
-        "    run([pool = pinned_, buffer] {});  // keeps the buffer until the copy has finished\n",
-        "", "CudaQueueTest.KeepsPinnedBuffersUntilTheirCopiesEnd", program=DEVICE),
+        "  in_use_.push_back(pool_.allocate(bytes));\n",
+        "  in_use_.clear();\n  in_use_.push_back(pool_.allocate(bytes));\n",
+        "CudaQueueTest.KeepsPinnedBuffersUntilTheirCopiesEnd", program=DEVICE),
+    Mutation(
+        "pinned_until_wait", "hold on a pinned buffer until the host waits", QUEUE,
+        "      was_reached_ = true;\n",
+        "      was_reached_ = true;\n      staging_->release(staged_);\n",
+        "CudaQueueTest.KeepsPinnedMemoryUntilTheHostWaits", program=DEVICE),
+    Mutation(
+        "wait_count", "count of the host's waits", QUEUE, "      count_wait();\n", "",
+        "CudaQueueTest.CountsWaitsAndAllocations", program=DEVICE),
     Mutation(
         "copy_to_host", "order of a copy to ordinary memory", QUEUE,
-        "    run([pool = pinned_, buffer, to, bytes] { std::memcpy(to.data, buffer->data(), bytes);"
-        " });\n", "    std::memcpy(to.data, buffer->data(), bytes);\n",
+        "    run([to, buffer, bytes] { std::memcpy(to.data, buffer, bytes); });\n",
+        "    std::memcpy(to.data, buffer, bytes);\n",
         "CudaQueueTest.CopiesOrdinaryAndPinnedMemory", program=DEVICE),
     Mutation(
         "awaited_failure", "error of a stream that was waited for", QUEUE,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -88,12 +89,14 @@ TEST_F(GradientNormTest, RangesGiveTheBitsOfTheWhole) {
 TEST_F(GradientNormTest, StoresGiveTheBitsOfOne) {
   const ParameterStore store = declare(context_);
   SquareSums parts(context_);
+  std::deque<std::vector<float>> kept;  // until the squares are read
   for (const auto& [begin, end] : {std::pair{3, 5}, {0, 1}, {1, 3}}) {
     ParameterStore stage(context_, DType::f32);
     for (ParameterId id = begin; id < end; ++id) {
       stage.add(store[id]);
     }
-    std::vector<float> flat(static_cast<std::size_t>(stage.flat_elements()), NAN);
+    std::vector<float>& flat =
+        kept.emplace_back(static_cast<std::size_t>(stage.flat_elements()), NAN);
     for (ParameterId id = 0; id < stage.count(); ++id) {
       for (std::int64_t i = 0; i < stage[id].elements(); ++i) {
         flat[static_cast<std::size_t>(stage[id].offset + i)] = value(begin + id, i);

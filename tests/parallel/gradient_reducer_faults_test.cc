@@ -130,9 +130,9 @@ TEST(GradientReducerOverlap, CountsTheTimeItWaits) {
   GradientSink& sink = rank.reducer.open(0);
   rank.give(sink, 0, 0, 1);
   rank.give(sink, 0, 0, 0);
-  EXPECT_EQ(rank.reducer.timings().exposed_seconds, 0);
+  EXPECT_EQ(rank.reducer.timings().exposed.seconds(), 0);
   rank.reducer.finish_step();
-  EXPECT_GE(rank.reducer.timings().exposed_seconds, 0.04);
+  EXPECT_GE(rank.reducer.timings().exposed.seconds(), 0.04);
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ std::uint64_t digest(std::vector<float> values, bool turned) {
     watch.ready(id);
   }
   EXPECT_EQ(announced, turned ? (std::vector{b, a}) : (std::vector{a, b}));
-  return watch.digest();
+  const auto digests = context.read<std::int64_t>(watch.digests());
+  return watch.digest(digests);
 }
 
 TEST(GradientWatch, DigestsEachGradientWhateverTheirOrder) {

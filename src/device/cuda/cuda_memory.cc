@@ -6,6 +6,7 @@
 #include "src/base/error.h"
 #include "src/base/units.h"
 #include "src/device/cuda/cuda_check.h"
+#include "src/device/cuda/cuda_counts.h"
 #include "src/device/cuda_device.h"
 
 namespace trireme::cuda {
@@ -26,6 +27,7 @@ class DeviceMemory : public MemorySource {
 
 void* DeviceMemory::take(std::int64_t bytes) {
   cuda_check(cudaSetDevice(device_), "cudaSetDevice");
+  count_allocation();
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, static_cast<std::size_t>(bytes));
   if (error == cudaErrorMemoryAllocation) {
@@ -38,6 +40,7 @@ void* DeviceMemory::take(std::int64_t bytes) {
 class PinnedMemory : public MemorySource {
  public:
   void* take(std::int64_t bytes) override {
+    count_allocation();
     void* data = nullptr;
     const cudaError_t error = cudaMallocHost(&data, static_cast<std::size_t>(bytes));
     if (error == cudaErrorMemoryAllocation) {

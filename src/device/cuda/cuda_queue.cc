@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "src/device/cuda/cuda_check.h"
-#include "src/device/cuda_device.h"
+#include "src/device/cuda/cuda_counts.h"
 
 namespace trireme::cuda {
 namespace {
@@ -17,6 +17,7 @@ namespace {
 constexpr int kQuickLooks = 2000;
 constexpr std::chrono::nanoseconds kShortestPause = std::chrono::microseconds(20);
 constexpr std::chrono::nanoseconds kLongestPause = std::chrono::milliseconds(1);
+constexpr std::int64_t kMostStaged = std::int64_t{256} << 20;  // bytes; more is waited for
 
 bool is_reached(cudaEvent_t event) {
   const cudaError_t state = cudaEventQuery(event);
@@ -57,13 +58,34 @@ cudaEvent_t Events::take() {
     }
   }
   cudaEvent_t event = nullptr;
-  cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  cuda_check(cudaEventCreateWithFlags(&event, flags_), "cudaEventCreate");
   return event;
 }
 
 void Events::give_back(cudaEvent_t event) noexcept {
   const std::lock_guard lock(mutex_);
   free_.push_back(event);
+}
+
+void* Staging::take(std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  in_use_.push_back(pool_.allocate(bytes));
+  bytes_ += bytes;
+  ++taken_;
+  return in_use_.back().data();
+}
+
+void Staging::release(std::int64_t number) {
+  const std::lock_guard lock(mutex_);
+  while (!in_use_.empty() && taken_ - static_cast<std::int64_t>(in_use_.size()) < number) {
+    bytes_ -= in_use_.front().bytes();
+    in_use_.pop_front();
+  }
+}
+
+std::int64_t Staging::bytes() {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
 }
 
 void CudaQueue::Failure::rethrow() {
@@ -75,13 +97,14 @@ void CudaQueue::Failure::rethrow() {
 
 class CudaQueue::Point : public StreamEvent::Point, public NativeEvent {
  public:
-  Point(std::shared_ptr<Events> events, std::shared_ptr<Failure> failure,
-        std::vector<StreamEvent> awaited, cudaStream_t stream)
-      : events_(std::move(events)),
-        failure_(std::move(failure)),
-        awaited_(std::move(awaited)),
+  explicit Point(const CudaQueue& queue)
+      : events_(queue.events_),
+        failure_(queue.failure_),
+        staging_(queue.staging_),
+        awaited_(queue.awaited_),
+        staged_(queue.staging_->number()),
         event_(events_->take()) {
-    cuda_check(cudaEventRecord(event_, stream), "cudaEventRecord");
+    cuda_check(cudaEventRecord(event_, queue.stream_), "cudaEventRecord");
   }
   ~Point() override { events_->give_back(event_); }
   Point(const Point&) = delete;
@@ -94,22 +117,57 @@ class CudaQueue::Point : public StreamEvent::Point, public NativeEvent {
       dynamic_cast<NativeEvent&>(*event.point()).rethrow_failure();
     }
   }
-  bool reached() override { return is_reached(event_); }
+  bool reached() override {
+    if (!was_reached_.load() && is_reached(event_)) {
+      was_reached_ = true;
+    }
+    return was_reached_.load();
+  }
+  // Counts as a wait unless the point is known to have been reached: it depends on the program
+  // alone, not on the device's speed, how many waits are counted.
   void wait() override {
+    if (!was_reached_.load()) {
+      count_wait();
+    }
     const auto begin = std::chrono::steady_clock::now();
-    for (int looks = 0; !is_reached(event_); ++looks) {
+    for (int looks = 0; !reached(); ++looks) {
       if (looks >= kQuickLooks) {
         const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - begin;
         std::this_thread::sleep_for(std::clamp(waited / 16, kShortestPause, kLongestPause));
       }
     }
+    staging_->release(staged_);
     rethrow_failure();
   }
 
  private:
   std::shared_ptr<Events> events_;
   std::shared_ptr<Failure> failure_;
+  std::shared_ptr<Staging> staging_;
   std::vector<StreamEvent> awaited_;
+  std::int64_t staged_;  // number of buffers whose copies come before the point
+  std::atomic<bool> was_reached_ = false;
+  cudaEvent_t event_;
+};
+
+class CudaQueue::Mark : public StreamMark::Point {
+ public:
+  explicit Mark(const CudaQueue& queue) : events_(queue.timed_events_), event_(events_->take()) {
+    cuda_check(cudaEventRecord(event_, queue.stream_), "cudaEventRecord");
+  }
+  ~Mark() override { events_->give_back(event_); }
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+
+  double seconds_to(StreamMark::Point& later) override {
+    float milliseconds = 0;
+    cuda_check(cudaEventElapsedTime(&milliseconds, event_, dynamic_cast<Mark&>(later).event_),
+               "cudaEventElapsedTime");
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+
+ private:
+  std::shared_ptr<Events> events_;
   cudaEvent_t event_;
 };
 
@@ -120,8 +178,8 @@ struct CudaQueue::HostWork {
 
 CudaQueue::CudaQueue(int device)
     : device_(device),
-      events_(std::make_shared<Events>(device)),
-      pinned_(std::make_shared<Pool>(Device{}, pinned_memory())) {
+      events_(std::make_shared<Events>(device, cudaEventDisableTiming)),
+      timed_events_(std::make_shared<Events>(device, cudaEventDefault)) {
   cuda_check(cudaSetDevice(device), "cudaSetDevice");
   cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
 }
@@ -157,8 +215,10 @@ void CudaQueue::run(std::function<void()> work) {
 
 StreamEvent CudaQueue::record() {
   drop_reached();
-  return StreamEvent(std::make_shared<Point>(events_, failure_, awaited_, stream_));
+  return StreamEvent(std::make_shared<Point>(*this));
 }
+
+StreamMark CudaQueue::mark() { return StreamMark(std::make_shared<Mark>(*this)); }
 
 void CudaQueue::wait(const StreamEvent& event) {
   if (event.point() == nullptr) {
@@ -204,14 +264,16 @@ void CudaQueue::copy(const View& to, const ConstView& from) {
     transfer(to.data, from.data);
     return;
   }
-  const auto buffer = std::make_shared<Buffer>(pinned_->allocate(from.bytes()));
+  if (staging_->bytes() + from.bytes() > kMostStaged) {
+    record().wait();
+  }
+  void* const buffer = staging_->take(from.bytes());
   if (from.device.is_host()) {
-    std::memcpy(buffer->data(), from.data, bytes);
-    transfer(to.data, buffer->data());
-    run([pool = pinned_, buffer] {});  // keeps the buffer until the copy has finished
+    std::memcpy(buffer, from.data, bytes);
+    transfer(to.data, buffer);
   } else {
-    transfer(buffer->data(), from.data);
-    run([pool = pinned_, buffer, to, bytes] { std::memcpy(to.data, buffer->data(), bytes); });
+    transfer(buffer, from.data);
+    run([to, buffer, bytes] { std::memcpy(to.data, buffer, bytes); });
   }
 }
 

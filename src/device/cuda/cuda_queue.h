@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 
 #include <cuda_runtime.h>
 
+#include "src/device/cuda_device.h"
 #include "src/device/pool.h"
 #include "src/device/stream.h"
 
@@ -18,7 +20,8 @@ namespace trireme::cuda {
 // Events keeps CUDA events for reuse, because making one takes longer than recording it.
 class Events {
  public:
-  explicit Events(int device) : device_(device) {}
+  // flags: those of cudaEventCreateWithFlags.
+  Events(int device, unsigned flags) : device_(device), flags_(flags) {}
   ~Events();
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
@@ -28,6 +31,7 @@ class Events {
 
  private:
   int device_;
+  unsigned flags_;
   std::mutex mutex_;  // guards free_
   std::vector<cudaEvent_t> free_;
 };
@@ -42,6 +46,28 @@ class NativeEvent {
   virtual void rethrow_failure() = 0;
 };
 
+// Staging holds the pinned memory over which ordinary memory of the host is copied. A buffer is
+// free again when the host has waited for a later point of the queue, and not as soon as its copy
+// has finished: how much memory a step takes must not depend on how far the host is ahead.
+class Staging {
+ public:
+  // Returns pinned memory that stays in use until release() of a later number().
+  void* take(std::int64_t bytes);
+  // Returns the number of buffers taken so far.
+  std::int64_t number() const { return taken_; }
+  // Frees the buffers whose number is below the given one. Any thread.
+  void release(std::int64_t number);
+  // Returns the bytes in use.
+  std::int64_t bytes();
+
+ private:
+  std::mutex mutex_;  // guards the members below
+  Pool pool_{Device{}, pinned_memory()};
+  std::deque<Buffer> in_use_;
+  std::int64_t bytes_ = 0;
+  std::int64_t taken_ = 0;  // changed by the thread of the queue only
+};
+
 class CudaQueue : public StreamQueue {
  public:
   explicit CudaQueue(int device);
@@ -54,11 +80,12 @@ class CudaQueue : public StreamQueue {
 
   void run(std::function<void()> work) override;
   StreamEvent record() override;
+  StreamMark mark() override;
   // If the event belongs to work that fails, waiting for a later event of this queue throws the
   // same error. Work of the device goes on, with undefined results.
   void wait(const StreamEvent& event) override;
   // Memory of the host that is not pinned is copied over a pinned buffer. If it is the source, it
-  // is read before the call returns.
+  // is read before the call returns. Waits if very much is being copied in this way.
   void copy(const View& to, const ConstView& from) override;
   void clear(const View& view) override;
 
@@ -70,6 +97,7 @@ class CudaQueue : public StreamQueue {
     void rethrow();
   };
   class Point;
+  class Mark;
   struct HostWork;
   static void run_host_work(void* work);
   void drop_reached();
@@ -77,7 +105,8 @@ class CudaQueue : public StreamQueue {
   int device_;
   std::shared_ptr<Events> events_;
   std::shared_ptr<Failure> failure_ = std::make_shared<Failure>();
-  std::shared_ptr<Pool> pinned_;
+  std::shared_ptr<Events> timed_events_;
+  std::shared_ptr<Staging> staging_ = std::make_shared<Staging>();
   std::vector<StreamEvent> awaited_;  // those of other streams that may still fail
   cudaStream_t stream_ = nullptr;
 };

@@ -26,5 +26,6 @@ DeviceFacts device_facts(int) { throw ConfigError(kAbsent); }
 MemorySource& device_memory(int) { throw ConfigError(kAbsent); }
 MemorySource& pinned_memory() { throw ConfigError(kAbsent); }
 std::shared_ptr<StreamQueue> make_queue(int) { throw ConfigError(kAbsent); }
+DeviceUse device_use() { return {}; }
 
 }  // namespace trireme::cuda

@@ -1,5 +1,8 @@
 #include "src/device/sim/call.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "src/device/sim/fault.h"
@@ -9,6 +12,14 @@ namespace sim {
 namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local std::int64_t blocking = 0;
+
+constexpr std::array<std::string_view, 6> kBlocking = {"cudaDeviceSynchronize",
+                                                       "cudaStreamSynchronize",
+                                                       "cudaEventSynchronize",
+                                                       "cudaMemcpy",
+                                                       "cudaFree",
+                                                       "cudaFreeHost"};
 
 }  // namespace
 
@@ -28,7 +39,12 @@ bool is_survivable(cudaError_t error) {
   }
 }
 
+std::int64_t blocking_calls() { return blocking; }
+
 cudaError_t begin_call(const char* name) {
+  if (std::find(kBlocking.begin(), kBlocking.end(), name) != kBlocking.end()) {
+    ++blocking;
+  }
   if (const Fault fault = take_fault(name); fault.error != 0) {
     const auto error = static_cast<cudaError_t>(fault.error);
     if (fault.later) {

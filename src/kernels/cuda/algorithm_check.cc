@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/device/cuda/cuda_check.h"
+#include "src/device/cuda/cuda_counts.h"
 #include "src/kernels/cuda/outcome.h"
 #include "src/kernels/cuda/product_kernels.h"
 
@@ -105,6 +106,7 @@ char* TrialMemory::take(std::int64_t bytes) {
   if (used_ + whole > bytes_) {
     bytes_ = std::max({whole, 2 * bytes_, kLeast});
     used_ = 0;
+    count_allocation();
     void* data = nullptr;
     const cudaError_t outcome = cudaMalloc(&data, static_cast<std::size_t>(bytes_));
     if (outcome == cudaErrorMemoryAllocation) {
@@ -119,6 +121,7 @@ char* TrialMemory::take(std::int64_t bytes) {
 
 void* TrialMemory::pinned(std::int64_t bytes) {
   if (bytes > pinned_bytes_) {
+    count_allocation();
     require(cudaMallocHost(&pinned_, static_cast<std::size_t>(bytes)),
             "cannot allocate pinned memory to check an algorithm for products");
     pinned_bytes_ = bytes;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/device/cuda/cuda_check.h"
+#include "src/device/cuda/cuda_counts.h"
 
 namespace trireme::cuda {
 namespace {
@@ -32,6 +33,7 @@ void* scratch(cudaStream_t stream, std::int64_t bytes) {
   Area& area = areas()[stream];
   if (area.bytes < bytes) {
     const std::int64_t wanted = std::max({bytes, 2 * area.bytes, kLeast});
+    count_allocation();
     void* data = nullptr;
     const cudaError_t outcome = cudaMalloc(&data, static_cast<std::size_t>(wanted));
     if (outcome == cudaErrorMemoryAllocation) {

@@ -57,13 +57,7 @@ class PipelineRunner::Run {
       pass_on(embedding, std::move(embedded));
     }
     check(own_.empty() && receives_.empty(), "a schedule uses every tensor that it receives");
-    const Stopwatch waiting;
-    const SpanTimer span(runner_.tools_.spans, SpanKind::stages, "waiting for sends");
-    for (Transfer& send : sends_) {
-      send.pending.wait(runner_.tools_.context.stream());
-    }
-    sends_.clear();  // later work on the stream may use their memory
-    runner_.timings_.wait_seconds += waiting.seconds();
+    wait_for_sends();
     runner_.timings_.seconds = watch_.seconds();
   }
 
@@ -92,11 +86,12 @@ class PipelineRunner::Run {
       check(!own.empty(), "a step comes after the one that it needs");
       return std::move(own.mapped());
     }
-    const Stopwatch waiting;
-    const SpanTimer span(runner_.tools_.spans, SpanKind::stages, name_of(from->message.kind),
-                         detail_of(*from));
-    receives_.front().pending.wait(runner_.tools_.context.stream());
-    runner_.timings_.wait_seconds += waiting.seconds();
+    {
+      const StreamTimer timer(runner_.tools_.context.stream(), runner_.timings_.wait);
+      const SpanTimer span(runner_.tools_.spans, SpanKind::stages, name_of(from->message.kind),
+                           detail_of(*from));
+      receives_.front().pending.wait(runner_.tools_.context.stream());
+    }
     Tensor input = std::move(receives_.front().tensor);
     receives_.pop_front();
     return input;
@@ -140,6 +135,15 @@ class PipelineRunner::Run {
                                           &runner_.tools_.context.stream());
   }
 
+  void wait_for_sends() {
+    const StreamTimer timer(runner_.tools_.context.stream(), runner_.timings_.wait);
+    const SpanTimer span(runner_.tools_.spans, SpanKind::stages, "waiting for sends");
+    for (Transfer& send : sends_) {
+      send.pending.wait(runner_.tools_.context.stream());
+    }
+    sends_.clear();  // later work on the stream may use their memory
+  }
+
   // Frees the tensors that have been sent, and throws if a send failed.
   void settle_sends() {
     std::erase_if(sends_, [](Transfer& send) {
@@ -180,7 +184,8 @@ PipelineRunner::PipelineRunner(const Tools& tools, const PipelineShape& shape,
 }
 
 void PipelineRunner::run(std::span<const PipelineStep> steps, StageWork& work) {
-  timings_.seconds = timings_.compute_seconds = timings_.wait_seconds = 0;
+  timings_.seconds = timings_.compute_seconds = 0;
+  timings_.wait.clear();
   timings_.timeline.clear();
   Run(*this, steps, work).execute();
 }

@@ -10,6 +10,7 @@
 
 #include "mpi/communicator.h"
 #include "src/compute/device_context.h"
+#include "src/compute/stream_seconds.h"
 #include "src/parallel/pipeline/schedule.h"
 #include "src/parallel/pipeline/simulation.h"
 #include "src/parallel/pipeline/stage_work.h"
@@ -19,10 +20,10 @@ namespace trireme {
 
 class PipelineRunner {
  public:
-  struct Timings {               // of the last run
+  struct Timings {               // of the last run; by the host's clock but for `wait`
     double seconds = 0;          // total time
     double compute_seconds = 0;  // inside StageWork
-    double wait_seconds = 0;     // for other stages: the bubble, plus what transfers add
+    StreamSeconds wait;          // for other stages: the bubble, plus what transfers add
     // The steps as they ran, in seconds since the run's start. The gaps between steps are waiting.
     std::vector<TimedStep> timeline;
   };

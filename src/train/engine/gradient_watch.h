@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "src/nn/gradient_sink.h"
@@ -20,9 +21,12 @@ class GradientWatch : public GradientSink {
   View gradient(ParameterId first, int count) override { return to_.gradient(first, count); }
   void ready(ParameterId id) override;
 
-  // Waits for the device and returns the digest of all gradients so far, which does not depend on
-  // their order; 0 without digests.
-  std::uint64_t digest() const;
+  // Returns the digests of the gradients, i64 [parameters], of which those seen so far are set.
+  // Empty without digests.
+  ConstView digests() const { return digests_.empty() ? ConstView() : digests_.view(); }
+  // Returns the digest of all gradients so far from a copy of digests(). It does not depend on
+  // their order.
+  std::uint64_t digest(std::span<const std::int64_t> digests) const;
 
  private:
   const ParameterStore& parameters_;

@@ -6,7 +6,6 @@
 #include "src/base/fault.h"
 #include "src/base/stopwatch.h"
 #include "src/nn/device_tokens.h"
-#include "src/train/engine/gradient_watch.h"
 
 namespace trireme {
 namespace {
@@ -90,28 +89,18 @@ class Replica::Work : public StageWork {
 
   // Waits for the device and returns the loss of each of the replica's micro-batches; zeros if
   // another stage computes it.
-  std::vector<double> losses() {
-    std::vector<double> losses(static_cast<std::size_t>(count_), 0.0);
-    if (!losses_.empty()) {
-      losses = parts_.context.read<double>(losses_.view());
-    }
-    if (faults_armed() && is_training()) {
-      float factor = 1;
-      fault("step.loss", &factor, sizeof factor);
-      losses.front() *= static_cast<double>(factor);
-    }
-    return losses;
+  std::vector<double> losses() const {
+    return losses_.empty() ? std::vector<double>(static_cast<std::size_t>(count_), 0.0)
+                           : parts_.context.read<double>(losses_.view());
   }
-  // Does the same for the digests of the gradients; returns none unless divergence.digests is set.
-  std::vector<std::uint64_t> digests() {
-    std::vector<std::uint64_t> digests;
-    if (parts_.config.divergence.digests) {
-      digests.resize(static_cast<std::size_t>(count_), 0);
-      for (const auto& [m, watch] : watches_) {
-        digests[static_cast<std::size_t>(m)] += watch->digest();
-      }
-    }
-    return digests;
+  // Moves the results of the training step out.
+  MicroBatchOutput output() {
+    MicroBatchOutput output;
+    output.micro_batches = count_;
+    output.losses = std::move(losses_);
+    output.watches = std::move(watches_);
+    output.has_digests = parts_.config.divergence.digests;
+    return output;
   }
   double data_wait_seconds = 0;
 
@@ -243,9 +232,43 @@ void Replica::schedule(std::int64_t micro_batches) {
   }
 }
 
-MicroBatchBits Replica::train(std::int64_t step, std::int64_t sequences,
-                              const std::vector<std::int64_t>& micro_batches,
-                              const TokenSource& tokens) {
+void MicroBatchOutput::read(HostReads& reads) {
+  if (!losses.empty()) {
+    reads_.push_back(reads.add(losses.view()));
+  }
+  if (has_digests) {
+    for (const auto& [m, watch] : watches) {
+      reads_.push_back(reads.add(watch->digests()));
+    }
+  }
+}
+
+MicroBatchBits MicroBatchOutput::bits(const HostReads& reads) const {
+  const auto count = static_cast<std::size_t>(micro_batches);
+  MicroBatchBits bits;
+  bits.losses.resize(count, 0.0);
+  auto read = reads_.begin();
+  if (!losses.empty()) {
+    const auto found = reads.at<double>(*read++);
+    std::copy(found.begin(), found.end(), bits.losses.begin());
+  }
+  if (faults_armed()) {
+    float factor = 1;
+    fault("step.loss", &factor, sizeof factor);
+    bits.losses.front() *= static_cast<double>(factor);
+  }
+  if (has_digests) {
+    bits.digests.resize(count, 0);
+    for (const auto& [m, watch] : watches) {
+      bits.digests[static_cast<std::size_t>(m)] += watch->digest(reads.at<std::int64_t>(*read++));
+    }
+  }
+  return bits;
+}
+
+MicroBatchOutput Replica::train(std::int64_t step, std::int64_t sequences,
+                                const std::vector<std::int64_t>& micro_batches,
+                                const TokenSource& tokens) {
   const RunConfig& config = parts_.config;
   schedule(static_cast<std::int64_t>(micro_batches.size()));
   Work work(parts_, reads_tokens() ? &tokens : nullptr, config.train.micro_batch,
@@ -256,7 +279,7 @@ MicroBatchBits Replica::train(std::int64_t step, std::int64_t sequences,
   runner.run(steps_, work);
   timings_ = runner.timings();
   data_wait_seconds_ = work.data_wait_seconds;
-  return {work.losses(), work.digests()};
+  return work.output();
 }
 
 void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count,

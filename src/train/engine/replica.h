@@ -9,9 +9,11 @@
 
 #include "io/data/loader.h"
 #include "mpi/watch/flight_recorder.h"
+#include "src/compute/host_reads.h"
 #include "src/parallel/pipeline/pipeline_runner.h"
 #include "src/parallel/tensor_ranks.h"
 #include "src/train/engine/evaluate.h"
+#include "src/train/engine/gradient_watch.h"
 #include "src/train/engine/model_chunk.h"
 #include "src/train/run/layout.h"
 
@@ -22,6 +24,22 @@ struct MicroBatchBits {
   // For each of its micro-batches, the sum of the token losses; zeros except on the last stage.
   std::vector<double> losses;
   std::vector<std::uint64_t> digests;  // of their gradients; empty unless divergence.digests is set
+};
+
+// MicroBatchOutput holds the same while it is on the device. The gradients' sinks outlive it.
+struct MicroBatchOutput {
+  std::int64_t micro_batches = 0;
+  Tensor losses;  // f64 [micro_batches]; empty unless this rank has the head
+  // The watches whose digests are asked for, with the numbers of their micro-batches.
+  std::vector<std::pair<std::int64_t, std::unique_ptr<GradientWatch>>> watches;
+  bool has_digests = false;
+
+  // Adds all of it to `reads`; bits() returns it after reads.wait().
+  void read(HostReads& reads);
+  MicroBatchBits bits(const HostReads& reads) const;
+
+ private:
+  std::vector<std::size_t> reads_;  // losses, if any, and the digests of the watches
 };
 
 class Replica {
@@ -45,8 +63,9 @@ class Replica {
   // numbers within the global batch of `sequences`. The gradients go to the chunks' reducers.
   // `tokens` returns the micro-batches in that order; it is not called on ranks that read no
   // tokens. All ranks of the replica call it together.
-  MicroBatchBits train(std::int64_t step, std::int64_t sequences,
-                       const std::vector<std::int64_t>& micro_batches, const TokenSource& tokens);
+  // Does not wait for the device.
+  MicroBatchOutput train(std::int64_t step, std::int64_t sequences,
+                         const std::vector<std::int64_t>& micro_batches, const TokenSource& tokens);
   // Computes the losses f64 [count] of the next `count` micro-batches, of `batch` sequences each,
   // forward only. They stay zero on ranks without the head.
   void evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses);

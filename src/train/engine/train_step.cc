@@ -72,17 +72,20 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   StepResult result;
   result.sequences = engine_.config().batches().size_of(counters.batches());
   result.lr = learning_rate(engine_.config().optimizer.schedule, counters.step);
-  run_micro_batches(counters.step, result);
-  // The small all-gather is queued behind the gradients' reductions, and is timed together with
-  // them.
-  const Stopwatch exposed;
-  share(signal, result);
+  clear_times();
+  const StreamMark begin = engine_.context().stream().mark();
+  MicroBatchOutput output = run_micro_batches(counters.step, result);
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.reducer().finish_step();
   }
-  result.comm_exposed_ms += exposed.milliseconds();
+  const StreamMark end = engine_.context().stream().mark();
   const SpanTimer span(engine_.spans(), SpanKind::optimizer, "optimizer");
-  update(counters, result);
+  const ExactSum squares = read(std::move(output), result);
+  note_times(begin, end, result);
+  const Stopwatch exposed;
+  share(signal, result);
+  result.comm_exposed_ms += exposed.milliseconds();
+  judge_and_update(squares, counters, result);
   return result;
 }
 
@@ -91,33 +94,51 @@ std::int64_t TrainStep::micro_batches(const StepResult& result) const {
   return result.sequences / engine_.config().train.micro_batch;
 }
 
-void TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
-  engine_.group().take_waited_seconds();
+MicroBatchOutput TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.reducer().begin_step(micro_batches(result));
   }
-  Replica& replica = engine_.replica();
-  const double exposed_before = exposed_seconds();
-  const Stopwatch watch;
-  result.bits =
-      replica.train(step, result.sequences, engine_.micro_batches(result.sequences), tokens_);
-  result.data_wait_ms = 1e3 * replica.data_wait_seconds();
-  result.tensor_wait_ms = 1e3 * engine_.group().take_waited_seconds();
-  result.pipeline_wait_ms = 1e3 * replica.timings().wait_seconds;
-  result.comm_exposed_ms = 1e3 * (exposed_seconds() - exposed_before);
-  result.compute_ms = watch.milliseconds() - result.data_wait_ms - result.tensor_wait_ms -
-                      result.pipeline_wait_ms - result.comm_exposed_ms;
+  return engine_.replica().train(step, result.sequences, engine_.micro_batches(result.sequences),
+                                 tokens_);
 }
 
-// Returns the time spent waiting for gradients in this step, plus the total time spent waiting for
-// gathered parameters.
-double TrainStep::exposed_seconds() const {
-  double seconds = 0;
+void TrainStep::clear_times() {
+  engine_.group().waited().clear();
   for (const auto& chunk : engine_.chunks()) {
-    seconds += chunk->state.reducer().timings().exposed_seconds;
-    seconds += chunk->state.parameters().exposed_seconds();
+    chunk->state.parameters().exposed().clear();
   }
-  return seconds;
+}
+
+// Notes what happened between the two marks, after the host has waited for the second. While the
+// host of a device waits for data, the device may still have work.
+void TrainStep::note_times(const StreamMark& begin, const StreamMark& end,
+                           StepResult& result) const {
+  const Replica& replica = engine_.replica();
+  result.data_wait_ms = 1e3 * replica.data_wait_seconds();
+  result.tensor_wait_ms = 1e3 * engine_.group().waited().seconds();
+  result.pipeline_wait_ms = 1e3 * replica.timings().wait.seconds();
+  for (const auto& chunk : engine_.chunks()) {
+    result.comm_exposed_ms += 1e3 * chunk->state.reducer().timings().exposed.seconds();
+    result.comm_exposed_ms += 1e3 * chunk->state.parameters().exposed().seconds();
+  }
+  const bool runs_at_once = engine_.context().stream().queue() == nullptr;
+  result.compute_ms = 1e3 * begin.seconds_to(end) - (runs_at_once ? result.data_wait_ms : 0) -
+                      result.tensor_wait_ms - result.pipeline_wait_ms - result.comm_exposed_ms;
+}
+
+// Reads what the step has computed so far: losses, digests, and the squares of this rank's
+// gradients, which it returns. Nothing else in a step waits for the device.
+ExactSum TrainStep::read(MicroBatchOutput output, StepResult& result) {
+  SquareSums squares(engine_.context());
+  for (const auto& chunk : engine_.chunks()) {
+    chunk->state.add_squares(squares);
+  }
+  HostReads reads(engine_.context());
+  output.read(reads);
+  const std::size_t sums = reads.add(squares.start());
+  reads.wait();
+  result.bits = output.bits(reads);
+  return SquareSums::total(reads.at<double>(sums));
 }
 
 // Exchanges what the ranks report to each other in one small all-gather per step. The losses are
@@ -165,19 +186,16 @@ SpanKind TrainStep::kind_within_replica() const {
 }
 
 // Each replica computes the norm by itself if it has the whole gradient.
-double TrainStep::norm() {
-  SquareSums sums(engine_.context());
-  for (const auto& chunk : engine_.chunks()) {
-    chunk->state.add_squares(sums);
-  }
+double TrainStep::norm(const ExactSum& squares) {
   const bool sharded = engine_.chunks().front()->state.layout().level() > 0;
   const SpanTimer span(engine_.spans(), sharded ? SpanKind::replicas : kind_within_replica(),
                        "gradient norm");
-  return gradient_norm(sums.read(), sharded ? engine_.world() : engine_.siblings());
+  return gradient_norm(squares, sharded ? engine_.world() : engine_.siblings());
 }
 
-void TrainStep::update(TrainingCounters& counters, StepResult& result) {
-  result.grad_norm = without_sign_of_nan(norm());
+void TrainStep::judge_and_update(const ExactSum& squares, TrainingCounters& counters,
+                                 StepResult& result) {
+  result.grad_norm = without_sign_of_nan(norm(squares));
   const DivergenceConfig& policy = engine_.config().divergence;
   result.judgement = judge(policy, counters, result.loss, result.grad_norm);
   if (result.judgement.breaks_off()) {
@@ -188,11 +206,13 @@ void TrainStep::update(TrainingCounters& counters, StepResult& result) {
   if (!result.judgement.updates()) {
     return;
   }
-  const OptimizerUpdate step{
-      .step = ++counters.updates,
-      .lr = static_cast<float>(result.lr),
-      .gradient_scale = static_cast<float>(
-          clip_factor(result.grad_norm, static_cast<double>(engine_.config().optimizer.clip)))};
+  update({.step = ++counters.updates,
+          .lr = static_cast<float>(result.lr),
+          .gradient_scale = static_cast<float>(clip_factor(
+              result.grad_norm, static_cast<double>(engine_.config().optimizer.clip)))});
+}
+
+void TrainStep::update(const OptimizerUpdate& step) {
   fault("step.optimizer");
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.start_update(step);

@@ -25,6 +25,7 @@ struct StepResult {
   // The following are this rank's.
   MicroBatchBits bits;
   double data_wait_ms = 0;
+  // The next four are times of the device, if the rank computes on one.
   double comm_exposed_ms = 0;   // waited for other replicas, mostly after the last backward
   double tensor_wait_ms = 0;    // waited for ranks of the tensor-parallel group
   double pipeline_wait_ms = 0;  // waited for other stages
@@ -41,13 +42,16 @@ class TrainStep {
   StepResult run(TrainingCounters& counters, int signal);
 
  private:
-  void run_micro_batches(std::int64_t step, StepResult& result);
+  MicroBatchOutput run_micro_batches(std::int64_t step, StepResult& result);
+  ExactSum read(MicroBatchOutput output, StepResult& result);
   std::int64_t micro_batches(const StepResult& result) const;
-  double exposed_seconds() const;
+  void clear_times();
+  void note_times(const StreamMark& begin, const StreamMark& end, StepResult& result) const;
   void share(int signal, StepResult& result);
-  double norm();
+  double norm(const ExactSum& squares);
   SpanKind kind_within_replica() const;
-  void update(TrainingCounters& counters, StepResult& result);
+  void judge_and_update(const ExactSum& squares, TrainingCounters& counters, StepResult& result);
+  void update(const OptimizerUpdate& step);
 
   Engine& engine_;
   TokenSource tokens_;

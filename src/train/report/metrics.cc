@@ -51,6 +51,10 @@ nlohmann::ordered_json to_json(const StepMetrics& m) {
                                  {"memory_bytes", m.memory_bytes},
                                  {"skipped_steps", m.skipped_steps},
                                  {"time", wall_clock_seconds()}};
+  if (m.device_waits) {
+    json["device_waits"] = number(*m.device_waits);
+    json["device_allocations"] = m.device_allocations;
+  }
   if (m.val_loss) {
     json["val_loss"] = number(*m.val_loss);
     json["val_loss_bits"] = bits_of(*m.val_loss);

@@ -39,6 +39,10 @@ struct StepMetrics {
   double checkpoint_stall_ms = 0;
   std::int64_t memory_bytes = 0;  // resident memory of the rank that has most
   std::int64_t skipped_steps = 0;
+  // On a GPU, how often rank 0 waited for it, per step, and how often memory of the GPU or pinned
+  // memory was allocated since the last logged step.
+  std::optional<double> device_waits;
+  std::int64_t device_allocations = 0;
   std::optional<double> val_loss;
 };
 

@@ -45,9 +45,14 @@ double RunningCeiling::at_least(double flops) {
 // Takes the best rate so far: right after the start, memory is still being mapped.
 void RunningCeiling::sample(int rounds) {
   const Stopwatch watch;
-  Pool passing(context_.device());  // returns its memory to the system when it ends
+  if (memory_ == nullptr) {
+    memory_ = std::make_unique<Pool>(context_.device());
+  }
   own_ = std::max(
-      own_, measure_product_rate(context_, passing, dtype_, size_, rounds, kFirstSeconds).best);
+      own_, measure_product_rate(context_, *memory_, dtype_, size_, rounds, kFirstSeconds).best);
+  if (context_.device().is_host()) {
+    memory_.reset();  // returns it to the system; a device would have to wait for that
+  }
   sample_seconds_ = watch.seconds();
   since_ = Stopwatch();
 }

@@ -4,6 +4,8 @@
 // samples, too, so that mfu is never above 1. Collective; owned by TrainingParts, one thread.
 #pragma once
 
+#include <memory>
+
 #include "mpi/communicator.h"
 #include "src/base/stopwatch.h"
 #include "src/train/report/ceiling.h"
@@ -27,11 +29,12 @@ class RunningCeiling {
   DeviceContext& context_;
   DType dtype_;
   Communicator& world_;
-  std::int64_t size_ = 128;    // of the products, in rows and columns
-  double own_ = 0;             // this rank's best sample
-  double flops_ = 0;           // the ceiling
-  double sample_seconds_ = 0;  // duration of the last sample
-  Stopwatch since_;            // time since the last sample
+  std::int64_t size_ = 128;       // of the products, in rows and columns
+  double own_ = 0;                // this rank's best sample
+  double flops_ = 0;              // the ceiling
+  double sample_seconds_ = 0;     // duration of the last sample
+  Stopwatch since_;               // time since the last sample
+  std::unique_ptr<Pool> memory_;  // of the products; between samples, on devices only
 };
 
 }  // namespace trireme

@@ -4,6 +4,8 @@
 #include <future>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -150,6 +152,57 @@ TEST_F(CudaQueueTest, ThrowsTheErrorOfAStreamThatItWaitedFor) {
   first.run([] { throw std::runtime_error("broken"); });
   second.wait(first.record());
   EXPECT_THROW(second.synchronize(), std::runtime_error);
+}
+
+TEST_F(CudaQueueTest, MeasuresTimeOnTheDevice) {
+  Stream stream = make_stream();
+  const StreamMark before = stream.mark();
+  stream.run([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+  const StreamMark between = stream.mark();
+  const StreamMark after = stream.mark();
+  stream.synchronize();
+  EXPECT_GE(before.seconds_to(between), 0.02);
+  EXPECT_NEAR(before.seconds_to(after), before.seconds_to(between) + between.seconds_to(after),
+              1e-5);
+}
+
+TEST_F(CudaQueueTest, CountsWaitsAndAllocations) {
+  Stream stream = make_stream();
+  std::vector<float> numbers = counted_up();
+  stream.copy(on_device_, view_of(numbers));
+  stream.synchronize();
+  const cuda::DeviceUse before = cuda::device_use();
+  const auto change = [&] {
+    const cuda::DeviceUse now = cuda::device_use();
+    return std::pair(now.waits - before.waits, now.allocations - before.allocations);
+  };
+  stream.copy(on_device_, view_of(numbers));  // over the pinned memory of the copy before
+  const StreamEvent event = stream.record();
+  EXPECT_EQ(change(), std::pair(0L, 0L));
+  event.wait();
+  EXPECT_EQ(change(), std::pair(1L, 0L));
+  event.wait();  // it is known to have been reached
+  EXPECT_EQ(change(), std::pair(1L, 0L));
+  cuda::device_memory(0).give_back(cuda::device_memory(0).take(64), 64);
+  EXPECT_EQ(change(), std::pair(2L, 1L)) << "the simulated device counts calls that block";
+}
+
+// Pinned memory is reused only after a wait, so that a step takes the same each time.
+TEST_F(CudaQueueTest, KeepsPinnedMemoryUntilTheHostWaits) {
+  Stream stream = make_stream();
+  std::vector<float> numbers = counted_up();
+  const auto allocations_of_a_round = [&] {
+    const cuda::DeviceUse before = cuda::device_use();
+    for (int copy = 0; copy < 3; ++copy) {
+      stream.copy(on_device_, view_of(numbers));
+      while (!stream.record().reached()) {
+      }
+    }
+    stream.synchronize();
+    return cuda::device_use().allocations - before.allocations;
+  };
+  EXPECT_EQ(allocations_of_a_round(), 3);
+  EXPECT_EQ(allocations_of_a_round(), 0);
 }
 
 TEST_F(CudaQueueTest, NamesTheDeviceThatIsFull) {

@@ -2,9 +2,14 @@
 #pragma once
 
 #include "src/device/cuda_device.h"
+#include "src/device/sim/call.h"
 
 namespace trireme::cuda {
 
 inline constexpr BackEnd kBackEnd = BackEnd::simulated;
+
+// Returns how often the calling thread has called a function of the runtime that waits for a
+// device.
+inline std::int64_t blocking_calls() { return sim::blocking_calls(); }
 
 }  // namespace trireme::cuda

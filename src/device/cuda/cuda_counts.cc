@@ -1,0 +1,25 @@
+#include "src/device/cuda/cuda_counts.h"
+
+#include <atomic>
+
+#include <cuda_flavour.h>
+
+#include "src/device/cuda_device.h"
+
+namespace trireme::cuda {
+namespace {
+
+thread_local std::int64_t waits_of_this_thread = 0;  // beside blocking calls of the runtime
+std::atomic<std::int64_t> allocations_of_all = 0;
+
+}  // namespace
+
+void count_wait() { ++waits_of_this_thread; }
+
+void count_allocation() { ++allocations_of_all; }
+
+DeviceUse device_use() {
+  return {waits_of_this_thread + blocking_calls(), allocations_of_all.load()};
+}
+
+}  // namespace trireme::cuda
