@@ -79,13 +79,13 @@ fs::path DiskTarget::attempt_folder() const {
          TransientName{TransientName::Kind::attempt, step_, generation_}.to_string();
 }
 
-Snapshot DiskTarget::take(std::span<const TensorBlock> blocks) {
+Snapshot DiskTarget::take(std::span<const TensorBlock> blocks, std::function<void()> ready) {
   ShardPlan plan = plan_shard_of_rank(blocks, step_, generation_, rank_);
   fault("ckpt.snapshot");
   reserve_image(plan.bytes);
-  fill_image(plan, image_.data(), options_.copy_threads);
-  fault("ckpt.snapshot_taken");
-  return {image_.data(), plan.tensors.empty() ? 0 : plan.bytes, std::move(plan.tensors)};
+  return make_snapshot(
+      std::move(plan), image_.data(),
+      {options_.copy_threads, std::move(ready), [] { fault("ckpt.snapshot_taken"); }});
 }
 
 std::optional<StoredShard> DiskTarget::write(const Snapshot& snapshot) {

@@ -55,7 +55,7 @@ class DiskTarget final : public SaveTarget {
   bool quiet_within(std::chrono::duration<double> limit);
 
   void begin(std::int64_t step) override { step_ = step; }
-  Snapshot take(std::span<const TensorBlock> blocks) override;
+  Snapshot take(std::span<const TensorBlock> blocks, std::function<void()> ready) override;
   std::optional<StoredShard> write(const Snapshot& snapshot) override;
   void before_gather() override;
   bool commits() const override { return rank_ == 0; }

@@ -11,16 +11,9 @@
 #include <vector>
 
 #include "io/checkpoint/manifest.h"
+#include "io/checkpoint/snapshot.h"
 
 namespace trireme {
-
-// A Snapshot is a copy of a rank's blocks at one moment, in the form of the shard file that they
-// become.
-struct Snapshot {
-  const std::byte* image = nullptr;   // [round_up(bytes, kDataAlignment)], page-aligned
-  std::int64_t bytes = 0;             // size of the file; 0 if this rank has no blocks
-  std::vector<StoredTensor> tensors;  // say where the blocks are in the file
-};
 
 class SaveTarget {
  public:
@@ -31,11 +24,12 @@ class SaveTarget {
 
   // Collective. Called when a save of this step starts.
   virtual void begin(std::int64_t step) = 0;
-  // Copies the blocks; the copy does not change until the next save. Not called if the writer's
-  // caller already has a snapshot. If it throws an Error, the save fails.
-  virtual Snapshot take(std::span<const TensorBlock> blocks) = 0;
-  // Background. Makes the snapshot this rank's shard of the step. Returns nothing if the rank has
-  // no blocks. If it or commit() throws, the save fails.
+  // Copies the blocks; the copy does not change until the next save. `ready` is that of
+  // SnapshotFill. Not called if the writer's caller already has a snapshot. If it throws an Error,
+  // the save fails.
+  virtual Snapshot take(std::span<const TensorBlock> blocks, std::function<void()> ready) = 0;
+  // Background. Makes the snapshot, which is complete, this rank's shard of the step. Returns
+  // nothing if the rank has no blocks. If it or commit() throws, the save fails.
   virtual std::optional<StoredShard> write(const Snapshot& snapshot) = 0;
   // Called when all ranks have written, before the writer gathers their tables.
   virtual void before_gather() = 0;

@@ -37,10 +37,11 @@ void CheckpointWriter::end_stall() {
 }
 
 std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta,
-                                                  std::span<const TensorBlock> blocks) {
+                                                  std::span<const TensorBlock> blocks,
+                                                  std::function<void()> ready) {
   std::optional<SaveOutcome> before = begin_save(meta);
   try {
-    start_writing(target_.take(blocks));
+    start_writing(target_.take(blocks, std::move(ready)));
   } catch (const Error& e) {
     job_.fail(e.what());
   }
@@ -57,7 +58,9 @@ std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta, Sn
 
 void CheckpointWriter::start_writing(Snapshot snapshot) {
   snapshot_ = std::move(snapshot);
+  filled_ = snapshot_.filled;
   job_.start([this] {
+    snapshot_.complete();
     const double start = steady_seconds();
     if (const std::optional<StoredShard> shard = target_.write(snapshot_)) {
       table_ = {{*shard}, snapshot_.tensors};

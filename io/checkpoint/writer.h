@@ -1,6 +1,7 @@
 // CheckpointWriter runs saves to one target, in the background while training continues.
 //
-//   save():      take the snapshot (one parallel copy), then return
+//   save():      take the snapshot (one parallel copy), then return; from a device, the copy ends
+//                in the background
 //   background:  each rank writes its shard, or computes the digests of a shard in memory
 //   poll():      all ranks agree that all shards are written, and gather their tables
 //   background:  the ranks that commit write the manifest and rename the step's folder
@@ -61,11 +62,19 @@ class CheckpointWriter {
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   // Collective. Copies the blocks, which may change as soon as it returns. If it waited for the
-  // previous save, returns the outcome of that.
-  std::optional<SaveOutcome> save(const CheckpointMeta& meta, std::span<const TensorBlock> blocks);
+  // previous save, returns the outcome of that. With `ready` (SnapshotFill), the background thread
+  // copies the blocks instead, which may change after complete_snapshot().
+  std::optional<SaveOutcome> save(const CheckpointMeta& meta, std::span<const TensorBlock> blocks,
+                                  std::function<void()> ready = nullptr);
   // Same, with a snapshot that the caller has taken and does not change while in_flight(). Some
   // ranks may call this and others the overload above.
   std::optional<SaveOutcome> save(const CheckpointMeta& meta, Snapshot snapshot);
+  // Waits until the blocks of the latest save have been copied. Not collective.
+  void complete_snapshot() const {
+    if (filled_.valid()) {
+      filled_.wait();
+    }
+  }
   // Collective and cheap; call it at step boundaries. Returns the outcome of a save that has just
   // ended.
   std::optional<SaveOutcome> poll();
@@ -92,6 +101,7 @@ class CheckpointWriter {
   Seconds patience_;
   Phase phase_ = Phase::idle;
   CheckpointMeta meta_;
+  std::shared_future<void> filled_;  // of the latest snapshot
   // While the job runs, only it uses the next five.
   Snapshot snapshot_;
   ShardTable table_;

@@ -103,6 +103,22 @@ class SimulatedGpu(unittest.TestCase):
                 if name != "pp":  # a stage keeps what it sends until that has left
                     self.assertEqual([m["device_allocations"] for m in lines], [0] * (STEPS - 2))
 
+    def test_saves_beside_the_next_step_hold_one_moment(self):
+        saves = {"checkpoint__every": 1, "checkpoint__keep": 10, "parallel__zero": 1}
+        at_once = self.config("at-once", checkpoint__async="false", **saves)
+        self.train(at_once, 2)
+        expected = self.digests_of_steps(at_once)
+        self.assertEqual(len(set(expected)), STEPS)
+        for seed in [1, 2, 3]:
+            with self.subTest(seed=seed):
+                config = self.config(f"beside-{seed}", **saves)
+                self.train(config, 2, {"TRIREME_SIM_SEED": str(seed), "TRIREME_SIM_DELAYS": "1"})
+                self.assertEqual(self.digests_of_steps(config), expected)
+
+    def digests_of_steps(self, config):
+        steps = sorted((harness.run_dir(config) / "checkpoints").glob("step-*"))
+        return [harness.must(harness.run("ckpt", "digest", step)).stdout for step in steps]
+
     def test_a_killed_run_resumes(self):
         whole = self.config("whole")
         self.train(whole, 2)

@@ -145,7 +145,7 @@ std::optional<std::size_t> MemoryTarget::take_slot() {
   return slot;
 }
 
-Snapshot MemoryTarget::take(std::span<const TensorBlock> blocks) {
+Snapshot MemoryTarget::take(std::span<const TensorBlock> blocks, std::function<void()> ready) {
   if (!slot_) {
     throw IoError(
         "both older steps in memory are still needed: one is being written to disk, and the "
@@ -164,10 +164,12 @@ Snapshot MemoryTarget::take(std::span<const TensorBlock> blocks) {
       slot.remove();
       slot = MemorySlot(file, plan.bytes, options_.copy_threads);
     }
-    fill_image(plan, slot.data(), options_.copy_threads);
-    snapshot = {slot.data(), plan.bytes, std::move(plan.tensors)};
+    snapshot = make_snapshot(
+        std::move(plan), slot.data(),
+        {options_.copy_threads, std::move(ready), [] { fault("memory.snapshot_taken"); }});
+  } else {
+    fault("memory.snapshot_taken");
   }
-  fault("memory.snapshot_taken");
   snapshot_ = snapshot;
   return snapshot;
 }

@@ -57,7 +57,7 @@ class MemoryTarget final : public SaveTarget {
   void unpin();
 
   void begin(std::int64_t step) override;
-  Snapshot take(std::span<const TensorBlock> blocks) override;
+  Snapshot take(std::span<const TensorBlock> blocks, std::function<void()> ready) override;
   std::optional<StoredShard> write(const Snapshot& snapshot) override;
   void before_gather() override;
   bool commits() const override { return leads_; }

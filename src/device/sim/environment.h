@@ -7,7 +7,8 @@
 //                        lanes equally.
 //   TRIREME_SIM_MEMORY   the memory of each device in bytes, 1 MiB to 1 TiB (default: 1 GiB)
 //   TRIREME_SIM_DEVICES  the number of devices of a process, 0 to 64 (default: 8)
-//   TRIREME_SIM_DELAYS   1: sleep for up to 0.3 ms before each operation of a stream (default: 0)
+//   TRIREME_SIM_DELAYS   1: sleep for up to 0.3 ms before each operation of a stream; with a seed,
+//                        also let streams fall behind others for long (default: 0)
 //   TRIREME_SIM_LEAKS    1: report memory that was not freed at the end of the process (default: 0)
 //   TRIREME_SIM_FAULT    faults to inject, separated by commas (see fault.h)
 //   TRIREME_SIM_LINKS    what connects the devices (see links.h)

@@ -16,6 +16,7 @@ namespace {
 constexpr std::chrono::microseconds kPollInterval{30};
 constexpr int kEagerRounds = 50;              // polls without a pause
 constexpr std::uint64_t kLongestDelay = 300;  // microseconds
+constexpr std::size_t kSteadyFor = 500;       // operations for which a stream keeps its priority
 
 }  // namespace
 
@@ -123,6 +124,7 @@ bool Machine::is_capturing(cudaStream_t stream) {
 CUstream_st* Machine::make_stream(int device) {
   const std::lock_guard lock(mutex);
   streams_.push_back(std::make_unique<CUstream_st>(CUstream_st{device}));
+  streams_.back()->priority = random_.next();
   return streams_.back().get();
 }
 
@@ -289,15 +291,26 @@ CUstream_st* Machine::choose_ready() {
       continue;
     }
     ++candidates;
-    if (seed_ == 0) {
-      if (chosen == nullptr || first.sequence < chosen->queue.front().sequence) {
-        chosen = stream.get();
-      }
-    } else if (random_.below(candidates) == 0) {
+    if (chosen == nullptr || goes_before(*stream, *chosen, candidates)) {
       chosen = stream.get();
     }
   }
+  if (chosen != nullptr && environment().delays && random_.below(kSteadyFor) == 0) {
+    chosen->priority = random_.next();
+  }
   return chosen;
+}
+
+// Of several streams that are ready, a seed chooses one for each operation. With delays, it is the
+// one of the highest priority, so that a stream may fall behind for as long as others have work: a
+// wait that is missing is then found even if much other work lies in between (Burckhardt et al., A
+// Randomized Scheduler with Probabilistic Guarantees of Finding Bugs, 2010).
+bool Machine::goes_before(const CUstream_st& stream, const CUstream_st& chosen,
+                          std::size_t candidates) {
+  if (seed_ == 0) {
+    return stream.queue.front().sequence < chosen.queue.front().sequence;
+  }
+  return environment().delays ? stream.priority > chosen.priority : random_.below(candidates) == 0;
 }
 
 void Machine::perform(CUstream_st& stream, std::unique_lock<std::mutex>& lock) {

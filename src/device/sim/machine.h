@@ -53,6 +53,7 @@ struct CUstream_st {
   std::deque<sim::Operation> queue = {};
   std::uint64_t enqueued = 0;
   std::uint64_t finished = 0;
+  std::uint64_t priority = 0;
   bool stalled = false;    // its first operation had to wait when it was last tried
   bool destroyed = false;  // to be removed once it is empty
   std::shared_ptr<sim::Capture> capture = nullptr;  // what its operations go to instead
@@ -121,6 +122,7 @@ class Machine {
   Machine();
   void run_worker();
   CUstream_st* choose_ready();
+  bool goes_before(const CUstream_st& stream, const CUstream_st& chosen, std::size_t candidates);
   void perform(CUstream_st& stream, std::unique_lock<std::mutex>& lock);
   void wait_for_work(std::unique_lock<std::mutex>& lock);
   void stop();

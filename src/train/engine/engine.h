@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "mpi/communicator.h"
@@ -49,6 +50,11 @@ class Engine {
     return context.exchange().reserved_bytes() + context.exchange_state().reserved_bytes();
   }
   Replica& replica() { return replica_; }
+  // Lets the next update start only after this event: until then, weights and optimizer state are
+  // being copied.
+  void hold_update(StreamEvent until) { hold_ = std::move(until); }
+  // Makes the stream wait for what holds the update, and forgets it.
+  void pass_hold() { context().stream().wait(std::exchange(hold_, {})); }
   SpanLog* spans() const { return tools_.spans; }
 
   // Returns the numbers of this rank's micro-batches within a step of `sequences`, rising.
@@ -81,6 +87,7 @@ class Engine {
   TensorRanks group_;
   ModelChunks chunks_;
   Replica replica_;
+  StreamEvent hold_;
 };
 
 }  // namespace trireme

@@ -214,6 +214,7 @@ void TrainStep::judge_and_update(const ExactSum& squares, TrainingCounters& coun
 
 void TrainStep::update(const OptimizerUpdate& step) {
   fault("step.optimizer");
+  engine_.pass_hold();
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.start_update(step);
   }

@@ -1,6 +1,7 @@
 #include "src/train/saving/finite_check.h"
 
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -9,29 +10,48 @@
 namespace trireme {
 namespace {
 
-// Returns a number that is finite if all elements are, and NaN if one of them is NaN. The squares
-// of floats and their sums are far below the largest double.
-double sum_of_squares(DeviceContext& context, const ConstView& x) {
-  const std::int64_t blocks = (x.count + kSumBlock - 1) / kSumBlock;
-  const Tensor sums(context.activations(), Shape{blocks}, DType::f64);
-  context.kernels().sums_of_squares(context.stream(), sums.view(), x);
-  double total = 0;
-  for (const double sum : context.read<double>(sums.view())) {
-    total += sum;
+std::int64_t sums_of(const ConstView& x) { return (x.count + kSumBlock - 1) / kSumBlock; }
+
+bool is_checked(const TensorBlock& block, FiniteCheck check) {
+  return block.data.dtype == DType::f32 &&
+         (check == FiniteCheck::all || !block.name.starts_with("optimizer."));
+}
+
+// Waits once and returns the sums of squares of all blocks that are checked, one after another. A
+// sum is finite if all elements are, and NaN if one of them is NaN: the squares of floats and their
+// sums are far below the largest double.
+std::vector<double> sums_of_squares(DeviceContext& context, const std::vector<TensorBlock>& blocks,
+                                    FiniteCheck check) {
+  std::int64_t count = 0;
+  for (const TensorBlock& block : blocks) {
+    count += is_checked(block, check) ? sums_of(block.data) : 0;
   }
-  return total;
+  const Tensor sums(context.activations(), Shape{count}, DType::f64);
+  std::int64_t at = 0;
+  for (const TensorBlock& block : blocks) {
+    if (is_checked(block, check)) {
+      const std::int64_t n = sums_of(block.data);
+      context.kernels().sums_of_squares(context.stream(), sums.view().slice(at, n), block.data);
+      at += n;
+    }
+  }
+  return context.read<double>(sums.view());
 }
 
 }  // namespace
 
 std::string fault_of_numbers(DeviceContext& context, const std::vector<TensorBlock>& blocks,
                              FiniteCheck check) {
+  const std::vector<double> sums = sums_of_squares(context, blocks, check);
+  auto next = sums.begin();
   for (const TensorBlock& block : blocks) {
-    const bool is_weight = !block.name.starts_with("optimizer.");
-    if (block.data.dtype != DType::f32 || (check == FiniteCheck::weights && !is_weight)) {
+    if (!is_checked(block, check)) {
       continue;
     }
-    const double sum = sum_of_squares(context, block.data);
+    const bool is_weight = !block.name.starts_with("optimizer.");
+    const auto end = next + sums_of(block.data);
+    const double sum = std::accumulate(next, end, 0.0);
+    next = end;
     if (std::isnan(sum) || (is_weight && std::isinf(sum))) {
       return fmt::format("{} contains {}", block.name, std::isnan(sum) ? "NaN" : "infinity");
     }

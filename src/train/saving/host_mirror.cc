@@ -7,8 +7,9 @@
 namespace trireme {
 
 HostMirror::HostMirror(DeviceContext& context) : context_(context) {
-  if (context.device().kind == DeviceKind::cuda) {
-    pool_ = std::make_unique<Pool>(Device{}, cuda::pinned_memory());
+  if (copies()) {
+    stream_ =
+        std::make_unique<Stream>(context.device(), 1, cuda::make_queue(context.device().index));
   }
 }
 
@@ -38,7 +39,7 @@ void HostMirror::cover(const std::vector<TensorBlock>& blocks) {
   spans_ = std::move(merged);
   if (memory_.bytes() < bytes) {
     memory_ = Buffer();
-    memory_ = pool_->allocate(bytes);
+    memory_ = context_.staging().allocate(bytes);
   }
   char* at = static_cast<char*>(memory_.data());
   for (Span& span : spans_) {
@@ -47,25 +48,28 @@ void HostMirror::cover(const std::vector<TensorBlock>& blocks) {
   }
 }
 
-void HostMirror::copy(bool to_host) {
-  for (const Span& span : spans_) {
-    const View device{span.device, span.bytes, DType::u8, context_.device()};
-    const View host{span.host, span.bytes, DType::u8};
-    if (to_host) {
-      context_.stream().copy(host, device);
-    } else {
-      context_.stream().copy(device, host);
-    }
+HostMirror::Copy HostMirror::start(const std::vector<TensorBlock>& blocks) {
+  if (!copies()) {
+    return {blocks, {}, nullptr};
   }
-  context_.stream().synchronize();
+  last_.wait();  // its memory may be freed
+  cover(blocks);
+  stream_->wait(context_.stream().record());
+  for (const Span& span : spans_) {
+    stream_->copy({span.host, span.bytes, DType::u8},
+                  ConstView(span.device, span.bytes, DType::u8, context_.device()));
+  }
+  last_ = stream_->record();
+  return {on_host(blocks), last_, [done = last_] { done.wait(); }};
 }
 
 std::vector<TensorBlock> HostMirror::fetch(const std::vector<TensorBlock>& blocks) {
-  if (pool_ == nullptr) {
-    return blocks;
-  }
-  cover(blocks);
-  copy(true);
+  Copy copy = start(blocks);
+  copy.done.wait();
+  return std::move(copy.blocks);
+}
+
+std::vector<TensorBlock> HostMirror::on_host(const std::vector<TensorBlock>& blocks) const {
   std::vector<TensorBlock> on_host = blocks;
   for (TensorBlock& block : on_host) {
     auto* const data = static_cast<char*>(block.data.data);
@@ -81,9 +85,14 @@ std::vector<TensorBlock> HostMirror::fetch(const std::vector<TensorBlock>& block
 }
 
 void HostMirror::store() {
-  if (pool_ != nullptr) {
-    copy(false);
+  if (!copies()) {
+    return;
   }
+  for (const Span& span : spans_) {
+    context_.stream().copy({span.device, span.bytes, DType::u8, context_.device()},
+                           ConstView(span.host, span.bytes, DType::u8));
+  }
+  context_.stream().synchronize();
 }
 
 }  // namespace trireme

@@ -4,6 +4,7 @@
 // Owned by TrainingCheckpoints or by one load; one thread; the context outlives it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,10 +15,20 @@ namespace trireme {
 
 class HostMirror {
  public:
+  // Copy is a copy of blocks to the host that may be under way.
+  struct Copy {
+    std::vector<TensorBlock> blocks;  // on the host
+    StreamEvent done;                 // the device's memory may change after this
+    // Waits for the copy; any thread. Null if there was nothing to copy.
+    std::function<void()> ready;
+  };
+
   explicit HostMirror(DeviceContext& context);
 
-  // Copies the blocks' memory to the host and returns the same blocks there. Waits until the copy
-  // has finished. What the host holds of earlier blocks is lost.
+  // Starts to copy the blocks' memory to the host, beside the work that is queued later. What the
+  // host holds of earlier blocks is lost: nobody may be reading it.
+  Copy start(const std::vector<TensorBlock>& blocks);
+  // Does the same and waits until the copy has finished. Returns the blocks on the host.
   std::vector<TensorBlock> fetch(const std::vector<TensorBlock>& blocks);
   // Copies everything that the latest fetch() covered back to the device, and waits.
   void store();
@@ -30,12 +41,14 @@ class HostMirror {
     char* host = nullptr;
   };
   void cover(const std::vector<TensorBlock>& blocks);
-  void copy(bool to_host);
+  std::vector<TensorBlock> on_host(const std::vector<TensorBlock>& blocks) const;
+  bool copies() const { return context_.device().kind == DeviceKind::cuda; }
 
   DeviceContext& context_;
-  std::unique_ptr<Pool> pool_;  // null if the device's memory is the host's
   Buffer memory_;
-  std::vector<Span> spans_;  // sorted by address
+  std::vector<Span> spans_;         // sorted by address
+  std::unique_ptr<Stream> stream_;  // for copies to the host; null if there are none
+  StreamEvent last_;                // the end of the latest copy
 };
 
 }  // namespace trireme

@@ -34,17 +34,15 @@ TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
       report_(parts.log, parts.world.rank(), parts.config.train.steps),
       policy_(parts.config, parts.world, report_, parts.mtbf_hours),
       check_(parts.config, parts.fingerprints, report_),
+      mirror_(parts.engine.context()),
       disk_(parts.world, disk_options(parts.config)),
       // If a rank's disk hangs, that rank throws Hang before the other ranks' deadline passes.
       disk_writer_(parts.world, disk_,
                    CheckpointWriter::Seconds(0.8 * parts.config.deadline.checkpoint)),
       nodes_(map_nodes(parts.world, parts.node)),
-      run_(run_on_root(
-          parts.world,
-          [&] {
-            return std::filesystem::weakly_canonical(parts.config.checkpoint_dir()).string();
-          })),
-      mirror_(parts.engine.context()) {
+      run_(run_on_root(parts.world, [&] {
+        return std::filesystem::weakly_canonical(parts.config.checkpoint_dir()).string();
+      })) {
   if (const std::string warning = disk_.warning(); !warning.empty()) {
     report_.warning(warning);
   }
@@ -110,6 +108,18 @@ std::vector<TensorBlock> TrainingCheckpoints::blocks_to_save() const {
     add_blocks(chunk->parameters, chunk->state.pieces_to_save(), blocks);
   }
   return blocks;
+}
+
+// Starts the copy of what is saved. It goes on beside the next step's forward and backward; the
+// update waits for it.
+HostMirror::Copy TrainingCheckpoints::copy_to_host() {
+  disk_writer_.complete_snapshot();
+  if (memory_ != nullptr) {
+    memory_->writer.complete_snapshot();
+  }
+  HostMirror::Copy copy = mirror_.start(blocks_to_save());
+  parts_.engine.hold_update(copy.done);
+  return copy;
 }
 
 CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) const {
@@ -201,7 +211,8 @@ void TrainingCheckpoints::save_in_memory(const CheckpointMeta& meta) {
     memory_->target.unpin();
   }
   policy_.memory_saves(meta.step);
-  note_memory(memory_->writer.save(meta, mirror_.fetch(blocks_to_save())));
+  const HostMirror::Copy copy = copy_to_host();
+  note_memory(memory_->writer.save(meta, copy.blocks, copy.ready));
 }
 
 // Writes from the copy in memory if this rank has one of this step.
@@ -209,8 +220,12 @@ void TrainingCheckpoints::save_on_disk(const CheckpointMeta& meta) {
   policy_.disk_saves(meta.step);
   const bool is_in_memory = memory_ != nullptr && policy_.memory_has(meta.step);
   const bool has_snapshot = is_in_memory && memory_->target.snapshot();
-  note_disk(has_snapshot ? disk_writer_.save(meta, *memory_->target.snapshot())
-                         : disk_writer_.save(meta, mirror_.fetch(blocks_to_save())));
+  if (has_snapshot) {
+    note_disk(disk_writer_.save(meta, *memory_->target.snapshot()));
+  } else {
+    const HostMirror::Copy copy = copy_to_host();
+    note_disk(disk_writer_.save(meta, copy.blocks, copy.ready));
+  }
   if (is_in_memory) {
     memory_->target.unpin();
     memory_->target.pin_latest();

@@ -81,6 +81,7 @@ class TrainingCheckpoints {
 
   ResumeOptions resume_options(std::optional<std::int64_t> only) const;
   std::vector<TensorBlock> blocks_to_save() const;
+  HostMirror::Copy copy_to_host();
   CheckpointMeta meta_of(const TrainingCounters& counters) const;
   bool open_memory();
   void save_in_memory(const CheckpointMeta& meta);
@@ -92,11 +93,11 @@ class TrainingCheckpoints {
   SaveReport report_;
   SavingPolicy policy_;
   ResumeCheck check_;
+  HostMirror mirror_;  // outlives the writers, which read its memory in the background
   DiskTarget disk_;
   CheckpointWriter disk_writer_;
   NodeMap nodes_;
   std::string run_;  // the checkpoint folder, as rank 0 sees it
-  HostMirror mirror_;
   std::optional<MemoryStepName> resumed_;
   std::unique_ptr<Memory> memory_;  // null if checkpoints go to disk only
   std::int64_t durable_step_ = -1;  // the newest step known to be on disk

@@ -1,6 +1,7 @@
 #include "src/train/saving/host_mirror.h"
 
 #include <algorithm>
+#include <future>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -74,6 +75,24 @@ TEST(HostMirror, MovesBlocksWhoseRowsAlternate) {
   expected[kColumns] = 200;
   EXPECT_EQ(context.read<float>(matrix.view()), expected);
   EXPECT_EQ(context.read<float>(vector.view()), std::vector<float>(7, 2.5F));
+}
+
+TEST(HostMirror, CopiesBesideLaterWork) {
+  DeviceContext context({DeviceKind::cuda, 0}, 1);
+  const Tensor matrix(context.state(), {kRows, kColumns}, DType::f32);
+  fill(context, matrix.view());
+  std::promise<void> open;  // holds up the work before the copy
+  context.stream().run([&] { open.get_future().wait(); });
+  HostMirror mirror(context);
+  HostMirror::Copy copy = mirror.start({columns("all", matrix.view(), 0, kColumns)});
+  EXPECT_FALSE(copy.done.reached());
+  context.stream().wait(copy.done);
+  context.kernels().fill(context.stream(), matrix.view(), -1);
+  open.set_value();
+  copy.ready();
+  context.stream().synchronize();
+  const auto* const copied = as<float>(copy.blocks.front().data);
+  EXPECT_EQ(std::vector<float>(copied, copied + kRows * kColumns), counted_up());
 }
 
 }  // namespace
