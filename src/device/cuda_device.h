@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "src/device/memory_source.h"
 #include "src/device/stream.h"
@@ -48,5 +49,10 @@ struct DeviceUse {
 };
 // Returns the counts since the process began.
 DeviceUse device_use();
+
+// Opens and closes a named range of the calling thread, which profilers of GPUs show (NVTX). Ranges
+// are nested. Costs next to nothing without a profiler.
+void push_range(std::string_view name);
+void pop_range();
 
 }  // namespace trireme::cuda

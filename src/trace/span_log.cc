@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace trireme {
 namespace {
@@ -48,6 +49,47 @@ void SpanLog::add(const Span& span) {
   }
   if (span.kind == SpanKind::compute && after_compute_) {
     after_compute_();
+  }
+}
+
+SpanPoint SpanLog::now() {
+  return stream_ == nullptr ? SpanPoint{steady_nanoseconds()} : SpanPoint{0, stream_->mark()};
+}
+
+void SpanLog::add(Span span, const SpanPoint& begin) {
+  const SpanPoint end = now();
+  span.start_ns = begin.ns;
+  span.end_ns = end.ns;
+  if (stream_ != nullptr && spans_.size() < most_) {
+    marks_.emplace_back(*begin.mark, *end.mark);
+  }
+  add(span);
+}
+
+// Times lie before the present, at which the stream has just reached its end.
+void SpanLog::settle() {
+  if (marks_.empty()) {
+    return;
+  }
+  const StreamMark end = stream_->mark();
+  stream_->synchronize();
+  const std::int64_t now = steady_nanoseconds();
+  const auto time_of = [&](const StreamMark& mark) {
+    return now - std::llround(1e9 * mark.seconds_to(end));
+  };
+  for (const auto& [from, to] : marks_) {
+    Span& span = spans_[settled_++];
+    span.start_ns = time_of(from);
+    span.end_ns = time_of(to);
+  }
+  marks_.clear();
+}
+
+void SpanLog::rewind(std::size_t count) {
+  spans_.resize(count);
+  settled_ = std::min(settled_, count);
+  if (stream_ != nullptr) {
+    marks_.resize(count - settled_);
   }
 }
 

@@ -3,6 +3,10 @@
 // null if there is no trace, and makes a SpanTimer around its work, which costs one comparison
 // without a log. Owned by the training loop and used by its thread only. Memory is bounded; spans
 // that do not fit are counted.
+//
+// On a device, a span begins and ends when the device reaches the work that the host queues at that
+// moment, so that spans show where the device spends its time, and waits for the host are spans in
+// which the device is idle. Every SpanTimer is also a range for profilers (NVTX).
 #pragma once
 
 #include <chrono>
@@ -12,6 +16,9 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "src/device/cuda_device.h"
+#include "src/device/stream.h"
 
 namespace trireme {
 
@@ -52,27 +59,46 @@ void sort_by_nesting(std::vector<Span>& spans);
 
 std::int64_t steady_nanoseconds();
 
+// SpanPoint is the begin or the end of a span: a time of the host, or a mark in a stream.
+struct SpanPoint {
+  std::int64_t ns = 0;
+  std::optional<StreamMark> mark = {};
+};
+
 class SpanLog {
  public:
   explicit SpanLog(std::size_t most) : most_(most) {}
   SpanLog(const SpanLog&) = delete;
   SpanLog& operator=(const SpanLog&) = delete;
 
+  // Makes spans follow a stream of a device, which outlives the log.
+  void follow(Stream* stream) { stream_ = stream; }
   bool recording() const { return recording_; }
   void record(bool on);
   // `call` runs after every span of compute, so that it can see what went on meanwhile.
   void call_after_compute(std::function<void()> call) { after_compute_ = std::move(call); }
   void add(const Span& span);
+  // Returns where a span begins or ends now.
+  SpanPoint now();
+  // Adds a span that began at `begin` and ends now.
+  void add(Span span, const SpanPoint& begin);
+  // Sets the times of spans that follow a stream, for whose work so far it waits. They have none
+  // before this call.
+  void settle();
   // Inner spans precede outer ones.
   const std::vector<Span>& spans() const { return spans_; }
   std::int64_t dropped() const { return dropped_; }
   // Removes all spans but the first `count`.
-  void rewind(std::size_t count) { spans_.resize(count); }
+  void rewind(std::size_t count);
 
  private:
   std::size_t most_;
   bool recording_ = false;
   std::vector<Span> spans_;
+  Stream* stream_ = nullptr;  // null: spans follow the host
+  // Begin and end of spans without times: those of number settled_ and later.
+  std::vector<std::pair<StreamMark, StreamMark>> marks_;
+  std::size_t settled_ = 0;
   std::int64_t dropped_ = 0;
   std::function<void()> after_compute_;
 };
@@ -82,8 +108,10 @@ class SpanTimer {
  public:
   SpanTimer(SpanLog* log, SpanKind kind, std::string_view name, SpanDetail detail = {})
       : log_(log != nullptr && log->recording() ? log : nullptr) {
+    cuda::push_range(name);
     if (log_ != nullptr) {
-      span_ = {kind, name, detail, steady_nanoseconds(), 0};
+      span_ = {kind, name, detail, 0, 0};
+      begin_ = log_->now();
     }
   }
   ~SpanTimer() { end(); }
@@ -91,16 +119,20 @@ class SpanTimer {
   SpanTimer& operator=(const SpanTimer&) = delete;
 
   void end() {
+    if (!std::exchange(is_open_, false)) {
+      return;
+    }
+    cuda::pop_range();
     if (log_ != nullptr) {
-      span_.end_ns = steady_nanoseconds();
-      log_->add(span_);
-      log_ = nullptr;
+      log_->add(span_, begin_);
     }
   }
 
  private:
   SpanLog* log_;
+  bool is_open_ = true;
   Span span_;
+  SpanPoint begin_;
 };
 
 }  // namespace trireme

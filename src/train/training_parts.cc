@@ -124,13 +124,14 @@ TrainingParts::~TrainingParts() {
   }
 }
 
-std::unique_ptr<StepTrace> TrainingParts::make_trace() const {
+std::unique_ptr<StepTrace> TrainingParts::make_trace() {
   if (config.trace == 0) {
     return nullptr;
   }
   return std::make_unique<StepTrace>(StepTrace::Parts{
       config.trace, make_layout(config, world.size(), ranks_per_host(host.places)).grid,
-      RunDirectory(config.run_dir).trace(), host.recorder, world, host.log});
+      RunDirectory(config.run_dir).trace(), host.recorder, world, host.log,
+      context.device().kind == DeviceKind::cuda ? &context.stream() : nullptr});
 }
 
 void TrainingParts::say_what_starts() {

@@ -75,7 +75,7 @@ struct TrainingParts {
   std::unique_ptr<MetricsLog> metrics;    // null on ranks other than 0, and in a replay
 
  private:
-  std::unique_ptr<StepTrace> make_trace() const;
+  std::unique_ptr<StepTrace> make_trace();
   void say_what_starts();
   void log_layout();
   void open_validation_set();

@@ -115,6 +115,20 @@ class SimulatedGpu(unittest.TestCase):
                 self.train(config, 2, {"TRIREME_SIM_SEED": str(seed), "TRIREME_SIM_DELAYS": "1"})
                 self.assertEqual(self.digests_of_steps(config), expected)
 
+    def test_traces_show_the_devices_time(self):
+        config = self.config("traced")
+        self.train(config, 2, more=["run.trace=2", "train.steps=5", "parallel.pp=2"])
+        summary = json.loads(harness.must(
+            harness.run("trace", "summary", harness.run_dir(config) / "trace", "--json")).stdout)
+        self.assertEqual(summary["steps"], [3, 4])
+        # A kernel of the simulated device takes long, and the call that queues it hardly any time.
+        trace = json.loads((harness.run_dir(config) / "trace" / "rank-00000.json").read_text())
+        spans = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["tid"] == 0]
+        steps = [e["dur"] for e in spans if e["cat"] == "step"]
+        computing = [e["dur"] for e in spans if e["cat"] == "compute"]
+        self.assertEqual(len(computing), 2 * 2 * 4)
+        self.assertGreater(sum(computing), 0.2 * sum(steps))
+
     def digests_of_steps(self, config):
         steps = sorted((harness.run_dir(config) / "checkpoints").glob("step-*"))
         return [harness.must(harness.run("ckpt", "digest", step)).stdout for step in steps]

@@ -31,7 +31,7 @@ SITE = ["slurm/render", "slurm/doctor", "slurm/health", "slurm/launch"] + LAUNCH
 ROOMS = {
     "src/base": [],
     "src/figures": ["src/base"],
-    "src/trace": ["src/base"],
+    "src/trace": DEVICE,
     "src/device": ["src/base"],
     "src/kernels": DEVICE,
     "src/kernels/mirrored": DEVICE + ["src/kernels"],
@@ -93,6 +93,7 @@ FOREIGN = {
     r"cuda.*|cublas.*|cudnn.*":
         r"src/device/.*|src/kernels/cuda/.*|mpi/nccl.*|tests/device/sim/.*",
     r"nvml\.h": r"src/device/nvml/.*|tests/device/nvml/.*",
+    r"nvtx.*": r"src/device/.*",
     r"nccl.*": r"mpi/nccl.*|src/device/sim/.*|tests/device/sim/.*",
     r"uc[pst]/.*": r"mpi/ucx/.*",
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",

@@ -27,5 +27,7 @@ MemorySource& device_memory(int) { throw ConfigError(kAbsent); }
 MemorySource& pinned_memory() { throw ConfigError(kAbsent); }
 std::shared_ptr<StreamQueue> make_queue(int) { throw ConfigError(kAbsent); }
 DeviceUse device_use() { return {}; }
+void push_range(std::string_view) {}
+void pop_range() {}
 
 }  // namespace trireme::cuda

@@ -33,6 +33,7 @@ void remove_traces(const std::filesystem::path& folder) {
 StepTrace::StepTrace(Parts parts)
     : parts_(std::move(parts)), spans_(kMostSpans), operations_(parts_.recorder, kMostOperations) {
   spans_.call_after_compute([this] { operations_.collect(); });
+  spans_.follow(parts_.stream);
 }
 
 void StepTrace::begin_step(std::int64_t step, std::int64_t end) {
@@ -42,7 +43,8 @@ void StepTrace::begin_step(std::int64_t step, std::int64_t end) {
   if (state_ == State::ahead && step == first_) {
     start();
   }
-  step_ = {SpanKind::step, "step", {step + 1, -1, -1}, steady_nanoseconds(), 0};
+  step_ = {SpanKind::step, "step", {step + 1, -1, -1}, 0, 0};
+  step_begin_ = spans_.now();
 }
 
 // Rank 0 decides the start time and the id of the trace.
@@ -66,10 +68,10 @@ void StepTrace::end_step() {
     return;
   }
   operations_.collect();
-  step_.end_ns = steady_nanoseconds();
   if (spans_.recording()) {
-    spans_.add(step_);
+    spans_.add(step_, step_begin_);
   }
+  spans_.settle();
   if (spans_.dropped() > 0) {  // keep only complete steps
     spans_.rewind(kept_);
     spans_.record(false);
@@ -86,6 +88,7 @@ void StepTrace::finish() {
   }
   state_ = State::done;
   spans_.record(false);
+  spans_.settle();
   operations_.collect();
   operations_.stop();
   const SharedClock clock(clock_, read_clock(parts_.world));

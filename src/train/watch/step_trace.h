@@ -22,6 +22,7 @@ class StepTrace {
     FlightRecorder& recorder;
     Communicator& world;
     Log& log;
+    Stream* stream = nullptr;  // what spans follow, on a device; null: the host
   };
   explicit StepTrace(Parts parts);
   StepTrace(const StepTrace&) = delete;
@@ -49,7 +50,8 @@ class StepTrace {
   State state_ = State::ahead;
   std::int64_t first_ = -1;  // the first step to trace; -1 before it is known
   Span step_;                // the step in progress
-  std::size_t kept_ = 0;     // number of spans that belong to complete steps
+  SpanPoint step_begin_;
+  std::size_t kept_ = 0;  // number of spans that belong to complete steps
   ClockReading clock_;
   std::int64_t id_ = 0;
   std::int64_t origin_ns_ = 0;  // start of the trace, by rank 0's clock
