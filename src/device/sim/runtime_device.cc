@@ -44,7 +44,10 @@ cudaError_t launch(const cudaLaunchConfig_t& config, Kernel kernel) {
   }
   const Grid grid{config.gridDim, config.blockDim, config.dynamicSmemBytes};
   return end_call(machine().enqueue(config.stream, [grid, kernel = std::move(kernel)] {
-    machine().open_memory();
+    {
+      const std::lock_guard lock(machine().mutex);
+      machine().open_memory();
+    }
     run_grid(grid, kernel, machine().seed());
     return true;
   }));

@@ -49,7 +49,10 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     return error;
   }
   return end_call(machine().enqueue(stream, [=] {
-    machine().close_memory();
+    {
+      const std::lock_guard lock(machine().mutex);  // the check reads what cudaMalloc changes
+      machine().close_memory();
+    }
     function(argument);
     return true;
   }));
