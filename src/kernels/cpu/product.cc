@@ -22,6 +22,11 @@ namespace {
 
 using Type = dnnl::memory::data_type;
 
+// With AMX, oneDNN 2.6 cuts the sum where the number of threads makes its parts fit into the L2 cache
+// (compute_blocking_heuristic_amx in brgemm_matmul_utils.cpp), and adds the parts. With caches of
+// 2 MiB, sums up to this length are whole for any number of threads.
+constexpr std::int64_t kMostAmxDepth = 512;
+
 // The most primitives that a thread keeps; a model uses a few dozen.
 constexpr std::size_t kMostPrimitives = 512;
 
@@ -110,7 +115,9 @@ Primitive make_primitive(const Product& p, const dnnl::engine& engine) {
   const auto description = describe(made, p.bias, attr, engine);
   made.run = dnnl::matmul(description);
   made.scratchpad = description.scratchpad_desc();
-  made.keeps_order = std::string_view(description.impl_info_str()).starts_with("brg");
+  const std::string_view name = description.impl_info_str();
+  made.keeps_order =
+      name.starts_with("brg") && (name.find("amx") == name.npos || p.k <= kMostAmxDepth);
   return made;
 }
 

@@ -33,8 +33,8 @@ struct Product {
 bool has_product(DType type);
 // Returns whether the product's bits are the same for any number of threads, if K is at most
 // kTransposedK when A is transposed. This is true of oneDNN's blocked implementation (brgemm),
-// which divides the sum of a transposed A among threads only beyond that. oneDNN's other
-// implementations divide sums among threads at any size.
+// which divides the sum of a transposed A among threads only beyond that; with AMX, it is true only
+// of short sums. oneDNN's other implementations divide sums among threads at any size.
 bool keeps_order(const Product& product);
 inline constexpr std::int64_t kTransposedK = 1024;
 // a, b and c point to the first elements. bias: [n], or null.
