@@ -22,9 +22,9 @@ namespace {
 
 using Type = dnnl::memory::data_type;
 
-// With AMX, oneDNN 2.6 cuts the sum where the number of threads makes its parts fit into the L2 cache
-// (compute_blocking_heuristic_amx in brgemm_matmul_utils.cpp), and adds the parts. With caches of
-// 2 MiB, sums up to this length are whole for any number of threads.
+// With AMX, oneDNN 2.6 cuts the sum where the number of threads makes its parts fit into the L2
+// cache (compute_blocking_heuristic_amx in its brgemm_matmul_utils.cpp), and adds the parts. With
+// caches of 2 MiB, sums up to this length are whole for any number of threads.
 constexpr std::int64_t kMostAmxDepth = 512;
 
 // The most primitives that a thread keeps; a model uses a few dozen.
