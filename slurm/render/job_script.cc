@@ -97,6 +97,19 @@ std::string tasks_text(const JobRequest& request) {
   return lines(all);
 }
 
+// Returns the option of sbatch that requests the GPUs, or "".
+std::string gpu_request(const SiteProfile::Node& node) {
+  if (node.gpus == 0) {
+    return "";
+  }
+  const std::string type = node.gpu_type.empty() ? "" : node.gpu_type + ":";
+  if (node.gpu_request == "per-task") {
+    return fmt::format("--gpus-per-task={}{}", type, node.gpus / node.ranks);
+  }
+  return node.gpu_request == "gres" ? fmt::format("--gres=gpu:{}{}", type, node.gpus)
+                                    : fmt::format("--gpus-per-node={}{}", type, node.gpus);
+}
+
 std::string srun_binding(const std::string& binding) {
   return binding == "core" ? "cores" : binding == "numa" ? "ldoms" : "none";
 }
@@ -129,6 +142,9 @@ std::vector<std::string> launch_arguments(const SiteProfile& profile, bool super
   const SiteProfile::Launch& launch = profile.launch;
   std::vector<std::string> all =
       supervised ? supervised_binding(profile) : std::vector<std::string>{};
+  if (!launch.gpu_bind.empty()) {
+    all.push_back((supervised ? "--launcher-arg=" : "") + ("--gpu-bind=" + launch.gpu_bind));
+  }
   for (const std::string& argument : launch.arguments) {
     all.push_back((supervised ? "--launcher-arg=" : "") + argument);
   }
@@ -198,7 +214,8 @@ std::string render_job(const SiteProfile& profile, const JobRequest& request) {
       {"nodes", number(std::int64_t{request.nodes} + request.spares)},
       {"ranks", number(profile.node.ranks)},
       {"cpus", number(profile.node.cpus_per_rank)},
-      {"gpus", profile.node.gpus > 0 ? number(profile.node.gpus) : ""},
+      {"constraint", sbatch_value("slurm.constraint", slurm.constraint)},
+      {"gpu_request", gpu_request(profile.node)},
       {"exclusive", flag(slurm.exclusive)},
       {"requeue", flag(slurm.requeue == "requeue")},
       {"chain", flag(slurm.requeue == "chain")},

@@ -32,6 +32,7 @@ void bind(ConfigBinder& b, SiteProfile::Slurm& c) {
   b.text("slurm.partition", c.partition, "sbatch --partition; empty: Slurm's default");
   b.text("slurm.account", c.account, "sbatch --account; empty: Slurm's default");
   b.text("slurm.qos", c.qos, "sbatch --qos; empty: Slurm's default");
+  b.text("slurm.constraint", c.constraint, "sbatch --constraint, such as a100; empty: none");
   b.text("slurm.time", c.time, "time limit of a job: minutes, HH:MM:SS or D-HH:MM:SS");
   b.text("slurm.memory", c.memory, "sbatch --mem, per node; 0: all; empty: Slurm's default");
   b.boolean("slurm.exclusive", c.exclusive, "whether a job has its nodes to itself");
@@ -48,7 +49,8 @@ void bind(ConfigBinder& b, SiteProfile::Slurm& c) {
   b.texts("slurm.options", c.options, "other options of sbatch, such as --constraint=ib");
   for (const auto& [key, value] :
        {std::pair("slurm.partition", c.partition), std::pair("slurm.account", c.account),
-        std::pair("slurm.qos", c.qos), std::pair("slurm.memory", c.memory)}) {
+        std::pair("slurm.qos", c.qos), std::pair("slurm.memory", c.memory),
+        std::pair("slurm.constraint", c.constraint)}) {
     check_value(b, key, value);
   }
   if (!parse_slurm_time(c.time)) {
@@ -68,6 +70,21 @@ void bind(ConfigBinder& b, SiteProfile::Node& c) {
   b.integer("node.ranks", c.ranks, "ranks per node").at_least(1).at_most(4096);
   b.integer("node.cpus_per_rank", c.cpus_per_rank, "processors per rank").at_least(1).at_most(4096);
   b.integer("node.gpus", c.gpus, "GPUs per node; 0: no request").at_least(0).at_most(64);
+  b.text("node.gpu_type", c.gpu_type,
+         "type of the GPUs as in gres.conf, such as a100 or 1g.10gb (MIG); empty: any");
+  b.text("node.gpu_request", c.gpu_request,
+         "how GPUs are requested: --gpus-per-node, --gpus-per-task, or --gres=gpu")
+      .one_of({"per-node", "per-task", "gres"});
+  check_value(b, "node.gpu_type", c.gpu_type);
+  if (c.gpu_type.find_first_of(":,=") != std::string::npos) {
+    b.refuse("node.gpu_type", fmt::format("'{}' is not the type of a GPU", c.gpu_type));
+  }
+  if (c.gpu_request == "per-task" && c.ranks > 0 && c.gpus % c.ranks != 0) {
+    b.refuse("node.gpu_request",
+             fmt::format("per-task needs as many GPUs for each rank, but node.gpus is {} and "
+                         "node.ranks {}",
+                         c.gpus, c.ranks));
+  }
   b.text("node.scratch", c.scratch,
          "folder on the node's own disk for the files of a job; empty: none");
   if (!c.scratch.empty() && c.scratch.front() != '/') {
@@ -79,6 +96,9 @@ void bind(ConfigBinder& b, SiteProfile::Launch& c) {
   b.text("launch.launcher", c.launcher, "program that starts the ranks").one_of({"mpirun", "srun"});
   b.text("launch.mpi", c.mpi, "srun --mpi");
   b.text("launch.binding", c.binding, "what a rank is bound to").one_of({"core", "numa", "none"});
+  b.text("launch.gpu_bind", c.gpu_bind,
+         "srun --gpu-bind: closest, single:1, per_task:1, none, ...; empty: Slurm's default");
+  check_value(b, "launch.gpu_bind", c.gpu_bind);
   b.texts("launch.arguments", c.arguments, "further arguments of mpirun or srun");
   b.text("launch.health", c.health, "supervised jobs: command that checks a node; empty: none");
   b.text("launch.site_list", c.site_list,
@@ -115,6 +135,13 @@ SiteProfile load_site_profile(const std::filesystem::path& file) {
   bind(b, profile.node);
   bind(b, profile.launch);
   bind(b, profile.environment);
+  // mpirun's daemons would get the GPUs of one task, and its ranks are unknown to Slurm.
+  if (profile.launch.launcher == "mpirun" && profile.node.gpu_request == "per-task") {
+    b.refuse("node.gpu_request", "per-task needs launch.launcher: srun");
+  }
+  if (profile.launch.launcher == "mpirun" && !profile.launch.gpu_bind.empty()) {
+    b.refuse("launch.gpu_bind", "it needs launch.launcher: srun");
+  }
   b.finish();
   return profile;
 }

@@ -11,6 +11,7 @@ namespace trireme {
 struct SiteProfile {
   struct Slurm {
     std::string partition, account, qos;  // empty for the cluster's default
+    std::string constraint;               // features of the nodes, in the notation of --constraint
     std::string time = "24:00:00";
     std::string memory = "0";  // per node, in the notation of --mem; 0 for all of it
     bool exclusive = true;
@@ -24,12 +25,15 @@ struct SiteProfile {
     int ranks = 1;
     int cpus_per_rank = 1;
     int gpus = 0;
-    std::string scratch;  // a folder local to each node; may be empty
+    std::string gpu_type;  // as in gres.conf, such as "a100" or "1g.10gb"; empty for any
+    std::string gpu_request = "per-node";  // "per-node", "per-task" or "gres"
+    std::string scratch;                   // a folder local to each node; may be empty
   };
   struct Launch {
     std::string launcher = "mpirun";  // "mpirun" or "srun"
     std::string mpi = "pmix";         // value of srun --mpi=
     std::string binding = "core";     // "core", "numa" or "none"
+    std::string gpu_bind;             // value of srun --gpu-bind=; empty: Slurm's default
     std::vector<std::string> arguments;
     std::string health;     // shell command that checks a node of a supervised job; may be empty
     std::string site_list;  // site list of supervised jobs; may be empty

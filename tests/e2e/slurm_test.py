@@ -36,7 +36,7 @@ class OnSlurm(unittest.TestCase):
         cls.reference = cls.make_config("reference")
         harness.must(harness.run("train", cls.reference, ranks=4))
         cls.digest = harness.digest(cls.reference)
-        cls.cluster = SlurmCluster(nodes=4)
+        cls.cluster = SlurmCluster(nodes=4, gpus=2)
         cls.addClassCleanup(cls.cluster.stop)
         cls.cluster.start()
         cls.environment = {**cls.cluster.environment, "TRIREME_SITE_DIR": harness.NO_SITE}
@@ -144,6 +144,31 @@ class OnSlurm(unittest.TestCase):
             with self.subTest(arguments):
                 self.assertRegex(self.submit(config, "--test-only", *arguments),
                                  r"Job \d+ to start at")
+
+    def test_each_rank_takes_the_gpu_that_slurm_gives_it(self):
+        """Two ranks on one node (all nodes here are one host, and so have the same GPUs), on the
+        simulated device. With --gpu-bind, each rank sees one GPU of the node; otherwise both."""
+        for name, bind, indices in [("bound", "gpu_bind: single:1", [0, 0]), ("free", "", [0, 1])]:
+            with self.subTest(name):
+                config = self.make_config(f"gpus-{name}", train__device="cuda", data__sequence=16,
+                                          numerics__self_check="false")
+                profile = self.folder / f"site-{name}.yaml"
+                text = TEST_CLUSTER.read_text()
+                for old, new in [("program: trireme", f"program: {os.environ['TRIREME_SIM']}"),
+                                 ("ranks: 1", "ranks: 2\n  gpus: 2\n  gpu_type: sim"),
+                                 ("launcher: mpirun", f"launcher: srun\n  {bind}")]:
+                    text = text.replace(old, new)
+                profile.write_text(text)
+                result = self.run_here(PROGRAM, "slurm", "submit", config, "--cluster", profile,
+                                       "--nodes", 1, "train.steps=2")
+                self.finished(int(result.stdout))
+                for rank in range(2):
+                    log = harness.run_dir(config) / f"logs/rank-{rank:05}.jsonl"
+                    lines = [json.loads(line) for line in log.read_text().splitlines()]
+                    device = next(line for line in lines if line.get("event") == "device")
+                    self.assertEqual(device["index"], indices[rank])
+                    self.assertTrue(device["uuid"].endswith(f"0{rank}"), device)
+                    self.assertTrue(device["simulated"])
 
     def test_told_before_the_time_limit(self):
         """USR1 arrives 92 s before the end or up to a minute earlier; all ranks save, and the job

@@ -121,13 +121,14 @@ class SlurmCluster:
     """A cluster. With `folder` alone, it refers to one that another process has started."""
 
     def __init__(self, folder=None, nodes=4, cpus=2, requeue_seconds=10, slurmd_timeout=10,
-                 lifetime=3600, extra_config=""):
+                 lifetime=3600, gpus=0, extra_config=""):
         self.own_folder = folder is None
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="slurm-")).resolve()
         self.names = [f"n{i + 1}" for i in range(nodes)]
         self.cpus = cpus
         self.settings = {"requeue_seconds": requeue_seconds, "slurmd_timeout": slurmd_timeout}
         self.lifetime = lifetime
+        self.gpus = gpus  # per node, of the type "sim"; their device files lead to /dev/null
         self.extra_config = extra_config
         self.keeper = None
 
@@ -183,6 +184,17 @@ class SlurmCluster:
         except (OSError, ValueError):
             return None
 
+    def _write_gpus(self, name):
+        """Adds the GPUs of a node to gres.conf, and returns what its line in slurm.conf needs."""
+        if self.gpus == 0:
+            return ""
+        for i in range(self.gpus):
+            (self.folder / f"{name}-gpu{i}").symlink_to("/dev/null")
+        with open(self.folder / "gres.conf", "a", encoding="utf-8") as lines:
+            lines.write(f"NodeName={name} Name=gpu Type=sim File={self.folder}/{name}-gpu"
+                        f"[0-{self.gpus - 1}]\n")
+        return f" Gres=gpu:sim:{self.gpus}"
+
     def _write_config(self):
         d = self.folder
         for name in ["run", "state", *[f"{kind}-{n}" for kind in ("spool", "tmp")
@@ -191,9 +203,11 @@ class SlurmCluster:
         controller, *ports = free_ports(1 + len(self.names))
         nodes = "\n".join(
             f"NodeName={name} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "
-            f"CPUs={self.cpus} RealMemory=4000" for name, port in zip(self.names, ports))
+            f"CPUs={self.cpus} RealMemory=4000{self._write_gpus(name)}"
+            for name, port in zip(self.names, ports))
         text = CONFIG.format(d=d, controller_port=controller, nodes=nodes, **self.settings)
-        (d / "slurm.conf").write_text(text + self.extra_config)
+        gpus = "GresTypes=gpu\n" if self.gpus > 0 else ""
+        (d / "slurm.conf").write_text(gpus + text + self.extra_config)
         (d / "cgroup.conf").write_text("CgroupAutomount=no\n")
         key = d / "munge.key"
         key.write_bytes(os.urandom(128))

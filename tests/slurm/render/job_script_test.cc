@@ -62,6 +62,27 @@ void expect_clean(const std::string& script) {
   }
 }
 
+TEST(JobScript, RequestsGpusInTheSitesWay) {
+  SiteProfile profile = site("gpu");
+  profile.node.gpu_type = "1g.10gb";
+  profile.node.gpu_request = "gres";
+  profile.launch.gpu_bind = "single:1";
+  const std::string gres = render_job(profile, a_run());
+  EXPECT_THAT(gres, AllOf(HasSubstr("#SBATCH --gres=gpu:1g.10gb:4\n"),
+                          HasSubstr("#SBATCH --constraint=a100\n"),
+                          HasSubstr("--cpu-bind=cores \\\n  --gpu-bind=single:1 \"$program\"")));
+  expect_clean(gres);
+  profile.node.gpu_request = "per-task";
+  profile.node.gpu_type = "";
+  JobRequest request = a_run();
+  request.supervised = true;
+  const std::string supervised = render_job(profile, request);
+  EXPECT_THAT(supervised, AllOf(HasSubstr("#SBATCH --gpus-per-task=1\n"),
+                                HasSubstr("--launcher-arg=--gpu-bind=single:1")));
+  profile.node.gpus = 0;
+  EXPECT_THAT(render_job(profile, request), Not(HasSubstr("--gpus")));
+}
+
 TEST(JobScript, ShellcheckIsThere) {
   if (run_command({"shellcheck", "--version"}, std::chrono::seconds(60)).code == 127) {
     GTEST_SKIP() << "no shellcheck: scripts are only parsed by bash";
