@@ -133,6 +133,31 @@ std::string HostShape::text() const {
                                              : fmt::format("{}", fmt::join(network_devices, ", ")));
 }
 
+std::optional<int> numa_node_of(const std::string& bus) {
+  const TopologyPtr topology = load_topology(true);
+  if (topology == nullptr || hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_NUMANODE) < 2) {
+    return std::nullopt;
+  }
+  const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology.get(), bus.c_str());
+  const hwloc_obj_t near =
+      device == nullptr ? nullptr : hwloc_get_non_io_ancestor_obj(topology.get(), device);
+  return near != nullptr && hwloc_bitmap_weight(near->nodeset) == 1
+             ? std::optional(hwloc_bitmap_first(near->nodeset))
+             : std::nullopt;
+}
+
+std::vector<int> numbers_in(const std::string& list) {
+  const Bitmap set(hwloc_bitmap_alloc());
+  std::vector<int> numbers;
+  if (set == nullptr || hwloc_bitmap_list_sscanf(set.get(), list.c_str()) != 0) {
+    return numbers;
+  }
+  for (int n = hwloc_bitmap_first(set.get()); n >= 0; n = hwloc_bitmap_next(set.get(), n)) {
+    numbers.push_back(n);
+  }
+  return numbers;
+}
+
 void complete_places(std::vector<RankPlace>& places) {
   for (RankPlace& place : places) {
     place.local_rank = place.local_size = place.sharers = 0;

@@ -3,6 +3,7 @@
 // affinity only.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,12 @@ struct HostShape {
   std::string text() const;
 };
 HostShape host_shape();
+
+// Returns the number of the NUMA node next to a PCI device, such as "0000:1b:00.0"; nothing if the
+// machine has only one, or the device is unknown.
+std::optional<int> numa_node_of(const std::string& bus);
+// Returns the numbers in a list of CoreBinding: 0, 1, 2, 3 and 8 for "0-3,8".
+std::vector<int> numbers_in(const std::string& list);
 
 // Says on which host and cores a rank of the world runs.
 struct RankPlace {

@@ -6,9 +6,13 @@ namespace trireme {
 
 void throw_nccl_error(ncclResult_t result, const char* call, ncclComm_t comm) {
   const char* const details = ncclGetLastError(comm);
-  throw CommError(fmt::format(
+  const std::string text = fmt::format(
       "{} failed: {}{}{}; NCCL_DEBUG=WARN shows more", call, ncclGetErrorString(result),
-      details == nullptr || *details == '\0' ? "" : ": ", details == nullptr ? "" : details));
+      details == nullptr || *details == '\0' ? "" : ": ", details == nullptr ? "" : details);
+  if (result == ncclUnhandledCudaError) {  // of this process's own device
+    throw DeviceError(text);
+  }
+  throw CommError(text);
 }
 
 }  // namespace trireme

@@ -52,9 +52,14 @@ std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> cont
       std::min(options.deadline, kLongestDeadline), options.links});
 }
 
-std::string nccl_version() {
+int nccl_version_code() {
   int version = 0;
   nccl_check(ncclGetVersion(&version), "ncclGetVersion");
+  return version;
+}
+
+std::string nccl_version() {
+  const int version = nccl_version_code();
   return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 

@@ -31,6 +31,8 @@ std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> cont
 // between neighbours in it: allowances (nccl_world.cc).
 std::int64_t nccl_group_bytes(int ranks);
 std::int64_t nccl_transfer_bytes(int ranks);
+// Returns the version of the library that is loaded, 22809 for 2.28.9; 0 without NCCL.
+int nccl_version_code();
 // Returns, for example, "NCCL 2.28.9".
 std::string nccl_version();
 

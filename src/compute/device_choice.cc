@@ -1,5 +1,7 @@
 #include "src/compute/device_choice.h"
 
+#include <algorithm>
+
 #include "src/base/error.h"
 #include "src/base/units.h"
 #include "src/device/cuda_device.h"
@@ -40,6 +42,44 @@ Device choose_device(std::string_view word, int local_rank, int local_size) {
     throw DeviceError(fmt::format("there is no CUDA device that this process can use: {}", why));
   }
   return {};
+}
+
+std::vector<int> assign_devices(const std::vector<RankNearness>& ranks,
+                                const std::vector<DeviceNearness>& devices) {
+  constexpr int kNone = -1;
+  std::vector<int> chosen(ranks.size(), kNone);
+  std::vector<int> users(devices.size(), 0);
+  const auto is_near = [&](const RankNearness& rank, const DeviceNearness& device) {
+    return device.numa_node &&
+           std::count(rank.numa_nodes.begin(), rank.numa_nodes.end(), *device.numa_node) > 0;
+  };
+  const auto give = [&](std::size_t rank, bool near_only) {
+    std::size_t best = devices.size();
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      const bool fits = !near_only || (users[d] == 0 && is_near(ranks[rank], devices[d]));
+      if (fits && (best == devices.size() || users[d] < users[best])) {
+        best = d;
+      }
+    }
+    if (best < devices.size()) {
+      chosen[rank] = static_cast<int>(best);
+      ++users[best];
+    }
+  };
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const bool is_bound = !std::all_of(devices.begin(), devices.end(), [&](const auto& device) {
+      return is_near(ranks[rank], device);
+    });
+    if (is_bound) {
+      give(rank, true);
+    }
+  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (chosen[rank] == kNone) {
+      give(rank, false);
+    }
+  }
+  return chosen;
 }
 
 std::string device_text(Device device) {

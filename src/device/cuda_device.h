@@ -29,11 +29,27 @@ struct DeviceFacts {
   std::string uuid;             // for example "GPU-5b2e..."
   std::string bus;              // PCI address, for example "0000:1b:00.0"
   std::int64_t bytes = 0;       // memory of the device
-  std::int64_t free_bytes = 0;  // of it, what is not in use by any process
+  std::int64_t free_bytes = 0;  // of it, what is not in use by any process; device_facts() only
   int multiprocessors = 0;
   int compute_capability = 0;  // 90 for 9.0
 };
+// Returns what can be known without using the device; free_bytes is 0.
+DeviceFacts device_identity(int index);
+// Makes the process a user of the device. Throws DeviceError if another one has it exclusively.
 DeviceFacts device_facts(int index);
+// Returns whether two devices that this process sees can read each other's memory.
+bool can_access_peer(int device, int peer);
+
+// Versions of CUDA, as 13000 for 13.0; 0 if there is none.
+struct CudaVersions {
+  int runtime = 0;
+  int driver = 0;  // the newest that the driver can run
+};
+CudaVersions cuda_versions();
+// Returns, for example, "13.0" for 13000.
+std::string cuda_version_text(int version);
+// Returns the file name of NVIDIA's management library (src/device/nvml); empty if there is none.
+std::string management_library();
 
 // Returns the memory of a device, and memory of the host that devices copy from and to while the
 // host computes.

@@ -21,5 +21,26 @@ TEST(DeviceChoice, IsTheCpuWithoutCuda) {
   }
 }
 
+TEST(DeviceChoice, FollowsTheNumberOnTheHostWithoutNuma) {
+  const std::vector<RankNearness> ranks(3);
+  EXPECT_THAT(assign_devices(ranks, std::vector<DeviceNearness>(4)), testing::ElementsAre(0, 1, 2));
+}
+
+// Two sockets with two devices each; the ranks go round the sockets.
+TEST(DeviceChoice, TakesADeviceNextToTheRanksCores) {
+  const std::vector<DeviceNearness> devices = {{0}, {0}, {1}, {1}};
+  EXPECT_THAT(assign_devices({{{1}}, {{0}}, {{1}}, {{0}}}, devices),
+              testing::ElementsAre(2, 0, 3, 1));
+  // One that may run anywhere takes what those that are bound leave.
+  EXPECT_THAT(assign_devices({{{0, 1}}, {{0}}, {{0}}}, devices), testing::ElementsAre(2, 0, 1));
+  // More ranks than devices on a socket: the rest go to the other one.
+  EXPECT_THAT(assign_devices({{{1}}, {{1}}, {{1}}}, devices), testing::ElementsAre(2, 3, 0));
+}
+
+TEST(DeviceChoice, SharesDevicesEvenly) {
+  EXPECT_THAT(assign_devices(std::vector<RankNearness>(5), {{0}, {1}}),
+              testing::ElementsAre(0, 1, 0, 1, 0));
+}
+
 }  // namespace
 }  // namespace trireme

@@ -11,6 +11,7 @@ std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator>,
 
 std::int64_t nccl_group_bytes(int) { return 0; }
 std::int64_t nccl_transfer_bytes(int) { return 0; }
+int nccl_version_code() { return 0; }
 
 std::string nccl_version() { return "no NCCL"; }
 

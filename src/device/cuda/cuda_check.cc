@@ -1,17 +1,76 @@
 #include "src/device/cuda/cuda_check.h"
 
+#include <map>
+#include <mutex>
+
 #include "src/base/error.h"
+#include "src/base/log.h"
 #include "src/base/units.h"
-#include "src/device/cuda_device.h"
 
 namespace trireme::cuda {
+namespace {
+
+struct KnownDevices {
+  std::mutex mutex;
+  std::map<int, DeviceFacts> facts;
+};
+
+KnownDevices& known_devices() {
+  static KnownDevices known;
+  return known;
+}
+
+// Says what to do about an error of a device, where that is known.
+const char* advice_for(cudaError_t error) {
+  switch (error) {
+    case cudaErrorECCUncorrectable:
+      return ": its memory has an uncorrectable error: drain the node and reset the GPU";
+    case cudaErrorNvlinkUncorrectable:
+      return ": an NVLink has failed: drain the node, and check its links (nvidia-smi nvlink -e)";
+    case cudaErrorDevicesUnavailable:
+      return ": another process has it exclusively: end that process (nvidia-smi lists it), or set "
+             "the compute mode to default (nvidia-smi -c 0)";
+    case cudaErrorLaunchFailure:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorHardwareStackError:
+    case cudaErrorUnknown:
+      return ": look for XIDs of this device in the kernel's log (dmesg)";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+void remember_device(int index, const DeviceFacts& facts) {
+  KnownDevices& known = known_devices();
+  const std::lock_guard lock(known.mutex);
+  known.facts[index] = facts;
+}
+
+std::string describe_device(int index) {
+  KnownDevices& known = known_devices();
+  const std::lock_guard lock(known.mutex);
+  const auto found = known.facts.find(index);
+  const std::string host = host_name();
+  return found == known.facts.end()
+             ? fmt::format("CUDA device {} on {}", index, host)
+             : fmt::format("CUDA device {} ({}, {}, {}) on {}", index, found->second.name,
+                           found->second.uuid, found->second.bus, host);
+}
 
 void throw_cuda_error(cudaError_t error, const char* call) {
   int device = -1;
   (void)cudaGetDevice(&device);
   (void)cudaGetLastError();  // the next check must not see this error again
-  throw DeviceError(fmt::format("{} failed on CUDA device {}: {} ({})", call, device,
-                                cudaGetErrorString(error), cudaGetErrorName(error)));
+  const std::string text =
+      fmt::format("{} failed on {}: {} ({}){}", call, describe_device(device),
+                  cudaGetErrorString(error), cudaGetErrorName(error), advice_for(error));
+  if (error == cudaErrorMemoryAllocation) {
+    throw ResourceError(text);
+  }
+  throw DeviceError(text);
 }
 
 void throw_out_of_device_memory(std::int64_t bytes) {
@@ -20,10 +79,10 @@ void throw_out_of_device_memory(std::int64_t bytes) {
   (void)cudaGetLastError();  // the next check must not see this error again
   const DeviceFacts facts = device_facts(device);
   throw ResourceError(fmt::format(
-      "out of memory on CUDA device {} ({}): {} more are needed, but of its {} only {} are free; "
-      "use a smaller micro-batch or model, train.recompute or parallel.zero, or end the processes "
-      "that use the device",
-      device, facts.name, format_bytes(bytes), format_bytes(facts.bytes),
+      "out of memory on {}: {} more are needed, but of its {} only {} are free; use a smaller "
+      "micro-batch or model, train.recompute or parallel.zero, or end the processes that use the "
+      "device",
+      describe_device(device), format_bytes(bytes), format_bytes(facts.bytes),
       format_bytes(facts.free_bytes)));
 }
 

@@ -2,10 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <cuda_runtime.h>
 
+#include "src/device/cuda_device.h"
+
 namespace trireme::cuda {
+
+// Keeps the name of a device for the messages about its errors: a device that has failed cannot be
+// asked. Callable from any thread, as the functions below.
+void remember_device(int index, const DeviceFacts& facts);
+// Returns, for example, "CUDA device 0 (NVIDIA H100 80GB HBM3, GPU-5b2e..., 0000:1b:00.0) on n17".
+std::string describe_device(int index);
 
 // Throws DeviceError that names the call, the error, and the device of the calling thread.
 [[noreturn]] void throw_cuda_error(cudaError_t error, const char* call);

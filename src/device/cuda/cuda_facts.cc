@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include <cuda_flavour.h>
 
@@ -22,45 +23,63 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+// Explains why no device can be used, where the error itself does not.
+std::string reason_text(cudaError_t error) {
+  const CudaVersions versions = cuda_versions();
+  std::string text = cudaGetErrorString(error);
+  if (versions.driver == 0) {
+    text +=
+        ": no NVIDIA driver is loaded on this host (is the module nvidia loaded, and may this "
+        "job use the devices /dev/nvidia*?)";
+  } else if (versions.driver < versions.runtime) {
+    text += fmt::format(
+        ": the driver supports CUDA {}, but this program needs {}: update the driver, or build "
+        "with an older CUDA",
+        cuda_version_text(versions.driver), cuda_version_text(versions.runtime));
+  } else if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
+    text += fmt::format(": CUDA_VISIBLE_DEVICES is '{}'", visible);
+  } else {
+    text += ": nvidia-smi -L shows the GPUs of this host";
+  }
+  return text;
 }
 
 }  // namespace
 
+std::string cuda_version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+CudaVersions cuda_versions() {
+  CudaVersions versions;
+  (void)cudaRuntimeGetVersion(&versions.runtime);
+  (void)cudaDriverGetVersion(&versions.driver);
+  return versions;
+}
+
+std::string management_library() { return flavour_management_library(); }
+
 BackEnd back_end() { return kBackEnd; }
 
 std::string back_end_text() {
-  int version = 0;
-  (void)cudaRuntimeGetVersion(&version);
-  return kBackEnd == BackEnd::simulated ? "simulated CUDA device" : "CUDA " + version_text(version);
+  return kBackEnd == BackEnd::simulated ? "simulated CUDA device"
+                                        : "CUDA " + cuda_version_text(cuda_versions().runtime);
 }
 
 int device_count(std::string* why) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaSuccess) {
+  if (error == cudaSuccess && count > 0) {
     return count;
   }
   (void)cudaGetLastError();
-  if (why == nullptr) {
-    return 0;
-  }
-  int driver = 0;
-  int runtime = 0;
-  (void)cudaDriverGetVersion(&driver);
-  (void)cudaRuntimeGetVersion(&runtime);
-  *why = cudaGetErrorString(error);
-  if (driver == 0) {
-    *why += ": no NVIDIA driver is loaded on this host";
-  } else if (driver < runtime) {
-    *why += fmt::format(": the driver supports CUDA {}, but this program needs {}",
-                        version_text(driver), version_text(runtime));
+  if (why != nullptr) {
+    *why = reason_text(error == cudaSuccess ? cudaErrorNoDevice : error);
   }
   return 0;
 }
 
-DeviceFacts device_facts(int index) {
+DeviceFacts device_identity(int index) {
   cudaDeviceProp properties{};
   cuda_check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
   DeviceFacts facts;
@@ -70,6 +89,13 @@ DeviceFacts device_facts(int index) {
                           properties.pciDeviceID);
   facts.multiprocessors = properties.multiProcessorCount;
   facts.compute_capability = 10 * properties.major + properties.minor;
+  facts.bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+  remember_device(index, facts);
+  return facts;
+}
+
+DeviceFacts device_facts(int index) {
+  DeviceFacts facts = device_identity(index);
   std::size_t free_bytes = 0;
   std::size_t bytes = 0;
   cuda_check(cudaSetDevice(index), "cudaSetDevice");
@@ -77,6 +103,12 @@ DeviceFacts device_facts(int index) {
   facts.bytes = static_cast<std::int64_t>(bytes);
   facts.free_bytes = static_cast<std::int64_t>(free_bytes);
   return facts;
+}
+
+bool can_access_peer(int device, int peer) {
+  int can = 0;
+  cuda_check(cudaDeviceCanAccessPeer(&can, device, peer), "cudaDeviceCanAccessPeer");
+  return can != 0;
 }
 
 }  // namespace trireme::cuda

@@ -22,6 +22,14 @@ int device_count(std::string* why) {
   return 0;
 }
 
+DeviceFacts device_identity(int) { throw ConfigError(kAbsent); }
+bool can_access_peer(int, int) { throw ConfigError(kAbsent); }
+CudaVersions cuda_versions() { return {}; }
+std::string cuda_version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+std::string management_library() { return "libnvidia-ml.so.1"; }
+
 DeviceFacts device_facts(int) { throw ConfigError(kAbsent); }
 MemorySource& device_memory(int) { throw ConfigError(kAbsent); }
 MemorySource& pinned_memory() { throw ConfigError(kAbsent); }

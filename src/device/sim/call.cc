@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/device/sim/environment.h"
 #include "src/device/sim/fault.h"
 #include "src/device/sim/machine.h"
 
@@ -56,7 +57,10 @@ cudaError_t begin_call(const char* name) {
     }
     return end_call(error);
   }
-  return end_call(machine().devices() == 0 ? cudaErrorNoDevice : machine().error());
+  constexpr int kOldestDriver = 13000;  // that the runtime works with
+  return end_call(environment().driver_version < kOldestDriver ? cudaErrorInsufficientDriver
+                  : machine().devices() == 0                   ? cudaErrorNoDevice
+                                                               : machine().error());
 }
 
 cudaError_t end_call(cudaError_t error) {

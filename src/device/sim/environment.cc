@@ -32,6 +32,44 @@ std::uint64_t number_of(const char* variable, std::uint64_t otherwise, std::uint
   return number;
 }
 
+std::string text_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? "" : text;
+}
+
+// Returns the number of the device that an entry of CUDA_VISIBLE_DEVICES names, or -1.
+int device_of(const std::string& entry, int devices) {
+  int number = -1;
+  const char* const end = entry.data() + entry.size();
+  if (std::from_chars(entry.data(), end, number).ptr == end && !entry.empty()) {
+    return number < devices ? number : -1;
+  }
+  for (int device = 0; device < devices; ++device) {
+    if (entry.starts_with("GPU-") && uuid_text(device).starts_with(entry)) {
+      return device;
+    }
+  }
+  return -1;
+}
+
+std::vector<int> read_visible(int devices) {
+  std::vector<int> visible;
+  if (const char* const list = std::getenv("CUDA_VISIBLE_DEVICES"); list != nullptr) {
+    for (const std::string& entry : split(list, ',')) {
+      const int device = device_of(entry, devices);
+      if (device < 0) {
+        break;
+      }
+      visible.push_back(device);
+    }
+    return visible;
+  }
+  for (int device = 0; device < devices; ++device) {
+    visible.push_back(device);
+  }
+  return visible;
+}
+
 Environment read_environment() {
   constexpr std::uint64_t kMostDevices = 64;
   Environment read;
@@ -42,16 +80,37 @@ Environment read_environment() {
       number_of("TRIREME_SIM_DEVICES", static_cast<std::uint64_t>(read.devices), 0, kMostDevices));
   read.delays = number_of("TRIREME_SIM_DELAYS", 0, 0, 1) != 0;
   read.report_leaks = number_of("TRIREME_SIM_LEAKS", 0, 0, 1) != 0;
-  if (const char* faults = std::getenv("TRIREME_SIM_FAULT"); faults != nullptr) {
-    read.faults = faults;
-  }
-  if (const char* links = std::getenv("TRIREME_SIM_LINKS"); links != nullptr) {
-    read.links = links;
-  }
+  read.faults = text_of("TRIREME_SIM_FAULT");
+  read.links = text_of("TRIREME_SIM_LINKS");
+  read.names = split(text_of("TRIREME_SIM_NAMES"), ',');
+  constexpr std::uint64_t kMostVersion = 99999;
+  read.driver_version = static_cast<int>(number_of(
+      "TRIREME_SIM_DRIVER", static_cast<std::uint64_t>(read.driver_version), 0, kMostVersion));
+  read.nccl_version = static_cast<int>(number_of(
+      "TRIREME_SIM_NCCL", static_cast<std::uint64_t>(read.nccl_version), 0, kMostVersion));
+  read.visible = read_visible(read.devices);
   return read;
 }
 
 }  // namespace
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char one : text) {
+    if (one == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += one;
+    }
+  }
+  return parts;
+}
+
+std::string uuid_text(int device) {
+  char text[64];
+  std::snprintf(text, sizeof text, "GPU-73696d75-6c61-7465-6420-6465766963%02x", device);
+  return text;
+}
 
 const Environment& environment() {
   static const Environment once = read_environment();

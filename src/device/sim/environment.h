@@ -12,11 +12,18 @@
 //   TRIREME_SIM_LEAKS    1: report memory that was not freed at the end of the process (default: 0)
 //   TRIREME_SIM_FAULT    faults to inject, separated by commas (see fault.h)
 //   TRIREME_SIM_LINKS    what connects the devices (see links.h)
+//   TRIREME_SIM_NAMES    the devices' names, separated by commas, such as "A,B MIG 1g.10gb"
+//                        (default: "simulated device")
+//   TRIREME_SIM_DRIVER   the version of CUDA that the driver runs (default: 13000); 0: no driver
+//   TRIREME_SIM_NCCL     the version of NCCL (default: 22809)
+//   CUDA_VISIBLE_DEVICES as with CUDA: which of the devices the process sees, by number or UUID, in
+//                        which order; the list ends before the first entry that is no device
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sim {
 
@@ -28,8 +35,17 @@ struct Environment {
   bool report_leaks = false;
   std::string faults = {};
   std::string links = {};
+  std::vector<std::string> names = {};  // of the first devices
+  int driver_version = 13000;
+  int nccl_version = 22809;
+  std::vector<int> visible = {};  // numbers of the devices that the process sees, of `devices`
 };
 
 const Environment& environment();
+
+// Returns the device's UUID in hexadecimal, as in "GPU-73696d75-...". device: its number among all.
+std::string uuid_text(int device);
+
+std::vector<std::string> split(const std::string& text, char separator);
 
 }  // namespace sim

@@ -28,6 +28,8 @@ constexpr std::array kCudaErrors = {
               "invalid configuration argument"},
     ErrorName{cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
               "CUDA driver version is insufficient for CUDA runtime version"},
+    ErrorName{cudaErrorDevicesUnavailable, "cudaErrorDevicesUnavailable",
+              "CUDA-capable device(s) is/are busy or unavailable"},
     ErrorName{cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     ErrorName{cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     ErrorName{cudaErrorECCUncorrectable, "cudaErrorECCUncorrectable",

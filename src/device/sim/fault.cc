@@ -17,6 +17,7 @@ struct PlannedFault {
   std::string error;  // or "hang" or "error" of a rank
   Fault fault = {};
   std::uint64_t calls = 0;
+  bool is_due = true;  // whether its attempt and rank are those of this process
 };
 
 struct FaultPlan {
@@ -26,16 +27,35 @@ struct FaultPlan {
   void set(const std::string& faults);
 };
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char one : text) {
-    if (one == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += one;
-    }
+int number_in(const char* variable, int otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr || *text == '\0' ? otherwise : std::atoi(text);
+}
+
+// Returns the process's rank in the job, as its launcher has numbered it.
+int world_rank() {
+  return number_in("OMPI_COMM_WORLD_RANK", number_in("PMIX_RANK", number_in("SLURM_PROCID", 0)));
+}
+
+// Takes the condition "@ATTEMPT/RANK" off the end of `who`. Returns whether it is met, or nothing
+// if it cannot be read.
+std::optional<bool> take_condition(std::string& who) {
+  const std::size_t at = who.find('@');
+  if (at == std::string::npos) {
+    return true;
   }
-  return parts;
+  const std::vector<std::string> numbers = split(who.substr(at + 1), '/');
+  who.resize(at);
+  bool is_met = numbers.size() <= 2;
+  for (std::size_t i = 0; i < numbers.size() && i < 2; ++i) {
+    int number = 0;
+    const char* const end = numbers[i].data() + numbers[i].size();
+    if (numbers[i].empty() || std::from_chars(numbers[i].data(), end, number).ptr != end) {
+      return std::nullopt;
+    }
+    is_met = is_met && number == (i == 0 ? number_in("TRIREME_GENERATION", 1) : world_rank());
+  }
+  return numbers.size() > 2 ? std::nullopt : std::optional(is_met);
 }
 
 bool parse(const std::string& text, PlannedFault& to) {
@@ -44,6 +64,11 @@ bool parse(const std::string& text, PlannedFault& to) {
     return false;
   }
   to.call = parts[0];
+  const std::optional<bool> is_due = take_condition(to.call);
+  if (!is_due) {
+    return false;
+  }
+  to.is_due = *is_due;
   const char* end = parts[1].data() + parts[1].size();
   if (std::from_chars(parts[1].data(), end, to.number).ptr != end || parts[1].empty()) {
     return false;
@@ -78,7 +103,9 @@ void FaultPlan::set(const std::string& faults) {
           text.c_str());
       std::_Exit(2);
     }
-    planned.push_back(one);
+    if (one.is_due) {
+      planned.push_back(one);
+    }
   }
 }
 

@@ -9,6 +9,9 @@
 //   RANK:NUMBER:hang         the NUMBERth operation (from 0) of rank RANK in a communicator never
 //                            starts
 //   RANK:NUMBER:error        the same, and all ranks of the communicator see an asynchronous error
+//
+// After CALL and RANK there may be "@ATTEMPT" or "@ATTEMPT/WORLD_RANK": the fault then happens only
+// in this attempt of `trireme launch` (1 without one), and only in the process of this rank.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,8 @@ std::byte* accessible(const void* address) {
 }
 
 Machine::Machine() : seed_(environment().seed), random_(seed_) {
-  for (int device = 0; device < environment().devices; ++device) {
+  const auto devices = static_cast<int>(environment().visible.size());
+  for (int device = 0; device < devices; ++device) {
     memories_.push_back(std::make_unique<DeviceMemory>(environment().memory_bytes));
     streams_.push_back(std::make_unique<CUstream_st>(CUstream_st{device}));
   }

@@ -10,6 +10,7 @@
 #include <nccl.h>
 #include <sys/random.h>
 
+#include "src/device/sim/environment.h"
 #include "src/device/sim/fault.h"
 #include "src/device/sim/links.h"
 #include "src/device/sim/machine.h"
@@ -192,7 +193,7 @@ bool blocks(const ncclConfig_t* config, bool otherwise) {
 extern "C" {
 
 ncclResult_t ncclGetVersion(int* version) {
-  *version = NCCL_VERSION_CODE;
+  *version = sim::environment().nccl_version;
   return ncclSuccess;
 }
 const char* ncclGetLastError(ncclComm_t) { return "(the simulated device keeps no details)"; }

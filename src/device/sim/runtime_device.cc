@@ -6,14 +6,18 @@
 
 #include "src/device/sim/block.h"
 #include "src/device/sim/call.h"
+#include "src/device/sim/environment.h"
 #include "src/device/sim/machine.h"
 
 namespace {
 
-constexpr int kCudaVersion = 13000;  // of the runtime and the driver
+constexpr int kCudaVersion = 13000;  // of the runtime
 constexpr int kMajor = 9;            // the compute capability
 constexpr int kProcessors = 4;
 constexpr unsigned kMaxBlocksYZ = 65535;
+
+// Returns a device's number among all of this host, of which the process may see fewer.
+int number_of(int device) { return sim::environment().visible[static_cast<std::size_t>(device)]; }
 
 bool has_device(int device) { return device >= 0 && device < sim::machine().devices(); }
 
@@ -98,9 +102,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     return sim::end_call(cudaErrorInvalidDevice);
   }
   *properties = {};
-  std::strcpy(properties->name, "simulated device");
-  std::memcpy(properties->uuid.bytes, "simulated device", 16);
-  properties->uuid.bytes[15] = static_cast<char>(device);
+  const auto number = static_cast<std::size_t>(number_of(device));
+  const std::vector<std::string>& names = sim::environment().names;
+  const std::string name =
+      number < names.size() && !names[number].empty() ? names[number] : "simulated device";
+  std::strncpy(properties->name, name.c_str(), sizeof properties->name - 1);
+  std::memcpy(properties->uuid.bytes, "simulated device", 16);  // as uuid_text()
+  properties->uuid.bytes[15] = static_cast<char>(number);
   properties->totalGlobalMem = sim::machine().memory(device).bytes();
   properties->sharedMemPerBlock = sim::kDefaultSharedBytes;
   properties->sharedMemPerBlockOptin = sim::kMaxSharedBytes;
@@ -112,7 +120,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->l2CacheSize = 1 << 20;
   properties->memoryBusWidth = 64;
   properties->ECCEnabled = 1;
-  properties->pciBusID = device + 1;
+  properties->pciBusID = number_of(device) + 1;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
@@ -147,8 +155,8 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
   if (const cudaError_t error = sim::begin_call("cudaDeviceGetPCIBusId"); error != cudaSuccess) {
     return error;
   }
-  const int length =
-      std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0", device + 1);
+  const int length = std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0",
+                                   has_device(device) ? number_of(device) + 1 : 0);
   return sim::end_call(has_device(device) && length < bytes ? cudaSuccess : cudaErrorInvalidValue);
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
@@ -172,7 +180,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = kCudaVersion;
+  *version = sim::environment().driver_version;
   return cudaSuccess;
 }
 

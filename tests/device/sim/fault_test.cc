@@ -42,7 +42,10 @@ TEST(SimFault, KnowsTheNamesOfErrors) {
 }
 
 TEST(SimFault, RanksFailAtTheOperationThatIsNamed) {
-  const FaultScope faults("1:0:hang,0:3:error");
+  const FaultScope faults("1:0:hang,0:3:error,0@2:4:hang,0@1/1:5:hang,0@1/0:6:hang");
+  EXPECT_EQ(sim::rank_fault(0, 4), sim::RankFault::none);  // of a later attempt
+  EXPECT_EQ(sim::rank_fault(0, 5), sim::RankFault::none);  // of another rank
+  EXPECT_EQ(sim::rank_fault(0, 6), sim::RankFault::hang);
   EXPECT_EQ(sim::rank_fault(1, 0), sim::RankFault::hang);
   EXPECT_EQ(sim::rank_fault(1, 1), sim::RankFault::none);
   EXPECT_EQ(sim::rank_fault(0, 3), sim::RankFault::error);

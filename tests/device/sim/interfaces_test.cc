@@ -145,6 +145,7 @@ VALUE(cudaErrorInitializationError, 3);
 VALUE(cudaErrorCudartUnloading, 4);
 VALUE(cudaErrorInvalidConfiguration, 9);
 VALUE(cudaErrorInsufficientDriver, 35);
+VALUE(cudaErrorDevicesUnavailable, 46);
 VALUE(cudaErrorNoDevice, 100);
 VALUE(cudaErrorInvalidDevice, 101);
 VALUE(cudaErrorECCUncorrectable, 214);

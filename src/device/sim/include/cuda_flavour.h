@@ -1,12 +1,20 @@
 // Says which back end is compiled; the include path chooses this file or its namesake.
 #pragma once
 
+#include <cstdlib>
+#include <string>
+
 #include "src/device/cuda_device.h"
 #include "src/device/sim/call.h"
 
 namespace trireme::cuda {
 
 inline constexpr BackEnd kBackEnd = BackEnd::simulated;
+// No driver belongs to the simulated device. Tests name a stand-in for its library.
+inline std::string flavour_management_library() {
+  const char* const library = std::getenv("TRIREME_SIM_NVML");
+  return library == nullptr ? "" : library;
+}
 
 // Returns how often the calling thread has called a function of the runtime that waits for a
 // device.
