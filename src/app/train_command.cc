@@ -105,6 +105,18 @@ void warn_of_space(const RunConfig& config, Communicator& world, Log& log) {
   }
 }
 
+// Logs the device of each rank in the rank's own log, and warns of simulated ones.
+void log_devices(const World& ranks, Log& log) {
+  const int rank = ranks.control->rank();
+  const RankDevice& own = ranks.devices[static_cast<std::size_t>(rank)];
+  log.event("device", to_json(own));
+  if (rank == 0 && own.is_simulated) {
+    log.warning(
+        "this run computes on a simulated CUDA device: it tests the program, and its speed says "
+        "nothing about any GPU");
+  }
+}
+
 // Returns the time limit that rank 0 has learned from Slurm.
 TimeLimit time_limit(const RunConfig& config, const JobEnd& end, Log& log) {
   const IntegerOrWord& margin = config.stop_before_end;
@@ -292,9 +304,12 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world().rank()));
   check_same_build(world(), json_line(version_json()), config.reproducibility, log);
   const World ranks = connect(config, session, log);
+  note_devices(context_, ranks.devices);
+  log_devices(ranks, log);
   TrainingHost host{.world = *ranks.control,
                     .data = *ranks.data,
                     .device = ranks.device,
+                    .devices = &ranks.devices,
                     .places = session.places(),
                     .recorder = session.recorder(),
                     .log = log,

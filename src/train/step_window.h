@@ -12,6 +12,8 @@ namespace trireme {
 class StepWindow {
  public:
   void add(const StepResult& result);
+  std::int64_t steps() const { return steps_; }
+  std::int64_t sequences() const { return sequences_; }
   void add_checkpoint_stall(double milliseconds) { checkpoint_stall_ms_ += milliseconds; }
   // Sets the rates and the times per step. sequence: tokens per sequence.
   void describe(StepMetrics& metrics, std::int64_t sequence) const;

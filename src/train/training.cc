@@ -12,6 +12,7 @@
 #include "src/nn/model_size.h"
 #include "src/train/memory/held_memory.h"
 #include "src/train/recovery.h"
+#include "src/train/report/energy.h"
 #include "src/train/run/done_mark.h"
 #include "src/train/run_evaluations.h"
 #include "src/train/step_window.h"
@@ -43,7 +44,7 @@ class Loop {
   void compare_with_grace(double step_seconds);
   void compare_if_due(bool stopping);
   void log_step(const StepResult& result);
-  StepMetrics metrics_of(const StepResult& result) const;
+  StepMetrics metrics_of(const StepResult& result);
   void write(const StepMetrics& metrics);
   void evaluate(StepMetrics metrics, bool stopping);
   void make_up_evaluation();
@@ -53,6 +54,7 @@ class Loop {
 
   TrainingParts& p_;
   StepRecords& records_;
+  RunEnergy energy_{p_.world, p_.host.devices, p_.host.places};
   RunEvaluations evaluations_{p_};
   StepWindow window_;
   bool stood_out_ = false;  // whether the previous step stood out
@@ -110,6 +112,7 @@ StepResult Loop::one_step() {
   const std::int64_t step = p_.counters.step;
   const StepResult result = run_step(*p_.step, p_.counters, stop_signal(), p_.context);
   fault("step.end");
+  energy_.note_step();
   p_.host.status.step = p_.counters.step;
   if (!result.judgement.breaks_off()) {
     p_.counters.loss_window.add(result.loss);
@@ -247,7 +250,7 @@ void Loop::write(const StepMetrics& metrics) {
   p_.counters.loss_window = {};
 }
 
-StepMetrics Loop::metrics_of(const StepResult& result) const {
+StepMetrics Loop::metrics_of(const StepResult& result) {
   const RunConfig& config = p_.config;
   StepMetrics m = p_.place_metrics();
   m.global_batch = result.sequences;
@@ -263,6 +266,7 @@ StepMetrics Loop::metrics_of(const StepResult& result) const {
   const double flops = flops_per_token(config.model, config.data.sequence) * m.tokens_per_s;
   m.flops_per_s_per_rank = flops / p_.world.size();
   m.mfu = flops / p_.ceiling->at_least(flops);
+  energy_.add_to(m, window_.steps(), window_.sequences() * config.data.sequence);
   return m;
 }
 

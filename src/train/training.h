@@ -14,6 +14,7 @@
 #include "mpi/watch/flight_recorder.h"
 #include "src/base/log.h"
 #include "src/base/progress_page.h"
+#include "src/train/run/rank_device.h"
 #include "src/train/run/run_config.h"
 #include "src/train/run/run_directory.h"
 #include "src/train/stop_flag.h"
@@ -30,11 +31,12 @@ struct TrainingOutcome {
 
 // TrainingHost holds what Training borrows; all of it must outlive Training.
 struct TrainingHost {
-  Communicator& world;                   // all ranks, for small messages in host memory
-  Communicator& data;                    // all ranks, for tensors
-  Device device = {};                    // where this rank computes
-  const std::vector<RankPlace>& places;  // by rank
-  FlightRecorder& recorder;              // of this rank
+  Communicator& world;                               // all ranks, for small messages in host memory
+  Communicator& data;                                // all ranks, for tensors
+  Device device = {};                                // where this rank computes
+  const std::vector<RankDevice>* devices = nullptr;  // of all ranks; null if all are the CPU
+  const std::vector<RankPlace>& places;              // by rank
+  FlightRecorder& recorder;                          // of this rank
   Log& log;
   const StopFlag& stop;
   RunStatus& status;

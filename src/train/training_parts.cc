@@ -323,6 +323,7 @@ StepMetrics TrainingParts::place_metrics() const {
       (batches.before(behind + config.train.steps - counters.step) - batches.before(behind)) *
       config.data.sequence;
   m.skipped_steps = counters.skipped_steps;
+  m.device = host.devices == nullptr ? "cpu" : host.devices->front().kind_text();
   return m;
 }
 

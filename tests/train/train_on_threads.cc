@@ -24,8 +24,13 @@ void train(ThreadWorld& world, Communicator& comm, const RunConfig& config, cons
            .host = comm.host(comm.rank()),
            .folder = config.run_dir / "logs"});
   RunStatus status;
-  Training training(config,
-                    {comm, comm, Device{}, places, world.recorder(comm.rank()), log, stop, status});
+  Training training(config, {.world = comm,
+                             .data = comm,
+                             .places = places,
+                             .recorder = world.recorder(comm.rank()),
+                             .log = log,
+                             .stop = stop,
+                             .status = status});
   (void)training.run();
 }
 

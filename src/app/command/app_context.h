@@ -5,9 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "mpi/session/mpi_session.h"
 #include "src/base/progress_page.h"
+#include "src/device/nvml/gpu_monitor.h"
+#include "src/train/run/rank_device.h"
 #include "src/train/run/run_directory.h"
 
 namespace trireme {
@@ -24,6 +27,10 @@ class AppContext {
   RunStatus status;
   // Points to the progress page of a rank that `trireme launch` watches; otherwise null.
   std::unique_ptr<ProgressPage> progress;
+  // The devices of all ranks, in rank order; empty until they are known.
+  std::vector<RankDevice> devices;
+  // Collects the critical errors of this rank's GPU; null without one, or without a driver.
+  std::unique_ptr<GpuMonitor> gpu;
 
  private:
   std::unique_ptr<MpiSession> session_;
@@ -32,9 +39,13 @@ class AppContext {
 // Measures how many threads kernels of this process will use. Prints warnings to stderr.
 int compute_threads(int wanted);
 
+// Keeps the ranks' devices, and begins to watch that of this rank.
+void note_devices(AppContext& context, std::vector<RankDevice> devices);
+
 // Prints what went wrong, with rank and host, records it in the run directory, and ends the process
 // or the whole job. For errors that no caller can handle. at_fault: the rank that caused the fault
-// if it is not the one that reports it.
+// if it is not the one that reports it. If the driver tells of a fault of this rank's GPU, the code
+// becomes that of a device fault, and the message says so.
 [[noreturn]] void end_with(AppContext& context, ExitCode code, std::string_view kind,
                            const std::string& what, std::optional<int> at_fault = std::nullopt);
 

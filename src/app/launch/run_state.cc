@@ -116,6 +116,8 @@ void add_metrics(const std::vector<json>& lines, RunState& state) {
       state.step = state.loss_step = static_cast<std::int64_t>(*step);
     }
     state.loss = number(*line, "loss");
+    const auto device = line->find("device");  // missing in lines of older versions
+    state.device = device != line->end() && device->is_string() ? device->get<std::string>() : "";
     state.loss_mean = number(*line, "loss_mean");
     state.updated = time_of(*line);
     if (const auto step_ms = number_up_to(kMostStepMs, *line, "step_ms")) {
@@ -244,6 +246,9 @@ std::string to_text(const RunState& state, const fs::path& run) {
   if (const auto loss = state.loss_mean ? state.loss_mean : state.loss) {
     text += fmt::format("loss        {:.5g} (step {})\n", *loss, state.loss_step);
   }
+  if (!state.device.empty()) {
+    text += fmt::format("device      {}\n", printable(state.device));
+  }
   if (state.step_ms) {
     text += fmt::format("step time   {}\n", format_seconds(1e-3 * *state.step_ms));
   }
@@ -286,6 +291,8 @@ nlohmann::ordered_json to_json(const RunState& state, const fs::path& run) {
           {"loss_step", state.loss_step > 0 ? nlohmann::ordered_json(state.loss_step)
                                             : nlohmann::ordered_json()},
           {"step_ms", known(state.step_ms)},
+          {"device",
+           state.device.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(state.device)},
           {"updated", known(state.updated)},
           {"slurm_job", state.job},
           {"last_fault", fault}};

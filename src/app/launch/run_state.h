@@ -26,6 +26,7 @@ struct RunState {
   std::optional<double> loss_mean;  // the loss that the log prints
   std::int64_t loss_step = 0;
   std::optional<double> step_ms;
+  std::string device = {};  // what the ranks compute on, such as "cpu"; empty if unknown
   // This is the time of the latest line of metrics or journal, in seconds since the epoch.
   std::optional<double> updated;
   std::string job;     // id of the Slurm job, or empty

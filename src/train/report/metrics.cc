@@ -28,6 +28,11 @@ nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
 }
 
+// Returns null for a value that is not known.
+nlohmann::json number(const std::optional<double>& value, double divisor = 1) {
+  return value && divisor > 0 ? number(*value / divisor) : nlohmann::json(nullptr);
+}
+
 std::string bits_of(double value) {
   return fmt::format("{:08x}", std::bit_cast<std::uint32_t>(static_cast<float>(value)));
 }
@@ -50,6 +55,11 @@ nlohmann::ordered_json to_json(const StepMetrics& m) {
                                  {"checkpoint_stall_ms", number(m.checkpoint_stall_ms)},
                                  {"memory_bytes", m.memory_bytes},
                                  {"skipped_steps", m.skipped_steps},
+                                 {"device", m.device},
+                                 {"gpu_joules_per_step", number(m.gpu_joules)},
+                                 {"gpu_joules_per_token", number(m.gpu_joules, m.step_tokens)},
+                                 {"cpu_joules_per_step", number(m.cpu_joules)},
+                                 {"cpu_joules_per_token", number(m.cpu_joules, m.step_tokens)},
                                  {"time", wall_clock_seconds()}};
   if (m.device_waits) {
     json["device_waits"] = number(*m.device_waits);

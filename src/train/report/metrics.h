@@ -44,6 +44,11 @@ struct StepMetrics {
   std::optional<double> device_waits;
   std::int64_t device_allocations = 0;
   std::optional<double> val_loss;
+  std::string device = "cpu";  // what the ranks compute on, RankDevice::kind_text()
+  // Joules of all GPUs and of all hosts' processors, per step; nothing if they cannot be read.
+  std::optional<double> gpu_joules = {};
+  std::optional<double> cpu_joules = {};
+  double step_tokens = 0;  // mean of the steps to which the joules belong
 };
 
 struct MetricsPlan {

@@ -99,6 +99,8 @@ void bind(ConfigBinder& b, TrainConfig& c) {
        "train.device", c.device,
        "where the ranks compute: cpu, or cuda for one GPU per rank; auto: on GPUs if there are any")
       .one_of(device_words());
+  b.boolean("train.share_device", c.share_device,
+            "whether ranks may share a GPU, or compute on a MIG slice or under MPS");
   b.integer_or_word("train.threads", c.threads, {"auto"},
                     "compute threads per rank; auto: the rank's share of the cores it is bound to")
       .at_least(1)

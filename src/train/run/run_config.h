@@ -43,6 +43,7 @@ struct TrainConfig {
   double early_stop_min_delta = 0;       // nats per token; smaller decreases do not count
   std::int64_t max_skipped_steps = 3;    // consecutive steps that may be skipped
   std::string device = "auto";
+  bool share_device = false;  // whether a GPU may be shared: by ranks, as a MIG slice, under MPS
   IntegerOrWord threads{0, "auto"};  // threads per rank
   std::string recompute = "none";
   std::int64_t recompute_every = 1;   // recompute every n-th block if recompute is "full"

@@ -82,10 +82,11 @@ void RunDirectory::clear_done() const {
 
 void RunDirectory::write_exit_reason(const ExitReason& reason) const noexcept {
   try {
-    const nlohmann::json json = {
+    nlohmann::json json = {
         {"code", reason.code}, {"kind", reason.kind},   {"message", reason.message},
         {"rank", reason.rank}, {"host", reason.host},   {"signal", reason.signal},
         {"step", reason.step}, {"phase", reason.phase}, {"time", wall_clock_seconds()}};
+    json["device"] = reason.device ? to_json(*reason.device) : nlohmann::json(nullptr);
     const std::string text =
         json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     // O_EXCL makes sure that only the first rank succeeds.

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "io/data/file_lock.h"
+#include "src/train/run/rank_device.h"
 
 namespace trireme {
 
@@ -30,6 +31,7 @@ struct ExitReason {
   int signal = 0;
   std::int64_t step = 0;
   std::string phase;
+  std::optional<RankDevice> device = {};  // of the rank, once that is known
 };
 
 // RunStatus says what a rank is doing, for its exit reason. Owned by main() and updated by the

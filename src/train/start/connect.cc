@@ -5,10 +5,8 @@
 #include <utility>
 
 #include "mpi/agreement.h"
-#include "mpi/rank_fault.h"
 #include "src/base/file.h"
-#include "src/compute/device_choice.h"
-#include "src/device/cuda_device.h"
+#include "src/train/start/rank_devices.h"
 
 namespace trireme {
 namespace {
@@ -31,54 +29,6 @@ std::string read_tuning(const std::filesystem::path& path) {
 }
 
 namespace {
-
-// Throws on all ranks alike if some of them have no device. If none has one, the configuration does
-// not fit these nodes; otherwise a node is at fault.
-void check_all_have_devices(const std::string& fault, Communicator& world) {
-  const std::string faults = gather_faults(world, fault);
-  if (faults.empty()) {
-    return;
-  }
-  const std::int64_t faulty = fault.empty() ? 0 : 1;
-  if (all_reduce_value(world, faulty, ReduceOp::sum) == world.size()) {
-    throw ConfigError(faults);
-  }
-  const std::int64_t rank = fault.empty() ? world.size() : world.rank();
-  throw RankFault(faults, static_cast<int>(all_reduce_value(world, rank, ReduceOp::min)));
-}
-
-// Returns the device of this rank. Throws on all ranks alike.
-Device agree_on_device(const RunConfig& config, const RankPlace& place, Communicator& world) {
-  Device device;
-  std::string fault;
-  std::string mark = "cpu";
-  try {
-    device = choose_device(config.train.device, place.local_rank, place.local_size);
-    if (device.kind == DeviceKind::cuda) {
-      mark = fmt::format("{} on {}", cuda::device_facts(device.index).uuid, place.host);
-    }
-  } catch (const Error& error) {
-    fault = error.what();
-  }
-  check_all_have_devices(fault, world);
-  const std::vector<std::string> marks = all_gather_text(world, mark);
-  for (std::size_t rank = 0; rank < marks.size(); ++rank) {
-    if ((marks[rank] == "cpu") != (marks.front() == "cpu")) {
-      throw ConfigError(
-          fmt::format("{} computes on {}, but {} on {}: set train.device to cpu or cuda",
-                      world.members().describe(0), marks.front(),
-                      world.members().describe(static_cast<int>(rank)), marks[rank]));
-    }
-    const auto first = std::find(marks.begin(), marks.end(), marks[rank]) - marks.begin();
-    if (mark != "cpu" && first != static_cast<std::ptrdiff_t>(rank)) {
-      throw ConfigError(
-          fmt::format("{} and {} have the same CUDA device ({}): start one rank per device",
-                      world.members().describe(static_cast<int>(first)),
-                      world.members().describe(static_cast<int>(rank)), marks[rank]));
-    }
-  }
-  return device;
-}
 
 bool requires_links(const RunConfig& config) {
   return std::any_of(config.comm_require.begin(), config.comm_require.end(),
@@ -109,7 +59,10 @@ World connect(const RunConfig& config, MpiSession& session, Log& log) {
   const Tuning tuning =
       config.comm_tuning.empty() ? Tuning() : parse_tuning(run_on_root(session.world(), read));
   World world;
-  world.device = agree_on_device(config, session.place(), session.world());
+  const auto warn = [&log](const std::string& text) { log.warning(text); };
+  world.devices = agree_on_devices(config, session.places(), session.world(), warn);
+  const RankDevice& own = world.devices[static_cast<std::size_t>(session.world().rank())];
+  world.device = own.is_gpu ? Device{DeviceKind::cuda, own.index} : Device{};
   const bool on_devices = world.device.kind == DeviceKind::cuda;
   if (!on_devices && requires_links(config)) {
     throw ConfigError(
@@ -117,8 +70,7 @@ World connect(const RunConfig& config, MpiSession& session, Log& log) {
         "set train.device to cuda");
   }
   std::unique_ptr<Communicator> on_host =
-      session.make_world(parse_backend(config.comm_backend), tuning,
-                         [&log](const std::string& text) { log.warning(text); });
+      session.make_world(parse_backend(config.comm_backend), tuning, warn);
   world.control = on_host->split(0, on_host->rank(), "control");
   if (on_devices) {
     fix_algorithm(config, log);

@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "mpi/links/link_book.h"
 #include "mpi/session/mpi_session.h"
 #include "src/base/log.h"
+#include "src/train/run/rank_device.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -20,7 +22,8 @@ struct World {
   std::unique_ptr<Communicator> data;  // tensors, in the order of streams
   // Metadata, agreement, clocks and checkpoints, in host memory.
   std::unique_ptr<Communicator> control;
-  Device device;  // on which this rank computes
+  Device device;                    // on which this rank computes
+  std::vector<RankDevice> devices;  // of all ranks
 };
 
 // Returns the text of the tuning table, or "" without one. Throws NotFound if the file does not
@@ -29,10 +32,8 @@ std::string read_tuning(const std::filesystem::path& path);
 
 // Chooses each rank's device. Connects the hosts over the backend and tuning table that
 // comm.backend and comm.tuning name, of which only rank 0 reads the table; CUDA devices exchange
-// tensors over NCCL. Throws on all ranks alike: ConfigError if no rank has a device, if ranks share
-// one, if some ranks compute on CUDA devices and others on the CPU, or if comm.require is set for
-// CPUs; RankFault if some ranks lack
-// a device that others have. The world must be destroyed before the session.
+// tensors over NCCL. Throws on all ranks alike: what agree_on_devices() throws, and ConfigError if
+// comm.require is set for CPUs. The world must be destroyed before the session.
 World connect(const RunConfig& config, MpiSession& session, Log& log);
 
 }  // namespace trireme

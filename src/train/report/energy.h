@@ -1,0 +1,72 @@
+// RunEnergy counts the joules that a run uses: those of its GPUs as NVIDIA's driver counts them
+// (NVML), and those of its hosts' processors as the kernel shows them (RAPL, in
+// /sys/class/powercap). What cannot be read everywhere is not reported: a sum that lacks a part
+// would be a guess. Used by the main thread; add_to() and the constructor are collective.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mpi/communicator.h"
+#include "mpi/topology.h"
+#include "src/device/nvml/gpu_monitor.h"
+#include "src/train/report/metrics.h"
+#include "src/train/run/rank_device.h"
+
+namespace trireme {
+
+// ProcessorEnergy reads the energy of a host's processor packages.
+class ProcessorEnergy {
+ public:
+  // root: the folder that contains sys.
+  explicit ProcessorEnergy(const std::filesystem::path& root = "/");
+  // Returns the joules since the object was made; nothing if a package cannot be read or there is
+  // none. The counters start again at 0 every few minutes, so call it more often than that.
+  std::optional<double> joules();
+
+ private:
+  struct Package {
+    std::filesystem::path counter;
+    std::int64_t range = 0;  // microjoules at which the counter starts again
+    std::int64_t last = 0;
+    std::int64_t used = 0;
+  };
+  std::vector<Package> packages_;
+  bool is_readable_ = false;
+};
+
+class RunEnergy {
+ public:
+  // devices: of all ranks; null if they compute on the CPU. Each GPU counts once, on the first rank
+  // that has it; the processors of a host count on its first rank. root: as ProcessorEnergy.
+  RunEnergy(Communicator& world, const std::vector<RankDevice>* devices,
+            const std::vector<RankPlace>& places, const std::filesystem::path& root = "/");
+  ~RunEnergy();
+  RunEnergy(const RunEnergy&) = delete;
+  RunEnergy& operator=(const RunEnergy&) = delete;
+
+  // Call after each step, so that no counter starts again unnoticed.
+  void note_step();
+  // Sets what the whole run has used per step and token since the last call, the same on all ranks.
+  void add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t tokens);
+
+ private:
+  struct Reading;
+  Reading read();
+
+  Communicator& world_;
+  bool counts_gpu_ = false;
+  bool counts_host_ = false;
+  bool is_readable_ = true;  // whether any rank reads anything
+  std::string uuid_;         // empty if the GPU's energy cannot be told apart
+  std::unique_ptr<GpuMonitor> monitor_;
+  std::optional<ProcessorEnergy> processors_;
+  double last_gpu_ = 0;
+  double last_cpu_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,284 @@
+#include "src/train/start/rank_devices.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "mpi/agreement.h"
+#include "mpi/nccl/nccl_world.h"
+#include "mpi/rank_fault.h"
+#include "src/base/error.h"
+#include "src/base/json_fields.h"
+#include "src/compute/device_choice.h"
+#include "src/device/cuda_device.h"
+
+namespace trireme {
+namespace {
+
+// NCCL connects several ranks of one GPU from this version on, if a variable of its own says so.
+constexpr int kNcclSharesFrom = 23000;
+constexpr const char* kNcclShares = "NCCL_MULTI_RANK_GPU_ENABLE";
+
+// What a rank sees before devices are given out.
+struct Sight {
+  std::string fault;               // why it has no device, although it needs one
+  std::vector<std::string> uuids;  // of all devices that it sees; none: it computes on the CPU
+  std::vector<DeviceNearness> devices;
+};
+
+Sight look_around(const std::string& word) {
+  Sight sight;
+  try {
+    if (choose_device(word).kind != DeviceKind::cuda) {
+      return sight;
+    }
+    for (int index = 0; index < cuda::device_count(); ++index) {
+      const cuda::DeviceFacts facts = cuda::device_identity(index);
+      sight.uuids.push_back(facts.uuid);
+      sight.devices.push_back({numa_node_of(facts.bus)});
+    }
+  } catch (const Error& error) {
+    sight.fault = error.what();
+  }
+  return sight;
+}
+
+// Throws on all ranks alike if some of them have no device. If none has one, the configuration does
+// not fit these nodes; otherwise a node is at fault.
+void check_all_have_devices(const std::string& fault, Communicator& world) {
+  const std::string faults = gather_faults(world, fault);
+  if (faults.empty()) {
+    return;
+  }
+  const std::int64_t faulty = fault.empty() ? 0 : 1;
+  if (all_reduce_value(world, faulty, ReduceOp::sum) == world.size()) {
+    throw ConfigError(faults);
+  }
+  const std::int64_t rank = fault.empty() ? world.size() : world.rank();
+  throw RankFault(faults, static_cast<int>(all_reduce_value(world, rank, ReduceOp::min)));
+}
+
+// Returns the device of this rank. The ranks of its host that see the same devices share them out
+// among themselves. Collective.
+Device share_out(const Sight& own, const std::vector<RankPlace>& places, Communicator& world,
+                 bool may_share, std::string& fault) {
+  const std::vector<std::string> seen =
+      all_gather_text(world, fmt::format("{}", fmt::join(own.uuids, ",")));
+  if (own.uuids.empty()) {
+    return {};
+  }
+  const auto me = static_cast<std::size_t>(world.rank());
+  std::vector<RankNearness> ranks;
+  std::size_t my_place = 0;
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    if (places[rank].host == places[me].host && seen[rank] == seen[me]) {
+      my_place = rank == me ? ranks.size() : my_place;
+      ranks.push_back({numbers_in(places[rank].binding.numa_nodes)});
+    }
+  }
+  const std::size_t count = own.uuids.size();
+  if (count > 1 && count < ranks.size() && !may_share) {
+    fault = fmt::format(
+        "this host has {} CUDA devices for {} ranks, but each rank needs its own: start {} ranks "
+        "per host, or set train.device=cpu",
+        count, ranks.size(), count);
+    return {};
+  }
+  return {DeviceKind::cuda, assign_devices(ranks, own.devices)[my_place]};
+}
+
+// Makes this process a user of the device, which fails if another process has it exclusively.
+RankDevice use_device(Device device, std::string& fault) {
+  RankDevice made;
+  if (device.kind != DeviceKind::cuda) {
+    return made;
+  }
+  try {
+    const cuda::DeviceFacts facts = cuda::device_facts(device.index);
+    made = {true,
+            cuda::back_end() == cuda::BackEnd::simulated,
+            device.index,
+            facts.name,
+            facts.uuid,
+            facts.bus,
+            facts.multiprocessors,
+            facts.compute_capability};
+  } catch (const Error& error) {
+    fault = error.what();
+  }
+  return made;
+}
+
+void check_all_can_use_theirs(const std::string& fault, Communicator& world) {
+  const std::string faults = gather_faults(world, fault);
+  if (!faults.empty()) {
+    const std::int64_t rank = fault.empty() ? world.size() : world.rank();
+    throw RankFault(faults, static_cast<int>(all_reduce_value(world, rank, ReduceOp::min)));
+  }
+}
+
+// Checks what the ranks' devices have to do with each other. Every rank has the same arguments.
+class Comparison {
+ public:
+  Comparison(const RunConfig& config, const std::vector<RankDevice>& devices, Communicator& world,
+             const std::function<void(const std::string&)>& warn)
+      : config_(config), devices_(devices), world_(world), warn_(warn) {}
+
+  void run() const;
+
+ private:
+  void check_kinds(std::size_t rank) const;
+  void check_unshared(std::size_t rank) const;
+  void check_alike(std::size_t rank) const;
+  void check_whole(std::size_t rank) const;
+  void check_mps() const;
+  void check_nccl() const;
+  void refuse_unless_shared(const std::string& what) const;
+  std::string who(std::size_t rank) const {
+    return world_.members().describe(static_cast<int>(rank));
+  }
+  std::string where(std::size_t rank) const { return world_.host(static_cast<int>(rank)); }
+
+  const RunConfig& config_;
+  const std::vector<RankDevice>& devices_;
+  Communicator& world_;
+  const std::function<void(const std::string&)>& warn_;
+};
+
+void Comparison::run() const {
+  for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
+    check_kinds(rank);
+  }
+  const bool on_gpus = devices_.front().is_gpu;
+  for (std::size_t rank = 0; on_gpus && rank < devices_.size(); ++rank) {
+    check_unshared(rank);
+    check_whole(rank);
+    check_alike(rank);
+  }
+  check_mps();
+  check_nccl();
+}
+
+void Comparison::check_kinds(std::size_t rank) const {
+  if (devices_[rank].is_gpu != devices_.front().is_gpu) {
+    throw ConfigError(
+        fmt::format("{} computes on {}, but {} on {}: set train.device to cpu or cuda", who(0),
+                    devices_.front().text(), who(rank), devices_[rank].text()));
+  }
+}
+
+void Comparison::refuse_unless_shared(const std::string& what) const {
+  if (!config_.train.share_device) {
+    throw ConfigError(fmt::format("{}; train.share_device=true allows it", what));
+  }
+  if (world_.rank() == 0) {
+    warn_(what + " (train.share_device): expect less speed, and other users of the GPU");
+  }
+}
+
+// Slices of one GPU are devices of their own to CUDA, but NCCL sees one GPU.
+void Comparison::check_unshared(std::size_t rank) const {
+  for (std::size_t other = 0; other < rank; ++other) {
+    const bool is_same = devices_[other].uuid == devices_[rank].uuid;
+    if (where(other) != where(rank) || devices_[other].bus != devices_[rank].bus) {
+      continue;
+    }
+    if (is_same) {
+      refuse_unless_shared(
+          fmt::format("{} and {} have the same CUDA device ({}): start one rank per device",
+                      who(other), who(rank), devices_[rank].text()));
+    }
+    if (nccl_version_code() < kNcclSharesFrom || std::getenv(kNcclShares) == nullptr) {
+      throw ConfigError(
+          fmt::format("{} and {} compute on one GPU ({}), which {} does not connect: start one "
+                      "rank per GPU, or "
+                      "use NCCL 2.30 or newer with {}=1",
+                      who(other), who(rank), devices_[rank].bus, nccl_version(), kNcclShares));
+    }
+    return;
+  }
+}
+
+void Comparison::check_whole(std::size_t rank) const {
+  if (devices_[rank].is_slice()) {
+    refuse_unless_shared(fmt::format("{} computes on a MIG slice ({}): give it a whole GPU",
+                                     who(rank), devices_[rank].text()));
+  }
+}
+
+void Comparison::check_alike(std::size_t rank) const {
+  const RankDevice& first = devices_.front();
+  const RankDevice& this_one = devices_[rank];
+  if (this_one.name == first.name && this_one.multiprocessors == first.multiprocessors &&
+      this_one.compute_capability == first.compute_capability) {
+    return;
+  }
+  const std::string what = fmt::format("{} computes on {}, but {} on {}", who(0), first.text(),
+                                       who(rank), this_one.text());
+  if (config_.reproducibility != "fast") {
+    throw ConfigError(fmt::format(
+        "{}: unlike GPUs may give other bits, and numerics.reproducibility is {}; ask for nodes of "
+        "one kind (sbatch --constraint), or choose fast",
+        what, config_.reproducibility));
+  }
+  if (world_.rank() == 0) {
+    warn_(what + ": every step takes as long as on the slowest of them");
+  }
+}
+
+void Comparison::check_mps() const {
+  const std::vector<std::string> folders =
+      all_gather_text(world_, devices_.front().is_gpu ? mps_folder() : "");
+  for (std::size_t rank = 0; rank < folders.size(); ++rank) {
+    if (!folders[rank].empty()) {
+      refuse_unless_shared(
+          fmt::format("{} runs under CUDA's multi-process service ({}): stop it (echo quit | "
+                      "nvidia-cuda-mps-control), or unset CUDA_MPS_PIPE_DIRECTORY",
+                      who(rank), folders[rank]));
+      return;
+    }
+  }
+}
+
+void Comparison::check_nccl() const {
+  const std::vector<std::string> versions = all_gather_text(world_, nccl_version());
+  for (std::size_t rank = 0; rank < versions.size() && devices_.front().is_gpu; ++rank) {
+    if (versions[rank] != versions.front()) {
+      throw ConfigError(fmt::format(
+          "{} has {}, but {} has {}: versions of NCCL do not understand each other; install the "
+          "same on all nodes, and check LD_LIBRARY_PATH there",
+          who(0), versions.front(), who(rank), versions[rank]));
+    }
+  }
+}
+
+}  // namespace
+
+std::string mps_folder() {
+  const char* const named = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  const std::filesystem::path folder = named == nullptr ? "/tmp/nvidia-mps" : named;
+  std::error_code ignored;
+  return std::filesystem::exists(folder / "control", ignored) ? folder.string() : "";
+}
+
+std::vector<RankDevice> agree_on_devices(const RunConfig& config,
+                                         const std::vector<RankPlace>& places, Communicator& world,
+                                         const std::function<void(const std::string&)>& warn) {
+  const Sight sight = look_around(config.train.device);
+  std::string fault = sight.fault;
+  const Device chosen = share_out(sight, places, world, config.train.share_device, fault);
+  check_all_have_devices(fault, world);
+  const RankDevice own = use_device(chosen, fault);
+  check_all_can_use_theirs(fault, world);
+  std::vector<RankDevice> devices;
+  for (const std::string& text : all_gather_text(world, to_json(own).dump())) {
+    devices.push_back(rank_device_from_json(parse_json(text)));
+  }
+  Comparison(config, devices, world, warn).run();
+  return devices;
+}
+
+}  // namespace trireme
