@@ -81,6 +81,7 @@ void add_step(CommandLine& bench, AppContext& context) {
       "  mpirun -n 2 trireme bench step --pp 2 --micro-batches 16 \\\n"
       "    --schedule zero_bubble -J step.json");
   command.callback([options, file, &context] {
+    check_can_measure();
     run_watched(context, [&] {
       report_once(nlohmann::ordered_json::array({bench_step(*options, context)}), *file, context);
     });
@@ -127,6 +128,7 @@ void add_pipeline(CommandLine& bench, AppContext& context) {
       "  mpirun -n 4 --oversubscribe trireme bench pipeline --schedule zero_bubble \\\n"
       "    --micro-batches 8 -J pipeline.json");
   command.callback([options, bytes, file, &context] {
+    check_can_measure();
     options->bytes = parse_bytes(*bytes);
     run_watched(context, [&] {
       report_once(nlohmann::ordered_json::array({bench_pipeline(*options, context.session())}),
@@ -158,6 +160,7 @@ void add_loader(CommandLine& bench, AppContext& context) {
       .type_name("FILE");
   command.footer("Example:\n  trireme bench loader -J loader.json");
   command.callback([options, file, &context] {
+    check_can_measure();
     run_watched(context, [&] {
       const BenchLoaderResult result = bench_loader(*options);
       report_once(nlohmann::ordered_json::array({bench_loader_json(*options, result)}), *file,
@@ -189,6 +192,7 @@ void add_ckpt(CommandLine& bench, AppContext& context) {
       "Example:\n"
       "  trireme bench ckpt --dir /scratch --memory /dev/shm --bytes 2G -J ckpt.json");
   command.callback([options, bytes, file, &context] {
+    check_can_measure();
     options->bytes = parse_bytes(*bytes);
     run_watched(context, [&] { report_once(bench_ckpt(*options), *file, context); });
   });

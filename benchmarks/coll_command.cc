@@ -167,6 +167,7 @@ void add_coll_bench(CommandLine& bench, AppContext& context) {
       "  mpirun -n 2 trireme bench coll --op all_reduce -b 1M -e 256M -f 16 \\\n"
       "    --backend shm --peer mpi -J coll.json");
   command.callback([arguments, &context] {
+    check_can_measure();
     run_watched(context, [&] {
       arguments->tune_file.empty() ? measure(*arguments, context) : tune(*arguments, context);
     });

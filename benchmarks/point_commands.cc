@@ -136,8 +136,10 @@ void add_p2p_bench(CommandLine& bench, AppContext& context) {
       .add_option("-J,--json-file", arguments->json_file, "Also write the results to FILE as JSON")
       .type_name("FILE");
   command.footer("Example:\n  mpirun -n 2 trireme bench p2p -m 8:1M --backend mpi -J p2p.json");
-  command.callback(
-      [arguments, &context] { run_watched(context, [&] { run_p2p(*arguments, context); }); });
+  command.callback([arguments, &context] {
+    check_can_measure();
+    run_watched(context, [&] { run_p2p(*arguments, context); });
+  });
 }
 
 void add_pairs_bench(CommandLine& bench, AppContext& context) {
@@ -174,8 +176,10 @@ void add_pairs_bench(CommandLine& bench, AppContext& context) {
       "Example:\n"
       "  mpirun -n 4 trireme bench pairs --threshold 0.5 --csv pairs.csv \\\n"
       "    --svg pairs.svg");
-  command.callback(
-      [arguments, &context] { run_watched(context, [&] { run_pairs(*arguments, context); }); });
+  command.callback([arguments, &context] {
+    check_can_measure();
+    run_watched(context, [&] { run_pairs(*arguments, context); });
+  });
 }
 
 }  // namespace trireme

@@ -13,9 +13,18 @@
 #include "src/app/command/version.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/device/cuda_device.h"
 #include "src/train/run/run_directory.h"
 
 namespace trireme {
+
+void check_can_measure() {
+  if (cuda::back_end() == cuda::BackEnd::simulated) {
+    throw ConfigError(
+        "this program is linked with the simulated CUDA device, which has no speed: benchmarks "
+        "need a program without it (build/release/trireme, or the preset cuda)");
+  }
+}
 
 void check_alone() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {

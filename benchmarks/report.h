@@ -14,6 +14,8 @@ namespace trireme {
 
 // Throws ConfigError if a launcher has started several ranks, as they would disturb each other.
 void check_alone();
+// Throws ConfigError in a program on the simulated CUDA device, which has no speed to measure.
+void check_can_measure();
 
 nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results);
 // Writes the document. An empty path means none.

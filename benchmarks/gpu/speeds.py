@@ -204,7 +204,8 @@ class Speeds:
         folder = self.options.out.absolute() / "mps"
         folder.mkdir(exist_ok=True)
         environment = {**os.environ, "CUDA_MPS_PIPE_DIRECTORY": str(folder),
-                       "CUDA_MPS_LOG_DIRECTORY": str(folder), "CUDA_VISIBLE_DEVICES": "0"}
+                       "CUDA_MPS_LOG_DIRECTORY": str(folder), "CUDA_VISIBLE_DEVICES": "0",
+                       "NCCL_MULTI_RANK_GPU_ENABLE": "1"}  # NCCL 2.30 and newer
         subprocess.run([control, "-d"], env=environment, check=True, timeout=30)
         try:
             done = training.try_shared(self.options, self.mpirun(2), environment, limit)

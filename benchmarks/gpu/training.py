@@ -167,7 +167,8 @@ def stall_of_a_save(options, limit):
 def try_shared(options, prefix, environment, limit):
     """Trains on two ranks that share a GPU; returns the finished process."""
     keys = {**MODEL, "train.steps": 10, "train.precision": "bf16", "train.device": "cuda",
-            "data.train": options.out / "data", "run.dir": options.out / "shared"}
+            "train.share_device": "true", "data.train": options.out / "data",
+            "run.dir": options.out / "shared"}
     command = [*prefix, options.trireme, "train", options.out / "empty.yaml",
                *(f"{key}={value}" for key, value in keys.items())]
     return subprocess.run([str(word) for word in command], capture_output=True, text=True,

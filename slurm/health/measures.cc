@@ -114,9 +114,11 @@ void compare_counters(const Measures& now, const Measures& baseline,
     const std::int64_t grown = is < was ? is : is - was;
     if (grown > kErrorsADay * days) {
       complaints.push_back(fmt::format(
-          "{}: {} since the baseline was saved, more than {} per day: check the cable and "
-          "the port, then save the baseline again",
-          name, counted(grown, "error"), kErrorsADay));
+          "{}: {} since the baseline was saved, more than {} per day: {}, then save the baseline "
+          "again",
+          name, counted(grown, "error"), kErrorsADay,
+          name.starts_with("GPU") ? "reset the GPU and check how it is seated"
+                                  : "check the cable and the port"));
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
+#include "src/device/cuda_device.h"
 #include "src/train/start/startup.h"
 
 namespace trireme {
@@ -73,6 +75,16 @@ std::vector<Finding> gathered(const std::vector<Finding>& own, Communicator& wor
   return all;
 }
 
+std::vector<std::string> gathered(const std::vector<std::string>& own, Communicator& world) {
+  std::vector<std::string> all;
+  for (const std::string& text : all_gather_text(world, fmt::format("{}", fmt::join(own, "\n")))) {
+    if (!text.empty()) {
+      all.push_back(text);
+    }
+  }
+  return all;
+}
+
 std::vector<RankFacts> gathered(const RankFacts& own, Communicator& world) {
   std::vector<RankFacts> all;
   for (const std::string& text : all_gather_text(world, json_line(to_json(own)))) {
@@ -118,8 +130,9 @@ std::vector<Finding> check_user(const PlannedRanks& planned, const std::string& 
   return found;
 }
 
-std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
-                             std::vector<Finding> found) {
+// summaries: receives a line on the GPUs of each host.
+std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks, std::vector<Finding> found,
+                             std::vector<std::string>& summaries) {
   Communicator& world = ranks.world();
   std::optional<LoadedConfig> loaded;
   try {
@@ -138,7 +151,7 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
     return found;
   }
   const RunConfig& config = loaded->config;
-  const LaunchChecks checks(config, world, ranks.places);
+  LaunchChecks checks(config, world, ranks.places);
   if (ranks.session != nullptr) {
     append(found, check_tasks(process_environment(), world.size(), ranks.places.front().host));
   }
@@ -150,11 +163,13 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
   // In the order of a start, whose first error determines the exit code.
   append(found, checks.host(options.planned));
   append(found, checks.layout(options.planned));
+  append(found, checks.devices(summaries));
   append(found, checks.numbers());
   append(found, checks.after_layout());
   const std::string mpi = ranks.session == nullptr ? "none" : ranks.session->library_version();
   const std::vector<RankFacts> facts = gathered(checks.facts(mpi), world);
   found = gathered(found, world);
+  summaries = gathered(summaries, world);
   append(found, compare_versions(facts, config.reproducibility));
   append(found, compare_clocks(facts));
   append(found, check_cores(facts));
@@ -169,7 +184,11 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks,
   return found;
 }
 
-void print(const std::vector<Finding>& found, int ranks, int planned) {
+void print(const std::vector<Finding>& found, const std::vector<std::string>& summaries, int ranks,
+           int planned) {
+  for (const std::string& summary : summaries) {
+    fmt::print("device   {}\n", printable(summary));
+  }
   std::size_t errors = 0;
   for (const Finding& finding : found) {
     const bool error = finding.severity == Severity::error;
@@ -196,7 +215,8 @@ void print(const std::vector<Finding>& found, int ranks, int planned) {
 void doctor(const DoctorOptions& options, AppContext& context) {
   std::vector<Finding> found;
   Ranks ranks = start(context, found);
-  found = merged(examine(options, ranks, std::move(found)));
+  std::vector<std::string> summaries;
+  found = merged(examine(options, ranks, std::move(found), summaries));
   context.exit_code = static_cast<int>(exit_code_of(found));
   if (!speaks(ranks)) {
     return;
@@ -205,9 +225,11 @@ void doctor(const DoctorOptions& options, AppContext& context) {
     print_json({{"schema", 1},
                 {"ranks", ranks.world().size()},
                 {"exit_code", context.exit_code},
+                {"gpu_back_end", cuda::back_end_text()},
+                {"devices", summaries},
                 {"findings", to_json(found)}});
   } else {
-    print(found, ranks.world().size(), options.planned.world);
+    print(found, summaries, ranks.world().size(), options.planned.world);
   }
 }
 
@@ -232,6 +254,8 @@ void add_doctor_command(CommandLine& app, AppContext& context) {
       "Examples:\n"
       "  mpirun -n 8 trireme doctor run.yaml\n"
       "  trireme doctor run.yaml parallel.tp=2 --ranks 64 --ranks-per-node 8\n"
+      "On nodes with GPUs, the checks cover the driver, the GPUs and what slows NCCL down; "
+      "docs/gpu.md lists them. "
       "Exits with 0 if there are no problems, with 4 if there are only warnings, and otherwise "
       "with "
       "the code that the launch would exit with.");

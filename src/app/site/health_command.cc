@@ -98,19 +98,56 @@ std::string rates_text(const Measures& now, const Measures* baseline) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+nlohmann::ordered_json number(const Reading& reading) {
+  return reading ? nlohmann::ordered_json(*reading) : nlohmann::ordered_json();
+}
+
+nlohmann::ordered_json to_json(const GpuState& gpu) {
+  return {{"index", gpu.index},
+          {"name", gpu.name},
+          {"uuid", gpu.uuid},
+          {"bus", gpu.bus},
+          {"failure", gpu.failure},
+          {"ecc_corrected", number(gpu.ecc_corrected)},
+          {"ecc_uncorrected", number(gpu.ecc_uncorrected)},
+          {"rows_remapped", number(gpu.rows_remapped)},
+          {"sm_mhz", number(gpu.sm_mhz)},
+          {"most_sm_mhz", number(gpu.most_sm_mhz)},
+          {"memory_mhz", number(gpu.memory_mhz)},
+          {"throttling", gpu.throttling},
+          {"pcie_generation", number(gpu.pcie_generation)},
+          {"most_pcie_generation", number(gpu.most_pcie_generation)},
+          {"pcie_width", number(gpu.pcie_width)},
+          {"pcie_replays", number(gpu.pcie_replays)},
+          {"nvlinks_up", gpu.nvlinks_up},
+          {"nvlinks_down", gpu.nvlinks_down},
+          {"nvlink_errors", number(gpu.nvlink_errors)},
+          {"mig", number(gpu.mig)},
+          {"persistence", number(gpu.persistence)},
+          {"processes", gpu.processes}};
+}
+
 nlohmann::ordered_json to_json(const NodeExamination& node, double seconds) {
   nlohmann::ordered_json rates = nlohmann::ordered_json::object();
   for (const auto& [name, rate] : node.measures.rates) {
     rates[name] = {{"median", rate.median}, {"deviation", rate.deviation}, {"unit", rate.unit}};
+  }
+  nlohmann::ordered_json gpus = nlohmann::ordered_json::array();
+  for (const GpuState& gpu : node.gpus) {
+    gpus.push_back(to_json(gpu));
   }
   return {{"schema", 1},
           {"node", node.measures.node},
           {"healthy", node.complaints.empty()},
           {"complaints", node.complaints},
           {"seconds", seconds},
+          {"notes", node.notes},
           {"facts", node.measures.facts},
           {"counters", node.measures.counters},
-          {"rates", rates}};
+          {"rates", rates},
+          {"gpu_back_end", node.back_end},
+          {"driver", node.driver},
+          {"gpus", gpus}};
 }
 
 void health(const HealthOptions& options, int& exit_code) {
@@ -145,10 +182,14 @@ void health(const HealthOptions& options, int& exit_code) {
     print_json(to_json(node, watch.seconds()));
     return;
   }
-  fmt::print("health {} on {}: {}{}; {:.1f} s\n", well ? "ok" : "FAILED",
+  fmt::print("health {} on {}: {}{}{}; {:.1f} s\n", well ? "ok" : "FAILED",
              printable(node.measures.node),
              well ? "" : printable(fmt::format("{}; ", fmt::join(node.complaints, "; "))),
-             rates_text(node.measures, baseline ? &*baseline : nullptr), watch.seconds());
+             rates_text(node.measures, baseline ? &*baseline : nullptr),
+             node.notes.empty()
+                 ? ""
+                 : printable(fmt::format("; not examined: {}", fmt::join(node.notes, "; "))),
+             watch.seconds());
 }
 
 }  // namespace
@@ -182,7 +223,9 @@ void add_health_command(CommandLine& app, int& exit_code) {
       "  trireme health --baseline /etc/trireme/node.baseline\n"
       "Exits with 0 if the node is fit, 4 if it is not, 65 if the baseline is damaged, and 66 if "
       "it "
-      "is missing. For Slurm's HealthCheckProgram, prolog and epilog see "
+      "is missing. On nodes with GPUs, the check covers their errors, clocks, links and speed, "
+      "too; "
+      "docs/gpu.md says what fails. For Slurm's HealthCheckProgram, prolog and epilog see "
       "slurm/templates/node-health.sh.");
   command.callback([options, &exit_code] { health(*options, exit_code); });
 }

@@ -12,8 +12,11 @@
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "io/data/dataset.h"
+#include "mpi/agreement.h"
+#include "mpi/launch_environment.h"
 #include "slurm/doctor/node_checks.h"
 #include "src/app/command/version.h"
+#include "src/app/site/gpu_checks.h"
 #include "src/base/digest.h"
 #include "src/base/file.h"
 #include "src/compute/compute_threads.h"
@@ -28,6 +31,7 @@
 #include "src/train/saving/resume_check.h"
 #include "src/train/start/connect.h"
 #include "src/train/start/open_dataset.h"
+#include "src/train/start/rank_devices.h"
 #include "src/train/start/run_place.h"
 #include "src/train/start/space_forecast.h"
 #include "src/train/start/startup.h"
@@ -231,8 +235,42 @@ std::vector<Finding> LaunchChecks::numbers() const {
   return found;
 }
 
+std::vector<Finding> LaunchChecks::devices(std::vector<std::string>& summaries) {
+  std::vector<Finding> found;
+  Device first;
+  bool lacks_device = false;
+  try {
+    first = choose_device(config_.train.device);
+  } catch (const Error&) {
+    lacks_device = true;
+  }
+  const bool is_gpu = first.kind == DeviceKind::cuda;
+  if (is_gpu && own().local_rank == 0) {
+    const GpuSurroundings here = gpu_surroundings(own().host, own().local_size);
+    found = check_gpus(here, config_.train.share_device, process_environment());
+    summaries.push_back(fmt::format("{}: {}", own().host, gpu_summary(here)));
+  }
+  if (all_reduce_value(world_, std::int64_t{lacks_device ? 1 : 0}, ReduceOp::max) > 0) {
+    return found;
+  }
+  try {
+    devices_ = agree_on_devices(config_, places_, world_, [&](const std::string& text) {
+      found.push_back(warning_of(text, "all ranks", ""));
+    });
+  } catch (const Error& error) {
+    if (world_.rank() == 0) {
+      found.push_back(error_of(error, "all ranks"));
+    }
+  }
+  return found;
+}
+
 Device LaunchChecks::own_device() const {
-  return choose_device(config_.train.device, own().local_rank, own().local_size);
+  if (devices_.empty()) {
+    return choose_device(config_.train.device);
+  }
+  const RankDevice& device = devices_[static_cast<std::size_t>(world_.rank())];
+  return device.is_gpu ? Device{DeviceKind::cuda, device.index} : Device{};
 }
 
 // Returns "none" without a device, which numbers() reports.

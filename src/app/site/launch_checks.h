@@ -10,6 +10,7 @@
 #include "slurm/doctor/comparisons.h"
 #include "slurm/doctor/finding.h"
 #include "src/train/memory/memory_plan.h"
+#include "src/train/run/rank_device.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -31,6 +32,10 @@ class LaunchChecks {
   // Checks, on one rank per host, what a start looks at only when it knows its layout: checkpoints,
   // the validation set, and at last the space for checkpoints.
   std::vector<Finding> after_layout() const;
+  // Gives the ranks their devices as a start does, and checks the GPUs of each host and what
+  // surrounds them. Does nothing where ranks lack a device, which numbers() reports. `summaries`
+  // receives a line on the GPUs of this host, on one rank per host.
+  std::vector<Finding> devices(std::vector<std::string>& summaries);
   // Checks the threads of this rank and its kernels.
   std::vector<Finding> numbers() const;
   // Returns the facts of this rank, including the comparison of its clock and folders with rank
@@ -50,6 +55,7 @@ class LaunchChecks {
   const RunConfig& config_;
   Communicator& world_;
   const std::vector<RankPlace>& places_;
+  std::vector<RankDevice> devices_;  // empty unless devices() has given them out
 };
 
 }  // namespace trireme

@@ -6,6 +6,7 @@
 #include "mpi/topology.h"
 #include "slurm/health/node_facts.h"
 #include "slurm/health/node_rates.h"
+#include "src/app/site/gpu_measures.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/compute/compute_threads.h"
@@ -70,6 +71,7 @@ NodeExamination examine_node(const std::filesystem::path& folder,
     measures.rates["disk write"] = rate_of(rates.write, "MB/s");
     measures.rates["disk read"] = rate_of(rates.read, "MB/s");
   });
+  examine_gpus(result, reported);
   return result;
 }
 

@@ -1,0 +1,46 @@
+// Makes the checks of `trireme doctor` that concern the GPUs of a host: its driver, its GPUs, and
+// what keeps NCCL from using its fast paths. Each finding says what is so, why it matters, and what
+// to do.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "slurm/doctor/finding.h"
+#include "slurm/job/job_environment.h"
+#include "src/device/cuda_device.h"
+#include "src/device/nvml/gpu_monitor.h"
+
+namespace trireme {
+
+// What one host knows about its GPUs.
+struct GpuSurroundings {
+  std::string host;
+  int ranks = 1;                                         // on this host
+  int visible = 0;                                       // GPUs that this process sees
+  std::vector<std::pair<int, int>> without_peer_access;  // pairs of those
+  cuda::CudaVersions versions;
+  DriverFacts driver;
+  std::vector<GpuState> gpus;        // as the driver tells
+  std::string no_driver;             // why the driver tells nothing; empty if it does
+  std::string mps;                   // the folder of the multi-process service; empty without one
+  std::filesystem::path root = "/";  // the folder that contains proc and sys
+};
+
+// Looks at the GPUs of this host; ranks: on this host.
+GpuSurroundings gpu_surroundings(const std::string& host, int ranks);
+
+// Checks what was found. share_device: as in the configuration.
+std::vector<Finding> check_gpus(const GpuSurroundings& here, bool share_device,
+                                const SlurmEnvironment& environment);
+// Checks variables of NCCL and CUDA that change how fast or how a run computes.
+std::vector<Finding> check_gpu_variables(const SlurmEnvironment& environment,
+                                         const std::string& host);
+
+// Returns, for example, "8 GPUs (NVIDIA H100 80GB HBM3), driver 580.65.06 for CUDA 13.0, CUDA 13.0,
+// cuBLASLt 13.1.0, NCCL 2.28.9".
+std::string gpu_summary(const GpuSurroundings& here);
+
+}  // namespace trireme

@@ -1,0 +1,158 @@
+#include "src/app/site/gpu_measures.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "slurm/health/node_rates.h"
+#include "src/base/error.h"
+#include "src/base/stopwatch.h"
+#include "src/compute/device_context.h"
+#include "src/device/cuda_device.h"
+#include "src/device/nvml/gpu_monitor.h"
+#include "src/device/nvml/xid.h"
+#include "src/train/report/ceiling.h"
+
+namespace trireme {
+namespace {
+
+constexpr int kGpuSamples = 7;
+constexpr std::int64_t kGpuProductSize = 4096;
+constexpr int kGpuProductRounds = 4;
+constexpr std::int64_t kGpuCopyBytes = std::int64_t{256} << 20;
+
+std::string or_unknown(const Reading& reading) {
+  return reading ? std::to_string(*reading) : "unknown";
+}
+
+// Returns the rates of copies in MB/s; `counted` is how often a byte is read or written.
+std::vector<double> copy_rates(Stream& stream, const View& to, const View& from, double counted) {
+  std::vector<double> rates;
+  for (int sample = 0; sample < kGpuSamples; ++sample) {
+    const Stopwatch watch;
+    stream.copy(to, from);
+    stream.synchronize();
+    rates.push_back(counted * static_cast<double>(from.bytes()) / watch.seconds() / 1e6);
+  }
+  return rates;
+}
+
+void measure_gpu(int index, std::map<std::string, Rate>& rates) {
+  const std::string gpu = fmt::format("GPU {} ", index);
+  DeviceContext context({DeviceKind::cuda, index}, 1);
+  for (const auto& [dtype, name] :
+       {std::pair(DType::f32, "fp32"), std::pair(DType::bf16, "bf16")}) {
+    std::vector<double> samples;
+    for (int sample = 0; sample < kGpuSamples; ++sample) {
+      samples.push_back(measure_product_rate(context, context.activations(), dtype, kGpuProductSize,
+                                             kGpuProductRounds)
+                            .best /
+                        1e9);
+    }
+    rates[gpu + "products " + name] = rate_of(samples, "GFLOP/s");
+  }
+  Pool pinned({}, cuda::pinned_memory());
+  const Buffer on_host = pinned.allocate(kGpuCopyBytes);
+  const Buffer a = context.activations().allocate(kGpuCopyBytes);
+  const Buffer b = context.activations().allocate(kGpuCopyBytes);
+  const View host = on_host.view(DType::u8);
+  const View first = a.view(DType::u8);
+  const View second = b.view(DType::u8);
+  Stream& stream = context.stream();
+  rates[gpu + "copy"] = rate_of(copy_rates(stream, second, first, 2), "MB/s");
+  rates[gpu + "from host"] = rate_of(copy_rates(stream, first, host, 1), "MB/s");
+  rates[gpu + "to host"] = rate_of(copy_rates(stream, host, first, 1), "MB/s");
+}
+
+// A log that this user may not read is no fault of the node.
+void look_for_xids(const std::filesystem::path& log, const std::vector<GpuState>& gpus,
+                   NodeExamination& result) {
+  std::string why;
+  for (const LoggedXid& logged : logged_xids(log, &why)) {
+    const auto gpu = std::find_if(gpus.begin(), gpus.end(),
+                                  [&](const GpuState& each) { return each.bus == logged.bus; });
+    const std::string text = fmt::format(
+        "{}: {} in the kernel's log since the node was started: reset the GPU or "
+        "restart the node",
+        gpu == gpus.end() ? "GPU at " + logged.bus : gpu->text(), xid_text(logged.xid));
+    const bool is_new = std::find(result.complaints.begin(), result.complaints.end(), text) ==
+                        result.complaints.end();
+    if (is_hardware_xid(logged.xid) && is_new) {
+      result.complaints.push_back(text);
+    }
+  }
+  if (!why.empty()) {
+    result.notes.push_back(fmt::format("XIDs: {}", why));
+  }
+}
+
+}  // namespace
+
+void add_gpu_states(const std::vector<GpuState>& gpus, Measures& measures,
+                    std::vector<std::string>& complaints) {
+  measures.facts["GPUs"] = std::to_string(gpus.size());
+  for (const GpuState& gpu : gpus) {
+    for (std::string& fault : faults_of(gpu)) {
+      complaints.push_back(std::move(fault));
+    }
+    if (!gpu.failure.empty()) {
+      continue;
+    }
+    const std::string name = fmt::format("GPU {}", gpu.index);
+    measures.facts[name] =
+        fmt::format("{}, PCIe {} x{}, {} of {} NVLinks, up to {} MHz, memory {} MHz", gpu.name,
+                    or_unknown(gpu.most_pcie_generation), or_unknown(gpu.pcie_width),
+                    gpu.nvlinks_up, gpu.nvlinks_up + gpu.nvlinks_down, or_unknown(gpu.most_sm_mhz),
+                    or_unknown(gpu.most_memory_mhz));
+    measures.facts[name + " MIG"] = gpu.mig.value_or(0) != 0 ? "enabled" : "disabled";
+    for (const auto& [counter, reading] : {std::pair("corrected memory errors", gpu.ecc_corrected),
+                                           std::pair("remapped rows", gpu.rows_remapped),
+                                           std::pair("PCIe replays", gpu.pcie_replays),
+                                           std::pair("NVLink errors", gpu.nvlink_errors)}) {
+      if (reading) {
+        measures.counters[fmt::format("{} {}", name, counter)] = *reading;
+      }
+    }
+  }
+}
+
+void examine_gpus(NodeExamination& result, const std::function<void(const char*)>& reported,
+                  const std::filesystem::path& root) {
+  reported("GPUs");
+  std::string why;
+  const std::unique_ptr<GpuMonitor> monitor = GpuMonitor::open(cuda::management_library(), &why);
+  std::string why_none;
+  const int visible = cuda::device_count(&why_none);
+  result.back_end = cuda::back_end_text();
+  if (monitor != nullptr) {
+    result.gpus = monitor->gpus();
+    result.driver = monitor->driver().version;
+    add_gpu_states(result.gpus, result.measures, result.complaints);
+    look_for_xids(root / "dev/kmsg", result.gpus, result);
+  } else if (visible > 0) {
+    result.notes.push_back(fmt::format("errors, clocks and links of GPUs: {}", why));
+  }
+  if (monitor == nullptr && visible == 0) {
+    return;
+  }
+  if (cuda::back_end() != cuda::BackEnd::real) {
+    result.notes.push_back(cuda::back_end() == cuda::BackEnd::simulated
+                               ? "rates of GPUs: a simulated CUDA device has no speed"
+                               : "rates of GPUs: this program was built without CUDA");
+    return;
+  }
+  if (visible == 0) {
+    result.complaints.push_back(fmt::format("GPUs: none can be used: {}", why_none));
+  }
+  for (int index = 0; index < visible; ++index) {
+    reported("the speed of GPUs");
+    try {
+      measure_gpu(index, result.measures.rates);
+    } catch (const Error& error) {
+      result.complaints.push_back(fmt::format("GPU {}: {}", index, error.what()));
+    }
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,25 @@
+// Examines the GPUs of a node for `trireme health`: what their driver tells, what the kernel's log
+// says, and their speed. A node without GPUs is left as it is.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/app/site/node_measures.h"
+#include "src/device/nvml/gpu_state.h"
+
+namespace trireme {
+
+// Adds what the driver tells of the GPUs: facts that should never change, counters of errors, and
+// complaints about faults. Pure.
+void add_gpu_states(const std::vector<GpuState>& gpus, Measures& measures,
+                    std::vector<std::string>& complaints);
+
+// Adds everything about the GPUs. reported: as in examine_node(). root: the folder that contains
+// dev. Rates are measured on real devices only: a simulated one has no speed, which becomes a note.
+void examine_gpus(NodeExamination& result, const std::function<void(const char*)>& reported,
+                  const std::filesystem::path& root = "/");
+
+}  // namespace trireme

@@ -1,0 +1,126 @@
+// What doctor and health make of GPUs that are described by plain values.
+#include "src/app/site/gpu_checks.h"
+
+#include <fstream>
+#include <map>
+
+#include <gmock/gmock.h>
+
+#include "src/app/site/gpu_measures.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class GpuChecksTest : public testing::Test {
+ protected:
+  GpuChecksTest() {
+    here_.host = "n1";
+    here_.ranks = here_.visible = 2;
+    here_.versions = {13000, 13000};
+    here_.driver = {"580.65.06", 13000};
+    here_.root = folder_.path();
+    for (int i = 0; i < 2; ++i) {
+      GpuState gpu;
+      gpu.index = i;
+      gpu.name = "H100";
+      gpu.uuid = "GPU-1";
+      gpu.persistence = 1;
+      here_.gpus.push_back(gpu);
+    }
+  }
+  std::vector<Finding> check() const {
+    return check_gpus(here_, true, [this](const std::string& name) {
+      const auto found = variables_.find(name);
+      return found == variables_.end() ? std::nullopt : std::optional(found->second);
+    });
+  }
+  // Returns the only finding.
+  Finding only() const {
+    const std::vector<Finding> found = check();
+    EXPECT_EQ(found.size(), 1U);
+    return found.empty() ? Finding{} : found.front();
+  }
+  void write(const std::string& path, const std::string& text) const {
+    fs::create_directories((folder_.path() / path).parent_path());
+    std::ofstream(folder_.path() / path) << text << "\n";
+  }
+
+  TempFolder folder_;
+  GpuSurroundings here_;
+  std::map<std::string, std::string> variables_;
+};
+
+TEST_F(GpuChecksTest, FindsNothingOnAHealthyHost) { EXPECT_THAT(check(), IsEmpty()); }
+
+TEST_F(GpuChecksTest, AnOldDriverIsAnError) {
+  here_.versions.driver = 12080;
+  const Finding finding = only();
+  EXPECT_EQ(finding.code, ExitCode::device);
+  EXPECT_THAT(finding.what, HasSubstr("(580.65.06) runs CUDA 12.8, but this program needs 13.0"));
+}
+
+TEST_F(GpuChecksTest, WarnsOfWhatSlowsCommunicationDown) {
+  here_.without_peer_access = {{0, 1}};
+  EXPECT_THAT(only().what, HasSubstr("1 pair of GPUs have no peer access, such as 0 and 1"));
+  here_.without_peer_access.clear();
+  variables_ = {{"NCCL_IB_DISABLE", "1"}, {"NCCL_SHM_DISABLE", "0"}};
+  EXPECT_THAT(only().what, HasSubstr("NCCL_IB_DISABLE=1: NCCL uses TCP"));
+}
+
+TEST_F(GpuChecksTest, LooksForGpuDirect) {
+  write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
+  EXPECT_THAT(only().what, HasSubstr("GPUDirect RDMA is not available"));
+  write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64");
+  EXPECT_THAT(check(), IsEmpty());
+  write("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN");
+  EXPECT_THAT(only().what, HasSubstr("port 1 of mlx5_1 is not active (1: DOWN)"));
+}
+
+TEST_F(GpuChecksTest, NamesHowGpusAreUsed) {
+  here_.mps = "/tmp/nvidia-mps";
+  EXPECT_THAT(only().what, HasSubstr("multi-process service runs (/tmp/nvidia-mps)"));
+  here_.mps = "";
+  here_.gpus[1].is_prohibited = true;
+  EXPECT_EQ(only().code, ExitCode::device);
+  here_.gpus[1].is_prohibited = false;
+  here_.gpus[1].is_exclusive = true;
+  here_.gpus[1].processes = {4711};
+  EXPECT_THAT(only().remedy, HasSubstr("the compute mode is exclusive"));
+  here_.gpus[1].processes.clear();
+  here_.ranks = 1;
+  EXPECT_THAT(only().what, HasSubstr("2 GPUs for 1 rank: one is idle"));
+}
+
+TEST_F(GpuChecksTest, HealthKeepsWhatShouldNotChange) {
+  here_.gpus[0].most_pcie_generation = 5;
+  here_.gpus[0].pcie_width = 16;
+  here_.gpus[0].nvlinks_up = 18;
+  here_.gpus[0].most_sm_mhz = 1980;
+  here_.gpus[0].ecc_corrected = 12;
+  here_.gpus[1].failure = "GPU is lost";
+  Measures measures;
+  std::vector<std::string> complaints;
+  add_gpu_states(here_.gpus, measures, complaints);
+  EXPECT_EQ(measures.facts["GPUs"], "2");
+  EXPECT_EQ(measures.facts["GPU 0"],
+            "H100, PCIe 5 x16, 18 of 18 NVLinks, up to 1980 MHz, memory unknown MHz");
+  EXPECT_EQ(measures.counters["GPU 0 corrected memory errors"], 12);
+  EXPECT_FALSE(measures.facts.contains("GPU 1"));  // which the baseline then misses
+  ASSERT_EQ(complaints.size(), 1U);
+  EXPECT_THAT(complaints[0], HasSubstr("GPU is lost"));
+  // More errors than a cable explains.
+  const Measures before = measures;
+  measures.counters["GPU 0 corrected memory errors"] = 400;
+  const std::vector<std::string> worse = compare(measures, before, 0.9);
+  ASSERT_EQ(worse.size(), 1U);
+  EXPECT_THAT(worse[0], HasSubstr("388 errors since the baseline was saved"));
+  EXPECT_THAT(worse[0], HasSubstr("reset the GPU"));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,225 @@
+"""Tests for running a site with GPUs: faults of GPUs under `trireme launch`, GPUs that do not fit a
+job, and what doctor, health, metrics and logs say of them. The devices are simulated, and so is
+their driver (tests/device/nvml/library)."""
+
+import json
+import os
+import pathlib
+import subprocess
+import unittest
+
+import harness
+import launch_harness
+
+SIMULATED = os.environ["TRIREME_SIM"]
+STANDIN = str(pathlib.Path(SIMULATED).with_name("nvml_standin.so"))
+UUID = "GPU-73696d75-6c61-7465-6420-6465766963{:02x}"
+
+
+class GpuOperations(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder, 20_000)
+        harness.PROGRAM = SIMULATED
+
+    def config(self, name, **keys):
+        keys = {
+            "data__sequence": 8,
+            "model__layers": 1,
+            "train__steps": 2,
+            "train__global_batch": 2,
+            "train__eval_samples": 2,
+            "train__device": "cuda",
+            "numerics__self_check": "false",
+            **keys,
+        }
+        layers = keys.pop("model__layers")
+        path = self.folder / f"{name}.yaml"
+        config = harness.write_config(path, self.datasets, "gpt2", "fp32", **keys)
+        path.write_text(path.read_text().replace("layers: 5", f"layers: {layers}"))
+        return config
+
+    def script(self, text):
+        """Returns the environment in which the driver behaves as the script says."""
+        path = self.folder / f"driver-{abs(hash(text))}"
+        path.write_text(text)
+        return {"TRIREME_SIM_NVML": STANDIN, "TRIREME_SIM_NVML_SCRIPT": str(path)}
+
+    def reason(self, config):
+        return json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+
+    # Faults of GPUs
+
+    def test_every_kind_of_fault_ends_with_the_same_bits(self):
+        """One launch, with another fault in each attempt."""
+        steps = 30
+        whole = self.config("whole", train__steps=steps)
+        harness.must(harness.run("train", whole, ranks=2))
+        config = self.config("faulty", train__steps=steps, checkpoint__every=1,
+                             comm__deadline__step=4)
+        faults = [
+            "cudaLaunchKernelEx@1/0:150:cudaErrorLaunchFailure:later",
+            "cudaMemcpyAsync@2/0:40:cudaErrorECCUncorrectable",
+            "cudaEventRecord@3/1:60:cudaErrorUnknown",  # with an XID: it has fallen off the bus
+            "1@4:12:error",
+            "1@5:12:hang",
+            "cudaMalloc@6/0:3:cudaErrorMemoryAllocation",
+        ]
+        env = {**self.script("1 xid 79\n"), "TRIREME_SIM_FAULT": ",".join(faults)}
+        options = ("--local", 7, "--ranks-per-node", 1, "--spares", 5)
+        with launch_harness.Launch(config, options=options, env=env) as launch:
+            self.assertEqual(launch.wait(), 0, launch.text())
+            ends = launch.events("attempt_end")
+            excluded = launch.events("excluded")
+            begun = [e["from"] for e in launch.events("first_step")]
+        causes = ["device"] * 5 + ["out_of_memory", "finished"]
+        self.assertEqual([e["cause"] for e in ends], causes, launch.text())
+        words = ["unspecified launch failure", "cudaErrorECCUncorrectable", "XID 79", "XID 79",
+                 "XID 79", "out of memory"]
+        for number, (end, word) in enumerate(zip(ends, words)):
+            with self.subTest(attempt=number + 1):
+                self.assertIn(word, end["what"])
+                rank = 0 if number in (0, 1, 5) else 1
+                self.assertIn(f"rank {rank} on", end["what"])
+                self.assertIn(UUID.format(rank), end["what"])
+                self.assertIn(f"0000:0{rank + 1}:00.0", end["what"])
+        self.assertEqual(begun, sorted(begun))
+        self.assertGreater(begun[-1], begun[0])  # from a checkpoint
+        self.assertEqual(len(excluded), 5)  # a node is not blamed for too little memory
+        self.assertEqual(harness.digest(config), harness.digest(whole))
+        self.assertEqual(harness.loss_bits(config), harness.loss_bits(whole))
+
+    def test_the_exit_reason_names_the_device(self):
+        config = self.config("reason")
+        env = {"TRIREME_SIM_FAULT": "cudaLaunchKernelEx@1/1:20:cudaErrorLaunchFailure"}
+        result = harness.run("train", config, ranks=2, env=env)
+        self.assertEqual(result.returncode, 76, result.stderr)
+        reason = self.reason(config)
+        self.assertEqual((reason["code"], reason["kind"], reason["rank"]), (76, "device", 1))
+        self.assertEqual(reason["device"]["uuid"], UUID.format(1))
+        self.assertEqual(reason["device"]["bus"], "0000:02:00.0")
+        self.assertTrue(reason["device"]["simulated"])
+        for word in [UUID.format(1), "0000:02:00.0", reason["host"], "cudaErrorLaunchFailure"]:
+            self.assertIn(word, reason["message"])
+
+    # GPUs that do not fit the job
+
+    def test_what_does_not_fit_is_refused(self):
+        mps = self.folder / "mps"
+        mps.mkdir()
+        (mps / "control").touch()
+        busy = "cudaMemGetInfo@1/1:1:cudaErrorDevicesUnavailable"
+        mig = {"TRIREME_SIM_NAMES": "A MIG 1g.10gb,A MIG 1g.10gb"}
+        unlike = {"TRIREME_SIM_NAMES": "A,B"}
+        for name, env, ranks, code, words in [
+            ("no-driver", {"TRIREME_SIM_DRIVER": "0"}, 1, 2, "no NVIDIA driver is loaded"),
+            ("old-driver", {"TRIREME_SIM_DRIVER": "12020"}, 1, 2,
+             "the driver supports CUDA 12.2, but this program needs 13.0"),
+            ("none-visible", {"CUDA_VISIBLE_DEVICES": ""}, 1, 2, "CUDA_VISIBLE_DEVICES is ''"),
+            ("few", {"CUDA_VISIBLE_DEVICES": "5,6"}, 3, 2, "2 CUDA devices for 3 ranks"),
+            ("busy", {"TRIREME_SIM_FAULT": busy}, 2, 76, "another process has it exclusively"),
+            ("slice", mig, 1, 2, "a MIG slice"),
+            ("unlike", unlike, 2, 2, "unlike GPUs may give other bits"),
+            ("mps", {"CUDA_MPS_PIPE_DIRECTORY": str(mps)}, 1, 2, "multi-process service"),
+            ("shared", {"TRIREME_SIM_DEVICES": "1"}, 2, 2, "the same CUDA device"),
+        ]:
+            with self.subTest(name):
+                result = harness.run("train", self.config(name), ranks=ranks, env=env)
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertIn(words, result.stderr)
+        for name, env, key in [("slice", mig, "train.share_device=true"),
+                               ("unlike", unlike, "numerics.reproducibility=fast")]:
+            with self.subTest(name, allowed=key):
+                result = harness.run("train", self.config(name), key, ranks=2, env=env)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn("warning", result.stderr)
+
+    def test_ranks_share_a_gpu_where_nccl_can(self):
+        alone = self.config("alone")
+        harness.must(harness.run("train", alone))
+        config = self.config("together", train__share_device="true")
+        env = {"TRIREME_SIM_DEVICES": "1"}
+        result = harness.run("train", config, ranks=2, env=env)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("which NCCL 2.28.9 does not connect", result.stderr)
+        env.update(TRIREME_SIM_NCCL="23000", NCCL_MULTI_RANK_GPU_ENABLE="1")
+        harness.must(harness.run("train", config, ranks=2, env=env))
+        self.assertEqual(harness.digest(config), harness.digest(alone))
+
+    def test_versions_of_nccl_must_agree(self):
+        config = self.config("nccl", numerics__reproducibility="fast")
+        part = ["-n", "1", "-x", "TRIREME_SIM_NCCL=22809", SIMULATED, "train", str(config)]
+        other = [word.replace("22809", "22703") for word in part]
+        result = subprocess.run([harness.MPIEXEC, *part, ":", *other], env=harness.ENVIRONMENT,
+                                capture_output=True, text=True, timeout=240, check=False)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("NCCL 2.28.9", result.stderr)
+        self.assertIn("NCCL 2.27.3", result.stderr)
+
+    # What is said of GPUs
+
+    def test_metrics_logs_and_status_name_the_device(self):
+        config = self.config("named")
+        env = {**self.script(""), "CUDA_VISIBLE_DEVICES": f"5,{UUID.format(3)}"}
+        result = harness.must(harness.run("train", config, ranks=2, env=env))
+        self.assertIn("computes on a simulated CUDA device", result.stderr)
+        for rank, number in enumerate([5, 3]):
+            log = harness.run_dir(config) / f"logs/rank-{rank:05}.jsonl"
+            lines = [json.loads(line) for line in log.read_text().splitlines()]
+            device = next(line for line in lines if line.get("event") == "device")
+            self.assertEqual(device["uuid"], UUID.format(number))
+            self.assertTrue(device["simulated"])
+        line = harness.metrics(config)[-1]
+        self.assertEqual(line["device"], "simulated CUDA device")
+        # Each reading of a counter is one joule above the last: of two GPUs, after each step.
+        self.assertEqual(line["gpu_joules_per_step"], 2.0)
+        self.assertEqual(line["gpu_joules_per_token"], 2.0 / 16)
+        status = harness.must(harness.run("status", harness.run_dir(config), "--json"))
+        self.assertEqual(json.loads(status.stdout)["device"], "simulated CUDA device")
+        config = self.config("unread")
+        env = self.script("0 energy_mj unsupported\n")
+        harness.must(harness.run("train", config, ranks=2, env=env))
+        self.assertIsNone(harness.metrics(config)[-1]["gpu_joules_per_step"])
+
+    def test_benchmarks_refuse_a_simulated_device(self):
+        result = harness.run("bench", "loader", "--data", self.datasets[0])
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertIn("has no speed", result.stderr)
+
+    def test_doctor_examines_the_gpus(self):
+        config = self.config("doctor")
+        env = {**self.script("all persistence 0\n1 ecc_uncorrected 2\n2 process 4711\n3 mig 1\n"),
+               "TRIREME_SIM_DEVICES": "4", "NCCL_P2P_DISABLE": "1", "NCCL_DEBUG": "WARN"}
+        result = harness.run("doctor", config, "--json", env=env)
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["gpu_back_end"], "simulated CUDA device")
+        self.assertRegex(report["devices"][0], "no speed; 4 GPUs .*driver 580.*NCCL 2.28")
+        text = "\n".join(f["what"] for f in report["findings"])
+        for words in ["4 GPUs for 1 rank", "persistence mode is off for 4 GPUs",
+                      f"GPU 1 (simulated_device, {UUID.format(1)}, 0000:02:00.0): uncorrectable",
+                      "process 4711 computes on it", "split into MIG slices", "NCCL_P2P_DISABLE=1"]:
+            self.assertIn(words, text)
+        self.assertNotIn("NCCL_DEBUG", text)
+        lost = harness.run("doctor", config, env=self.script("0 memory_total lost\n"))
+        self.assertEqual(lost.returncode, 76, lost.stdout)
+        self.assertIn("GPU is lost", lost.stdout)
+        self.assertIn("device ", lost.stdout)
+
+    def test_health_examines_the_gpus(self):
+        env = self.script("0 ecc_uncorrected 3\n1 clock_reasons 0x40\n")
+        result = harness.run("health", "--json", "--seconds", 600, "--dir", self.folder, env=env)
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        report = json.loads(result.stdout)
+        text = "\n".join(report["complaints"])
+        self.assertIn("uncorrectable memory errors since the driver was loaded: 3", text)
+        self.assertIn("hw_thermal_slowdown", text)
+        self.assertIn("rates of GPUs: a simulated CUDA device has no speed", report["notes"])
+        self.assertFalse([name for name in report["rates"] if name.startswith("GPU")])
+        self.assertEqual(report["facts"]["GPUs"], "8")
+        self.assertEqual(report["gpus"][1]["uuid"], UUID.format(1))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
