@@ -17,6 +17,8 @@ import time
 import speeds
 import training
 
+# What compute-sanitizer watches, which makes kernels a hundred times slower.
+SANITIZED = "Digest.*:Embedding*:Sum.*:Norm*:ColumnSum.*"
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
 BUNDLE = HERE.parents[2]
@@ -25,14 +27,18 @@ BUNDLE = HERE.parents[2]
 def parse_arguments():
     in_bundle = (BUNDLE / "share/trireme/bundle").exists()
     program = BUNDLE / "bin/trireme" if in_bundle else SOURCE / "build/cuda/trireme"
-    tests = (BUNDLE / "libexec/kernels_cuda_test" if in_bundle
-             else SOURCE / "build/cuda/tests/kernels/on_device/kernels_cuda_test")
+    kernels = (BUNDLE / "libexec/kernels_cuda_test" if in_bundle
+               else SOURCE / "build/cuda/tests/kernels/on_device/kernels_cuda_test")
+    golden = (BUNDLE / "libexec/golden_cuda_test" if in_bundle
+              else SOURCE / "build/cuda/tests/golden/on_device/golden_cuda_test")
     benchmark = (BUNDLE / "libexec/kernels_benchmark" if in_bundle
                  else SOURCE / "build/cuda/benchmarks/kernels/kernels_benchmark")
     parser = argparse.ArgumentParser(prog="run.sh", description=__doc__.split("\n\n")[0])
     parser.add_argument("--trireme", default=program, type=pathlib.Path, help="the program")
-    parser.add_argument("--kernel-tests", default=tests, type=pathlib.Path,
+    parser.add_argument("--kernel-tests", default=kernels, type=pathlib.Path,
                         help="the tests of the kernels")
+    parser.add_argument("--golden-tests", default=golden, type=pathlib.Path,
+                        help="the tests against PyTorch's losses")
     parser.add_argument("--kernel-benchmark", default=benchmark, type=pathlib.Path,
                         help="the program that times kernels")
     parser.add_argument("--python", default=sys.executable, type=pathlib.Path,
@@ -43,7 +49,9 @@ def parse_arguments():
                         help="begin nothing that could end later than this (8.5)")
     parser.add_argument("--quick", action="store_true",
                         help="fewer tests and steps, and no speeds: to try the suite itself")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.golden_files = BUNDLE / "share/trireme/golden" if in_bundle else SOURCE / "tests/golden"
+    return options
 
 
 class Suite:
@@ -101,37 +109,37 @@ def facts(options):
             "python": platform.python_version()}
 
 
-def kernel_tests(options, prefix=(), filters="*"):
-    """Returns the part that runs the kernels' tests, under a tool if a prefix is given."""
+def tests(options, program, prefix=(), filters="*"):
+    """Returns the part that runs a program's tests, under a tool if a prefix is given."""
     def part(limit):
-        report = options.out / "kernel_tests.json"
+        report = options.out / "tests.json"
         report.unlink(missing_ok=True)
-        command = [*prefix, options.kernel_tests, f"--gtest_filter={filters}",
-                   f"--gtest_output=json:{report}"]
+        command = [*prefix, program, f"--gtest_filter={filters}", f"--gtest_output=json:{report}"]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                              errors="replace", timeout=limit, check=False)
+                              errors="replace", timeout=limit, check=False,
+                              env={**os.environ, "TRIREME_GOLDEN": str(options.golden_files)})
         if not report.exists():
             return "failed", f"exit code {done.returncode}\n{done.stdout}{done.stderr}"[-2000:], {}
-        tests = [test for suite in json.loads(report.read_text())["testsuites"]
-                 for test in suite["testsuite"] if test["status"] == "RUN"]
-        failed = [f"{test['classname']}.{test['name']}" for test in tests if "failures" in test]
-        bad = done.returncode != 0 or failed or not tests
-        words = f"{len(tests) - len(failed)} of {len(tests)} passed"
+        run = [test for suite in json.loads(report.read_text())["testsuites"]
+               for test in suite["testsuite"] if test["status"] == "RUN"]
+        failed = [f"{test['classname']}.{test['name']}" for test in run if "failures" in test]
+        bad = done.returncode != 0 or failed or not run
+        words = f"{len(run) - len(failed)} of {len(run)} passed"
         if bad:
             words += f"; exit code {done.returncode}; failed: {', '.join(failed)}"
             words += f"\n{done.stderr[-1000:]}"
-        return "failed" if bad else "passed", words, {"tests": len(tests), "failed": failed}
+        return "failed" if bad else "passed", words, {"tests": len(run), "failed": failed}
     return part
 
 
-def sanitizer(options):
-    """Returns the part that runs a few tests under compute-sanitizer."""
+def sanitizer(options, tool):
+    """Returns the part that runs a few tests under one tool of compute-sanitizer."""
     def part(limit):
-        tool = output_of("sh", "-c", "command -v compute-sanitizer")
-        if not tool:
+        program = output_of("sh", "-c", "command -v compute-sanitizer")
+        if not program:
             return "not run", "compute-sanitizer is not installed", {}
-        check = kernel_tests(options, [tool, "--error-exitcode", "99"], "Digest.*:Embedding*:Sum.*")
-        return check(limit)
+        prefix = [program, "--tool", tool, "--error-exitcode", "99"]
+        return tests(options, options.kernel_tests, prefix, SANITIZED)(limit)
     return part
 
 
@@ -169,9 +177,13 @@ def main():
     options.trireme = options.trireme.absolute()
     options.out.mkdir(parents=True, exist_ok=True)
     suite = Suite(options)
-    quick = "Digest.*:Norm*" if options.quick else "*"
-    suite.run("kernels against the reference", 30, kernel_tests(options, filters=quick))
-    suite.run("compute-sanitizer", 60, sanitizer(options))
+    quick = options.quick
+    suite.run("kernels against the reference", 30,
+              tests(options, options.kernel_tests, filters="Digest.*:Norm*" if quick else "*"))
+    suite.run("golden losses", 10,
+              tests(options, options.golden_tests, filters="*llama_cuda_f32" if quick else "*"))
+    for tool in ("memcheck", "racecheck", "synccheck"):
+        suite.run(f"compute-sanitizer {tool}", 40, sanitizer(options, tool))
     training.prepare(options)
     for name, seconds, part in training.parts(options):
         suite.run(name, seconds, part)

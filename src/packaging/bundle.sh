@@ -86,7 +86,7 @@ TEXT
 chmod 755 "$root/bin/mpirun"
 
 programs=("$root/bin/trireme" "$root/bin/orted" "$root/libexec/mpirun")
-for program in kernels_cuda_test kernels_benchmark; do
+for program in kernels_cuda_test golden_cuda_test kernels_benchmark; do
   if [[ -e $root/libexec/$program ]]; then
     programs+=("$root/libexec/$program")
     objcopy --strip-all "$root/libexec/$program"

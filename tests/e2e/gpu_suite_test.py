@@ -11,6 +11,7 @@ import unittest
 import harness
 
 SIMULATED = pathlib.Path(os.environ["TRIREME_SIM"])
+GOLDEN_TESTS = SIMULATED.parent / "tests/golden/on_device/golden_cuda_test"
 KERNEL_TESTS = SIMULATED.parent / "tests/kernels/on_device/kernels_cuda_test"
 BENCHMARK = SIMULATED.parent / "benchmarks/kernels/kernels_benchmark"
 SPEEDS = 12  # parts that measure speed
@@ -38,19 +39,23 @@ class GpuSuite(unittest.TestCase):
         parts = json.loads((self.folder / name / "results.json").read_text())["parts"]
         return {part["name"]: part for part in parts}
 
+    def results_without_sanitizer(self, parts):
+        return [part["result"] for name, part in parts.items()
+                if not name.startswith("compute-sanitizer")]
+
     def test_everything_passes(self):
-        result = suite("--trireme", SIMULATED, "--kernel-tests", KERNEL_TESTS, "--out",
-                       self.folder / "good")
+        result = suite("--trireme", SIMULATED, "--kernel-tests", KERNEL_TESTS, "--golden-tests",
+                       GOLDEN_TESTS, "--out", self.folder / "good")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         parts = self.results("good")
-        results = [p["result"] for p in parts.values() if p["name"] != "compute-sanitizer"]
+        results = self.results_without_sanitizer(parts)
         self.assertEqual(set(results), {"passed", "refused"})
         self.assertEqual(results.count("refused"), SPEEDS)
         self.assertEqual(parts["kernels over a copy"]["words"], "a simulated device has no speed")
         self.assertGreater(parts["kernels against the reference"]["figures"]["tests"], 1)
         text = (self.folder / "good/results.md").read_text()
         self.assertIn("simulated CUDA device", text)
-        self.assertEqual(text.count("| passed |"), len(parts) - 1 - SPEEDS)
+        self.assertEqual(text.count("| passed |"), results.count("passed"))
 
     # A device that computes wrong, and tests that crash.
     def test_failures_are_found(self):
@@ -58,15 +63,14 @@ class GpuSuite(unittest.TestCase):
         wrong.write_text("#!/bin/sh\nexport TRIREME_FAULTS='start.kernel:0:*:scale=1.5'\n"
                          f'exec {SIMULATED} "$@"\n')
         wrong.chmod(0o755)
-        result = suite("--trireme", wrong, "--kernel-tests", "/bin/false", "--out",
-                       self.folder / "bad")
+        result = suite("--trireme", wrong, "--kernel-tests", "/bin/false", "--golden-tests",
+                       "/bin/false", "--out", self.folder / "bad")
         self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
         parts = self.results("bad")
         self.assertEqual(parts["kernels against the reference"]["words"].splitlines()[0],
                          "exit code 1")
         self.assertIn("self-check", parts["10 steps, fp32, against the CPU"]["words"])
-        self.assertEqual({p["result"] for p in parts.values() if p["name"] != "compute-sanitizer"},
-                         {"failed", "refused"})
+        self.assertEqual(set(self.results_without_sanitizer(parts)), {"failed", "refused"})
 
     # What a GPU would be timed with runs on the simulated device, too, over small arrays.
     def test_kernels_are_timed(self):

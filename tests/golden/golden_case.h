@@ -1,7 +1,10 @@
 // What the tests against PyTorch's values share.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -10,8 +13,15 @@
 
 namespace trireme {
 
-inline const std::filesystem::path kGoldenFolder =
-    std::filesystem::path(TRIREME_SOURCE_DIR) / "tests/golden";
+// Returns where the files are: in TRIREME_GOLDEN, or else in the source tree.
+inline std::filesystem::path golden_folder() {
+  const char* const folder = std::getenv("TRIREME_GOLDEN");
+  return folder == nullptr ? std::filesystem::path(TRIREME_SOURCE_DIR) / "tests/golden"
+                           : std::filesystem::path(folder);
+}
+
+// Returns the names of what this program computes with: tables of the CPU, or "cuda".
+std::vector<std::string> golden_tables();
 
 struct GoldenTolerance {
   double loss;      // relative

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/file.h"
+#include "src/nn/device_tokens.h"
 #include "src/optim/gradient_norm.h"
 #include "src/optim/optimizer.h"
 #include "tests/golden/golden_case.h"
@@ -20,9 +21,8 @@ class GoldenTest : public testing::TestWithParam<std::tuple<std::string, std::st
  protected:
   std::string name() const { return std::get<0>(GetParam()); }
   DType compute() const { return std::get<2>(GetParam()); }
-  json golden_ = json::parse(read_file(kGoldenFolder / (name() + ".json")));
-  TinyModel tiny_{golden_config(golden_.at("config")), compute(),
-                  kernels_named(std::get<1>(GetParam()))};
+  json golden_ = json::parse(read_file(golden_folder() / (name() + ".json")));
+  TinyModel tiny_{golden_config(golden_.at("config")), compute(), std::get<1>(GetParam())};
 
   // The mean loss of a step's tokens; leaves the gradients of the mean.
   double forward_backward(std::int64_t step) {
@@ -30,7 +30,8 @@ class GoldenTest : public testing::TestWithParam<std::tuple<std::string, std::st
     const std::int64_t time = golden_.at("time");
     const Tokens tokens(batch, time, tiny_.model.config().vocab, step);
     const auto count = static_cast<double>(batch * time);
-    return tiny_.model.forward_backward(tokens.micro_batch, static_cast<float>(1 / count),
+    const DeviceTokens held(tiny_.context, tokens.micro_batch, tiny_.model.config().vocab);
+    return tiny_.model.forward_backward(held.micro_batch(), static_cast<float>(1 / count),
                                         tiny_.run) /
            count;
   }
@@ -41,7 +42,7 @@ TEST_P(GoldenTest, LossAndGradients) {
   const double loss = forward_backward(0);
   EXPECT_NEAR(loss, golden_.at("loss"), allowed.loss * golden_.at("loss").get<double>());
 
-  const std::string file = read_file(kGoldenFolder / (name() + ".gradients.f32"));
+  const std::string file = read_file(golden_folder() / (name() + ".gradients.f32"));
   ASSERT_EQ(golden_.at("parameters").size(), static_cast<std::size_t>(tiny_.store.count()));
   const auto* expected = reinterpret_cast<const float*>(file.data());
   double all_difference = 0;
@@ -52,12 +53,13 @@ TEST_P(GoldenTest, LossAndGradients) {
     ASSERT_EQ(tiny_.store[id].name, parameter.at("name"));
     ASSERT_EQ(tiny_.store[id].shape().to_vector(),
               parameter.at("shape").get<std::vector<std::int64_t>>());
-    const auto* actual = as<float>(tiny_.sink.gradient(id));
+    const std::vector<float> actual = tiny_.context.read<float>(tiny_.sink.gradient(id));
     double difference = 0;
     double norm = 0;
-    for (std::int64_t i = 0; i < tiny_.store[id].elements(); ++i, ++expected) {
-      difference += std::pow(actual[i] - *expected, 2);
+    for (const float gradient : actual) {
+      difference += std::pow(gradient - *expected, 2);
       norm += std::pow(*expected, 2);
+      ++expected;
     }
     // In bf16 a single small tensor may be rougher; their whole may not.
     EXPECT_LE(std::sqrt(difference),
@@ -98,15 +100,19 @@ TEST_P(GoldenTest, LogitsOfADecodedSequence) {
   KeyValueCache cache(tiny_.context, tiny_.model.config(), time, compute());
   // A prompt at once, then token by token.
   const std::int64_t prompt = 5;
-  Tensor logits = tiny_.model.decode(tokens.micro_batch.ids.slice(0, prompt), cache, tiny_.run);
+  const auto decode = [&](std::int64_t first, std::int64_t n) {
+    return tiny_.model.decode(tokens.micro_batch.ids.slice(first, n), cache, tiny_.run);
+  };
+  Tensor last = decode(0, prompt);
   for (std::int64_t t = prompt; t < time; ++t) {
-    logits = tiny_.model.decode(tokens.micro_batch.ids.slice(t, 1), cache, tiny_.run);
+    last = decode(t, 1);
   }
+  const std::vector<float> logits = tiny_.context.read<float>(last.view());
   double difference = 0;
   double norm = 0;
-  for (std::int64_t i = 0; i < logits.elements(); ++i) {
-    const double expected = golden_.at("last_logits")[static_cast<std::size_t>(i)];
-    difference += std::pow(as<float>(logits.view())[i] - expected, 2);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const double expected = golden_.at("last_logits")[i];
+    difference += std::pow(logits[i] - expected, 2);
     norm += std::pow(expected, 2);
   }
   EXPECT_LE(std::sqrt(difference / norm), golden_tolerance(compute()).gradient);
@@ -115,7 +121,7 @@ TEST_P(GoldenTest, LogitsOfADecodedSequence) {
 INSTANTIATE_TEST_SUITE_P(
     Models, GoldenTest,
     testing::Combine(testing::Values("gpt2", "gpt2_untied", "llama", "llama3_tied"),
-                     testing::ValuesIn(kernel_tables()), testing::Values(DType::f32, DType::bf16)),
+                     testing::ValuesIn(golden_tables()), testing::Values(DType::f32, DType::bf16)),
     [](const auto& instance) {
       return std::get<0>(instance.param) + "_" + std::get<1>(instance.param) +
              (std::get<2>(instance.param) == DType::f32 ? "_f32" : "_bf16");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/file.h"
+#include "src/nn/device_tokens.h"
 #include "src/optim/gradient_norm.h"
 #include "src/optim/optimizer.h"
 #include "tests/golden/golden_case.h"
@@ -23,7 +24,7 @@ class VariantsTest : public testing::TestWithParam<std::tuple<std::string, std::
 
   static ModelConfig model_of(const json& variant) {
     const std::string file = variant.at("case").get<std::string>() + ".json";
-    ModelConfig config = golden_config(json::parse(read_file(kGoldenFolder / file)).at("config"));
+    ModelConfig config = golden_config(json::parse(read_file(golden_folder() / file)).at("config"));
     config.attention_dropout = variant.value("attention_dropout", 0.0);
     return config;
   }
@@ -40,8 +41,8 @@ class VariantsTest : public testing::TestWithParam<std::tuple<std::string, std::
   }
 
   json variant_ =
-      json::parse(read_file(kGoldenFolder / "variants.json")).at(std::get<0>(GetParam()));
-  TinyModel tiny_{model_of(variant_), compute(), kernels_named(std::get<1>(GetParam()))};
+      json::parse(read_file(golden_folder() / "variants.json")).at(std::get<0>(GetParam()));
+  TinyModel tiny_{model_of(variant_), compute(), std::get<1>(GetParam())};
 };
 
 TEST_P(VariantsTest, TenSteps) {
@@ -58,8 +59,9 @@ TEST_P(VariantsTest, TenSteps) {
     const double expected_norm = variant_.at("gradient_norms")[step];
     const Tokens tokens(kBatch, kTime, tiny_.model.config().vocab, static_cast<std::int64_t>(step));
     run.dropout = {variant_.value("seed", std::uint64_t{0}), static_cast<std::uint32_t>(step)};
+    const DeviceTokens held(tiny_.context, tokens.micro_batch, tiny_.model.config().vocab);
     const double loss =
-        tiny_.model.forward_backward(tokens.micro_batch, static_cast<float>(1 / count), run);
+        tiny_.model.forward_backward(held.micro_batch(), static_cast<float>(1 / count), run);
     EXPECT_NEAR(loss / count, expected, loss_room * expected) << "step " << step;
     const double norm = gradient_norm(tiny_.store, tiny_.gradients.view());
     // In bf16 the paths part slowly.
@@ -72,12 +74,13 @@ TEST_P(VariantsTest, TenSteps) {
   }
   if (variant_.contains("average_loss")) {
     const View average = optimizer.state(optimizer.options().states() - 1, 0);
-    std::copy_n(as<float>(average), average.count, as<float>(tiny_.masters->values(0)));
+    tiny_.context.stream().copy(tiny_.masters->values(0), average);
     tiny_.masters->refresh_working_copies();
     run.training = false;
     const Tokens tokens(kBatch, kTime, tiny_.model.config().vocab, 0);
     const double expected = variant_["average_loss"];
-    EXPECT_NEAR(tiny_.model.evaluate(tokens.micro_batch, run) / count, expected,
+    const DeviceTokens held(tiny_.context, tokens.micro_batch, tiny_.model.config().vocab);
+    EXPECT_NEAR(tiny_.model.evaluate(held.micro_batch(), run) / count, expected,
                 loss_room * expected);
   }
 }
@@ -87,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(All, VariantsTest,
                                                           "sgd_nesterov", "muon", "muon_gpt2",
                                                           "average", "attention_dropout",
                                                           "attention_dropout_llama"),
-                                          testing::ValuesIn(kernel_tables()),
+                                          testing::ValuesIn(golden_tables()),
                                           testing::Values(DType::f32, DType::bf16)),
                          [](const auto& instance) {
                            return std::get<0>(instance.param) + "_" + std::get<1>(instance.param) +

@@ -57,6 +57,17 @@ struct Tokens {
   Tokens& operator=(const Tokens&) = delete;
 };
 
+// Computer is what a model computes with: a table of the CPU, or the first GPU, named "cuda".
+struct Computer {
+  Computer(const Kernels& kernels) : table(&kernels) {}
+  Computer(const std::string& name) : table(name == "cuda" ? nullptr : &kernels_named(name)) {}
+  DeviceContext context(int threads) const {
+    return table == nullptr ? DeviceContext({DeviceKind::cuda, 0}, threads)
+                            : DeviceContext(*table, threads);
+  }
+  const Kernels* table;  // null for the GPU
+};
+
 // Owns a model with hashed weights, its gradients and a Run.
 struct TinyModel {
   DeviceContext context;
@@ -68,11 +79,11 @@ struct TinyModel {
   Tensor loss;  // of the last backward pass or evaluation of a slice
   Run run;
 
-  TinyModel(const ModelConfig& config, DType compute, const Kernels& kernels, int threads = 1)
-      : TinyModel(config, ModelSlice::whole(config), compute, kernels, threads) {}
+  TinyModel(const ModelConfig& config, DType compute, const Computer& computer, int threads = 1)
+      : TinyModel(config, ModelSlice::whole(config), compute, computer, threads) {}
   TinyModel(const ModelConfig& config, const ModelSlice& slice, DType compute,
-            const Kernels& kernels, int threads = 1)
-      : context(kernels, threads),
+            const Computer& computer, int threads = 1)
+      : context(computer.context(threads)),
         store(context, compute),
         model(config, slice, store),
         gradients(context.state(), {store.flat_elements()}, DType::f32),
@@ -84,16 +95,17 @@ struct TinyModel {
     store.allocate();
     masters = std::make_unique<MasterWeights>(store);
     for (ParameterId id = 0; id < store.count(); ++id) {
-      auto* x = as<float>(masters->value(id));
-      for (const HeldRun& part : runs_of(store[id].place, 0, store[id].elements())) {
-        for (std::int64_t i = 0; i < part.elements; ++i) {
-          x[part.held_first + i] = hashed_weight(store[id], part.whole_first + i);
+      context.write<float>(masters->value(id), [&](float* x) {
+        for (const HeldRun& part : runs_of(store[id].place, 0, store[id].elements())) {
+          for (std::int64_t i = 0; i < part.elements; ++i) {
+            x[part.held_first + i] = hashed_weight(store[id], part.whole_first + i);
+          }
         }
-      }
+      });
     }
     masters->refresh_working_copies();
     // Whatever is not overwritten shows.
-    std::fill_n(as<float>(gradients.view()), gradients.elements(), 1e30F);
+    context.kernels().fill(context.stream(), gradients.view(), 1e30F);
   }
   TinyModel(const TinyModel&) = delete;
   TinyModel& operator=(const TinyModel&) = delete;

@@ -1,0 +1,7 @@
+#include "tests/golden/golden_case.h"
+
+namespace trireme {
+
+std::vector<std::string> golden_tables() { return {"cuda"}; }
+
+}  // namespace trireme
