@@ -18,6 +18,9 @@
 
 // libhdf5 1.10 leaks buffers when it refuses a file.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
+// libhdf5 believes the sizes in a file and refuses the file when malloc returns null. The sanitizer
+// must let it: by default it ends a program that asks for more than 1 TiB.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace trireme {
 namespace {
