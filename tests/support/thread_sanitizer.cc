@@ -106,6 +106,7 @@ const char* __tsan_default_suppressions() {
          "race:libevent\n"
          "race:libucp.so\n"
          "race:libuct.so\n"
-         "race:libucs.so\n";
+         "race:libucs.so\n"
+         "race:libdnnl.so\n";  // its cache of primitives, behind a lock and futures
 }
 }
