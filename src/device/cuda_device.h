@@ -40,7 +40,7 @@ DeviceFacts device_facts(int index);
 // Returns whether two devices that this process sees can read each other's memory.
 bool can_access_peer(int device, int peer);
 
-// Versions of CUDA, as 13000 for 13.0; 0 if there is none.
+// CudaVersions holds versions of CUDA as numbers: 13000 stands for 13.0, and 0 for none.
 struct CudaVersions {
   int runtime = 0;
   int driver = 0;  // the newest that the driver can run

@@ -58,7 +58,7 @@ TEST(Topology, ReadsLists) {
   EXPECT_THAT(numbers_in("word"), testing::IsEmpty());
 }
 
-// A machine of two NUMA nodes, as hwloc describes it, with a GPU at the second.
+// The file describes a machine with two NUMA nodes, in hwloc's format, and a GPU at the second.
 TEST(Topology, FindsTheNumaNodeOfADevice) {
   const TempFolder folder;
   const auto file = folder.path() / "machine.xml";

@@ -96,8 +96,8 @@ void GOMP_critical_name_end(void** lock) {
 // The sanitizer's own exit code, 66, means NotFound here.
 const char* __tsan_default_options() { return "exitcode=70:second_deadlock_stack=1"; }
 
-// Libraries that are built without the sanitizer. It sees their calls of memcpy, free and the like,
-// but not the atomic operations that order these.
+// Names libraries that are built without the sanitizer. It sees their calls of memcpy, free and the
+// like, but not the atomic operations that order these.
 const char* __tsan_default_suppressions() {
   return "race:libmpi.so\n"
          "race:libopen-pal.so\n"

@@ -15,7 +15,7 @@
 
 namespace trireme {
 
-// What one host knows about its GPUs.
+// GpuSurroundings holds what the checks of a host's GPUs look at.
 struct GpuSurroundings {
   std::string host;
   int ranks = 1;                                         // on this host

@@ -16,7 +16,7 @@ constexpr int kMajor = 9;            // the compute capability
 constexpr int kProcessors = 4;
 constexpr unsigned kMaxBlocksYZ = 65535;
 
-// Returns a device's number among all of this host, of which the process may see fewer.
+// Converts a device's number in this process, which may see only some, to its number on the host.
 int number_of(int device) { return sim::environment().visible[static_cast<std::size_t>(device)]; }
 
 bool has_device(int device) { return device >= 0 && device < sim::machine().devices(); }

@@ -109,8 +109,8 @@ void TrainStep::clear_times() {
   }
 }
 
-// Notes what happened between the two marks, after the host has waited for the second. While the
-// host of a device waits for data, the device may still have work.
+// Stores the times between two marks in the result. Call it after the host has waited for the
+// second mark. While the host waits for data, its device may still have work.
 void TrainStep::note_times(const StreamMark& begin, const StreamMark& end,
                            StepResult& result) const {
   const Replica& replica = engine_.replica();
